@@ -1,0 +1,67 @@
+// Command fakeironic serves a fake Ironic for demonstrations and try-outs. Its first line of output is its URL.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "fakeironic:", err)
+		os.Exit(1)
+	}
+}
+
+// shutdownTime is how long requests in flight may take after the program was told to stop.
+const shutdownTime = 5 * time.Second
+
+// run serves until ctx is done.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	var fake fakeironic.Server
+	flags := flag.NewFlagSet("fakeironic", flag.ContinueOnError)
+	listen := flags.String("listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	nodes := flags.Int("nodes", 0, "number of available nodes to start with")
+	class := flags.String("class", "baremetal", "resource class of these nodes")
+	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each transient state lasts")
+	flags.StringVar(&fake.Username, "username", "", "switches http_basic authentication on")
+	flags.StringVar(&fake.Password, "password", "", "password of -username")
+	flags.StringVar(&fake.MaxMicroversion, "max-microversion", "1.115", "highest API version; 1.82 behaves as Ironic 21.4")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	fake.AddFleet(*nodes, *class)
+
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stdout, "http://%s\n", listener.Addr()); err != nil {
+		return err
+	}
+	server := &http.Server{Handler: &fake, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	return server.Shutdown(grace)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestServesAFleetUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, []string{"-nodes", "3", "-class", "gold"}, writer)
+		_ = writer.CloseWithError(io.EOF) // a run that ends early must not leave the test reading
+		ended <- err
+	}()
+	url, err := bufio.NewReader(reader).ReadString('\n')
+	if err != nil {
+		t.Fatalf("first line of output: %v", err)
+	}
+
+	nodes := fetchNodes(t, strings.TrimSpace(url)+"/v1/nodes?resource_class=gold")
+	if len(nodes) != 3 {
+		t.Errorf("%d nodes, want 3", len(nodes))
+	}
+
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("run ended with %v, want nil", err)
+	}
+}
+
+func TestRefusesAnUnknownFlag(t *testing.T) {
+	t.Parallel()
+	if err := run(t.Context(), []string{"-no-such-flag"}, io.Discard); err == nil {
+		t.Error("run accepted -no-such-flag")
+	}
+}
+
+func fetchNodes(t *testing.T, url string) []any {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-OpenStack-Ironic-API-Version", "1.82")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var body struct{ Nodes []any }
+	if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Nodes
+}

@@ -1,0 +1,372 @@
+package fakeironic
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// allocation is a request for a node and, once answered, the reservation of it.
+type allocation struct {
+	uuid, name, owner, class string
+	state                    allocationState
+	lastError                string
+	candidates, traits       []string
+	extra                    map[string]any
+	node                     *node
+	createdAt, updatedAt     string
+}
+
+// allocationState is the state of an allocation.
+type allocationState string
+
+const (
+	allocating      allocationState = "allocating"
+	allocated       allocationState = "active"
+	allocationError allocationState = "error"
+)
+
+var allocationSchemaMembers = map[string]kind{
+	"candidate_nodes": listKind, "extra": objectKind, "name": textKind, "node": textKind, "owner": textKind, "resource_class": classKind,
+	"traits": listKind, "uuid": textKind,
+}
+
+var allocationFields = []string{
+	"uuid", "created_at", "updated_at", "candidate_nodes", "extra", "last_error", "name", "owner", "resource_class", "state", "traits", "node_uuid",
+}
+
+// routeAllocations answers /v1/allocations.
+func (s *Server) routeAllocations(c *call) (reply, error) {
+	if c.minor < 52 {
+		if c.method == http.MethodPost {
+			return reply{}, routerFault(http.StatusMethodNotAllowed, "The API version does not allow allocations")
+		}
+		return reply{}, routerFault(http.StatusNotFound, "The API version does not allow allocations")
+	}
+	if len(c.path) == 1 {
+		switch c.method {
+		case http.MethodGet:
+			return s.listAllocations(c)
+		case http.MethodPost:
+			return s.createAllocation(c)
+		}
+		return reply{}, methodNotAllowed("GET, POST")
+	}
+	if len(c.path) > 2 {
+		return reply{}, routerFault(http.StatusNotFound, "")
+	}
+	ref := c.path[1]
+	if !isUUID(ref) && !validName(ref) {
+		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for allocation_ident: %s", ref)
+	}
+	if c.method == http.MethodPatch && c.minor < 57 {
+		return reply{}, routerFault(http.StatusMethodNotAllowed, "The API version does not allow updating allocations")
+	}
+	a := s.findAllocation(ref)
+	if a == nil {
+		return reply{}, fault(http.StatusNotFound, "Allocation %s could not be found.", ref)
+	}
+	switch c.method {
+	case http.MethodGet:
+		fields, err := allocationQuery(c, "fields")
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(http.StatusOK, a.show(c, fields)), nil
+	case http.MethodPatch:
+		return s.patchAllocation(c, a)
+	case http.MethodDelete:
+		return done(http.StatusNoContent), s.deleteAllocation(a)
+	}
+	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+}
+
+func (s *Server) findAllocation(ref string) *allocation {
+	for _, a := range s.allocations {
+		if a.uuid == ref || a.name == ref && ref != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+// allocationOf returns the allocation that holds the node, or nil.
+func (s *Server) allocationOf(n *node) *allocation {
+	if uuid := n.str("allocation_uuid"); uuid != "" {
+		return s.findAllocation(uuid)
+	}
+	return nil
+}
+
+// dropAllocation deletes the allocation of a node, if there is one.
+func (s *Server) dropAllocation(n *node) {
+	if a := s.allocationOf(n); a != nil {
+		s.removeAllocation(a)
+	}
+}
+
+// removeAllocation deletes an allocation and frees its node.
+func (s *Server) removeAllocation(a *allocation) {
+	if a.node != nil && a.node.str("allocation_uuid") == a.uuid {
+		a.node.put("allocation_uuid", nil)
+		a.node.put("instance_uuid", nil)
+	}
+	s.allocations = slices.DeleteFunc(s.allocations, func(other *allocation) bool { return other == a })
+}
+
+// show is the allocation in the API; fields are those wanted, or nil.
+func (a *allocation) show(c *call, fields []string) ordered {
+	nodeUUID := ""
+	if a.node != nil {
+		nodeUUID = a.node.str("uuid")
+	}
+	values := map[string]any{
+		"uuid": a.uuid, "created_at": a.createdAt, "updated_at": orNull(a.updatedAt), "candidate_nodes": a.candidates, "extra": a.extra,
+		"last_error": orNull(a.lastError), "name": orNull(a.name), "owner": orNull(a.owner), "resource_class": orNull(a.class),
+		"state": string(a.state), "traits": a.traits, "node_uuid": orNull(nodeUUID),
+	}
+	var out ordered
+	for _, name := range allocationFields {
+		if name == "owner" && c.minor < 60 || fields != nil && !contains(fields, name) {
+			continue
+		}
+		out = append(out, member{name, values[name]})
+	}
+	return append(out, member{"links", c.links("allocations/" + a.uuid)})
+}
+
+// allocationQuery checks the query parameters and returns the wanted fields, nil for all.
+func allocationQuery(c *call, accepted ...string) ([]string, error) {
+	if err := c.accept(accepted...); err != nil {
+		return nil, err
+	}
+	if !c.query.Has("fields") {
+		return nil, nil
+	}
+	fields := splitList(c.query["fields"])
+	for _, name := range fields {
+		if !contains(allocationFields, name) {
+			return nil, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+		if name == "owner" && c.minor < 60 {
+			return nil, notAcceptable()
+		}
+	}
+	return fields, nil
+}
+
+func (s *Server) listAllocations(c *call) (reply, error) {
+	fields, err := allocationQuery(c, "node", "resource_class", "state", "owner", "fields", "limit", "marker", "sort_key", "sort_dir")
+	if err != nil {
+		return reply{}, err
+	}
+	var onNode *node
+	if ref := c.query.Get("node"); ref != "" {
+		if onNode = s.find(ref); onNode == nil {
+			return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", ref)
+		}
+	}
+	if c.query.Has("owner") && c.minor < 60 {
+		return reply{}, notAcceptable()
+	}
+	if key := c.query.Get("sort_key"); key != "" && key != "id" && !contains(allocationFields, key) {
+		return reply{}, fault(http.StatusBadRequest, "The sort_key value \"%s\" is invalid for sorting", key)
+	}
+	var selected []*allocation
+	for _, a := range s.allocations {
+		matches := func(key, value string) bool { return !c.query.Has(key) || c.query.Get(key) == value }
+		if (onNode == nil || a.node == onNode) && matches("resource_class", a.class) && matches("state", string(a.state)) && matches("owner", a.owner) {
+			selected = append(selected, a)
+		}
+	}
+	page, err := paged(c, selected, func(a *allocation) string { return a.uuid }, func(marker string) error {
+		if s.findAllocation(marker) == nil {
+			return fault(http.StatusNotFound, "Allocation %s could not be found.", marker)
+		}
+		return nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	items := make([]json.RawMessage, len(page.items))
+	for i, a := range page.items {
+		items[i] = encode(a.show(c, fields))
+	}
+	return page.reply("allocations", items), nil
+}
+
+// createAllocation answers POST /v1/allocations. The answer is always "allocating" unless a node is given.
+func (s *Server) createAllocation(c *call) (reply, error) {
+	body, err := c.object("allocation")
+	if err != nil {
+		return reply{}, err
+	}
+	a, backfill, err := s.newAllocation(c, body)
+	if err != nil {
+		return reply{}, err
+	}
+	s.allocations = append(s.allocations, a)
+	if backfill != nil {
+		if err := s.backfill(a, backfill); err != nil {
+			return reply{}, err
+		}
+	} else {
+		s.after(0, func() { s.allocate(a) })
+	}
+	shown := a.show(c, nil)
+	for i := range shown {
+		if shown[i].key == "created_at" {
+			shown[i].value = coarse(shown[i].value)
+		}
+	}
+	return c.created("allocations/"+a.uuid, shown), nil
+}
+
+// newAllocation checks the body of a POST in Ironic's order.
+func (s *Server) newAllocation(c *call, body map[string]any) (*allocation, *node, error) {
+	if err := s.checkAllocationBody(c, body); err != nil {
+		return nil, nil, err
+	}
+	a := &allocation{
+		uuid: text(body["uuid"]), name: text(body["name"]), owner: text(body["owner"]), class: text(body["resource_class"]), state: allocating,
+		candidates: []string{}, traits: append([]string{}, texts(body["traits"])...), extra: object(body["extra"]), createdAt: timestamp(s.now),
+	}
+	var backfill *node
+	if ref := text(body["node"]); ref != "" {
+		if c.minor < 58 {
+			return nil, nil, fault(http.StatusBadRequest, "Cannot set node when creating an allocation in this API version")
+		}
+		if backfill = s.find(ref); backfill == nil {
+			return nil, nil, fault(http.StatusBadRequest, "Node %s could not be found.", ref)
+		}
+		if a.class == "" {
+			a.class = backfill.str("resource_class")
+		}
+		if a.uuid == "" {
+			a.uuid = backfill.str("instance_uuid")
+		}
+	} else if a.class == "" {
+		return nil, nil, fault(http.StatusBadRequest, "The resource_class field is mandatory when not backfilling")
+	}
+	for _, ref := range texts(body["candidate_nodes"]) {
+		n := s.find(ref)
+		if n == nil {
+			return nil, nil, fault(http.StatusBadRequest, "Nodes cannot be found: %s", ref)
+		}
+		a.candidates = append(a.candidates, n.str("uuid"))
+	}
+	if a.uuid == "" {
+		a.uuid = newUUID()
+	}
+	if s.findAllocation(a.uuid) != nil {
+		return nil, nil, fault(http.StatusConflict, "An allocation with UUID %s already exists.", a.uuid)
+	}
+	if a.name != "" && s.findAllocation(a.name) != nil {
+		return nil, nil, fault(http.StatusConflict, "An allocation with name %s already exists.", a.name)
+	}
+	return a, backfill, nil
+}
+
+func (s *Server) checkAllocationBody(c *call, body map[string]any) error {
+	rules := schema{name: "allocation", members: allocationSchemaMembers}
+	if !s.legacy() {
+		rules.name = ""
+	}
+	if err := rules.check(body); err != nil {
+		return err
+	}
+	for _, trait := range texts(body["traits"]) {
+		if err := checkTrait(rules.name, trait); err != nil {
+			return err
+		}
+	}
+	if uuid := text(body["uuid"]); uuid != "" && !isUUID(uuid) {
+		return fault(http.StatusBadRequest, "Expected UUID for uuid: %s", uuid)
+	}
+	if body["owner"] != nil && c.minor < 60 {
+		return notAcceptable()
+	}
+	if name := text(body["name"]); name != "" && !validName(name) {
+		return fault(http.StatusBadRequest, "Cannot create allocation with invalid name '%s'", name)
+	}
+	return nil
+}
+
+// patchAllocation answers PATCH /v1/allocations/{allocation}.
+func (s *Server) patchAllocation(c *call, a *allocation) (reply, error) {
+	ops, err := c.patch()
+	if err != nil {
+		return reply{}, err
+	}
+	if err := checkPatchable(ops, []string{"name", "extra"}); err != nil {
+		return reply{}, err
+	}
+	for _, value := range patchValues(ops, "/name") {
+		if name := text(value); name != "" && !validName(name) {
+			return reply{}, fault(http.StatusBadRequest, "Cannot update allocation with invalid name '%s'", name)
+		}
+	}
+	document := map[string]any{"name": orNull(a.name), "extra": clone(a.extra)}
+	if err := applyPatch(document, ops); err != nil {
+		return reply{}, err
+	}
+	if err := (schema{name: "patch", members: allocationSchemaMembers}).check(document); err != nil {
+		return reply{}, err
+	}
+	name := text(document["name"])
+	if other := s.findAllocation(name); name != "" && other != nil && other != a && other.name == name {
+		return reply{}, fault(http.StatusConflict, "An allocation with name %s already exists.", name)
+	}
+	a.name, a.extra, a.updatedAt = name, object(document["extra"]), timestamp(s.now)
+	return ok(http.StatusOK, a.show(c, nil)), nil
+}
+
+// deleteAllocation answers DELETE of an allocation. It is refused while its node is in use.
+func (s *Server) deleteAllocation(a *allocation) error {
+	if n := a.node; n != nil && !n.flag("maintenance") {
+		why := ""
+		switch {
+		case n.state() == active:
+			why = "the node is active (and maintenance mode is off)"
+		case n.str("target_provision_state") != "" && !n.state().patchableInTransition():
+			why = "the node is in state " + n.str("provision_state") + " where updates are not allowed (and maintenance mode is off)"
+		}
+		if why != "" {
+			return fault(http.StatusConflict, "Cannot remove allocation %s for node %s, because %s", a.uuid, n.str("uuid"), why)
+		}
+	}
+	if a.node != nil {
+		if err := a.node.locked(); err != nil {
+			return err
+		}
+	}
+	s.removeAllocation(a)
+	return nil
+}
+
+// nodeAllocation answers /v1/nodes/{node}/allocation. A node that does not exist is a bad request here.
+func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
+	if c.minor < 52 {
+		return reply{}, routerFault(http.StatusNotFound, "")
+	}
+	n := s.find(ref)
+	if n == nil {
+		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", ref)
+	}
+	a := s.allocationOf(n)
+	if a == nil {
+		return reply{}, fault(http.StatusNotFound, "Allocation for node %s was not found", strings.TrimSpace(n.str("uuid")))
+	}
+	switch c.method {
+	case http.MethodGet:
+		fields, err := allocationQuery(c, "fields")
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(http.StatusOK, a.show(c, fields)), nil
+	case http.MethodDelete:
+		return done(http.StatusNoContent), s.deleteAllocation(a)
+	}
+	return reply{}, methodNotAllowed("GET, DELETE")
+}

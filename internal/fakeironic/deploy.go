@@ -1,0 +1,208 @@
+package fakeironic
+
+import (
+	"net/http"
+)
+
+// deploy checks and starts a deployment or a rebuild.
+func (s *Server) deploy(n *node, request provisionRequest) error {
+	rebuild := request.target == verbRebuild
+	if rebuild && n.flag("protected") {
+		return protectedFault(n)
+	}
+	if err := s.deployLimit(); err != nil {
+		return err
+	}
+	for _, item := range request.deploySteps {
+		if err := checkDeployStep(object(item)); err != nil {
+			return err
+		}
+	}
+	info := object(n.fields["instance_info"])
+	if rebuild && !s.legacy() && !isURL(text(info["image_source"])) && !isUUID(text(info["image_source"])) {
+		return fault(http.StatusInternalServerError, "Unexpected error raised by RPC. The request id may help to find the cause in the log.")
+	}
+	if err := validateDeploy(n); err != nil {
+		return err
+	}
+	stored := object(clone(info))
+	if request.configdrive != nil {
+		stored["configdrive"] = clone(request.configdrive)
+	}
+	n.put("instance_info", stored)
+
+	o := operation{
+		verb: string(request.target.canonical()), phases: s.stay(deploying),
+		fail: func(n *node, text string) { s.rest(n, deployFail, active, text) },
+		done: func(n *node) {
+			if n.str("deploy_interface") != "fake" {
+				n.put("power_state", powerOn)
+			}
+			s.rest(n, active, "", "")
+		},
+	}
+	if n.str("deploy_interface") == "direct" {
+		o.phases = s.stay(deploying, deployWait, deploying)
+	}
+	if skipsDeploy(request.deploySteps) {
+		o.phases = s.stay(deploying)
+		o.defect = "No deploy steps returned by the driver"
+	}
+	s.begin(n, o, active)
+	return nil
+}
+
+// checkDeployStep refuses to override the steps of Ironic's own, but for switching them off with priority 0.
+func checkDeployStep(step map[string]any) error {
+	if step["interface"] != "deploy" || step["step"] != "deploy" || step["priority"] == 0.0 || step["priority"] == "0" {
+		return nil
+	}
+	return fault(http.StatusBadRequest, "Failed to validate deploy or power info: Deploy step 'deploy.deploy' is a core step and cannot be overridden by user steps. It may be disabled by setting the priority to 0.")
+}
+
+// skipsDeploy says that the steps switch the deployment itself off, which leaves nothing to do.
+func skipsDeploy(steps []any) bool {
+	for _, item := range steps {
+		step := object(item)
+		if step["interface"] == "deploy" && step["step"] == "deploy" {
+			return true
+		}
+	}
+	return false
+}
+
+// validateDeploy checks what a deployment needs before it is accepted. The fake deploy interface needs nothing.
+func validateDeploy(n *node) error {
+	uuid := n.str("uuid")
+	invalid := func(reason string) error {
+		return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", uuid, reason)
+	}
+	if reason := bmcFault(n.fields); reason != "" {
+		return invalid(reason)
+	}
+	info := object(n.fields["instance_info"])
+	source := text(info["image_source"])
+	switch n.str("deploy_interface") {
+	case "ramdisk":
+		if text(info["boot_iso"]) == "" && source == "" && (text(info["kernel"]) == "" || text(info["ramdisk"]) == "") {
+			return invalid("Node " + uuid + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
+				"['instance_info.kernel', 'instance_info.ramdisk']")
+		}
+	case "direct":
+		if source == "" {
+			return invalid("Node " + uuid + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
+				"['instance_info.image_source']")
+		}
+		if isUUID(source) {
+			return nil
+		}
+		if !isURL(source) {
+			return fault(http.StatusInternalServerError, "Validation of image href %s failed, reason: Scheme-less image href is not a UUID.", source)
+		}
+		if text(info["image_checksum"]) == "" && (text(info["image_os_hash_algo"]) == "" || text(info["image_os_hash_value"]) == "") {
+			return invalid("image_source's \"image_checksum\", or \"image_os_hash_algo\" and \"image_os_hash_value\" must be provided in " +
+				"instance_info for node " + uuid)
+		}
+	}
+	return nil
+}
+
+// clean starts a manual cleaning.
+func (s *Server) clean(n *node, request provisionRequest) error {
+	if n.flag("maintenance") {
+		return inMaintenance("cleaning", n)
+	}
+	if err := s.cleanLimit("cleaning"); err != nil {
+		return err
+	}
+	o := operation{
+		verb: string(verbClean), phases: s.cleaningPhases(n),
+		fail: func(n *node, text string) { s.rest(n, cleanFail, manageable, text) },
+		done: func(n *node) { s.rest(n, manageable, "", "") },
+	}
+	for _, item := range request.cleanSteps {
+		step := object(item)
+		defect, executing := s.stepDefect(step)
+		if defect == "" {
+			continue
+		}
+		o.defect = defect
+		if executing {
+			o.fail = func(n *node, text string) {
+				n.breakDown("clean failure", text)
+				s.rest(n, cleanFail, manageable, text)
+			}
+		}
+		break
+	}
+	s.begin(n, o, manageable)
+	return nil
+}
+
+// breakDown puts the node into maintenance as the conductor does after a step that failed in the middle.
+func (n *node) breakDown(faultName, text string) {
+	n.put("maintenance", true)
+	n.put("fault", faultName)
+	n.put("maintenance_reason", text)
+}
+
+// stepDefect says how a step fails, and whether it does so while it runs. With fake hardware only BIOS settings and
+// steps that no interface knows do.
+func (s *Server) stepDefect(step map[string]any) (text string, executing bool) {
+	kind, name := stepName(step)
+	if kind == "bios" && name == "apply_configuration" {
+		settings, given := object(step["args"])["settings"].([]any)
+		if !given {
+			return "Failed to validate step bios.apply_configuration: the argument settings is required", false
+		}
+		for _, item := range settings {
+			if _, named := object(item)["name"]; !named {
+				return "Step bios.apply_configuration failed: 'name'", true
+			}
+		}
+		return "", false
+	}
+	known := map[string][]string{
+		"bios":   {"factory_reset"},
+		"deploy": {"erase_devices", "erase_devices_metadata", "erase_devices_express"},
+		"raid":   {"create_configuration", "delete_configuration", "apply_configuration"},
+		"power":  {"trigger_servicewait"}, "management": {"reset_idrac", "clear_job_queue"},
+		"vendor": {"trigger_servicewait", "send_raw"}, "firmware": {"update"},
+	}
+	if s.legacy() && !contains(known[kind], name) {
+		return "Step " + kind + "." + name + " is not supported by this node", false
+	}
+	return "", false
+}
+
+func stepName(step map[string]any) (kind, name string) {
+	return text(step["interface"]), text(step["step"])
+}
+
+// service changes an active node in place.
+func (s *Server) service(n *node, request provisionRequest) error {
+	if n.flag("maintenance") {
+		return inMaintenance("service", n)
+	}
+	o := operation{
+		verb: string(verbService), phases: s.stay(servicing),
+		fail: func(n *node, text string) { s.rest(n, serviceFail, active, text) },
+		done: func(n *node) { s.rest(n, active, "", "") },
+	}
+	for _, item := range request.serviceSteps {
+		kind, name := stepName(object(item))
+		if kind == "vendor" && name == "trigger_servicewait" {
+			o.done = func(n *node) { s.rest(n, serviceWait, active, "") }
+			continue
+		}
+		if kind == "vendor" && name != "send_raw" {
+			o.defect = "Step " + kind + "." + name + " is not supported by this node"
+			o.fail = func(n *node, text string) {
+				n.breakDown("service failure", text)
+				s.rest(n, serviceFail, active, text)
+			}
+		}
+	}
+	s.begin(n, o, active)
+	return nil
+}

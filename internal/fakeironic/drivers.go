@@ -1,0 +1,190 @@
+package fakeironic
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// hardwareType is a driver: which interfaces it can have, its default first.
+type hardwareType struct {
+	name       string
+	class      string // in error texts
+	interfaces map[string][]string
+}
+
+// interfaceKinds are the kinds of interface in the order of Ironic's own list.
+var interfaceKinds = []string{
+	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
+}
+
+// hardwareTypes are the enabled drivers, by name.
+var hardwareTypes = []hardwareType{
+	{name: "fake-hardware", class: "FakeHardware", interfaces: map[string][]string{
+		"bios": {"fake", "no-bios"}, "boot": {"fake", "ipxe", "pxe"}, "console": {"fake", "no-console"}, "deploy": {"fake", "direct", "ramdisk"},
+		"firmware": {"fake", "no-firmware"}, "inspect": {"fake", "agent", "no-inspect"}, "management": {"fake"}, "network": {"noop"},
+		"power": {"fake"}, "raid": {"fake", "no-raid"}, "rescue": {"fake", "no-rescue"}, "storage": {"noop", "fake"}, "vendor": {"fake", "no-vendor"},
+	}},
+	{name: "idrac", class: "IDRACHardware", interfaces: map[string][]string{
+		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
+		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
+		"management": {"idrac-redfish"}, "network": {"noop"}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
+		"rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
+	}},
+	{name: "ipmi", class: "IPMIHardware", interfaces: map[string][]string{
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat"}, "deploy": {"direct", "ramdisk"},
+		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop"},
+		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
+	}},
+	{name: "redfish", class: "RedfishHardware", interfaces: map[string][]string{
+		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console"},
+		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
+		"management": {"redfish"}, "network": {"noop"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
+		"rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
+	}},
+}
+
+// findDriver returns the hardware type of that name.
+func findDriver(name string) (hardwareType, bool) {
+	for _, h := range hardwareTypes {
+		if h.name == name {
+			return h, true
+		}
+	}
+	return hardwareType{}, false
+}
+
+// noValidHost is the answer to a driver or conductor group that no conductor serves.
+func (s *Server) noValidHost(driver, group string) error {
+	hint := ""
+	if !s.legacy() {
+		hint = " Ensure the driver is valid and enabled."
+	}
+	return fault(http.StatusBadRequest,
+		"No valid host was found. Reason: No conductor service registered which supports driver %s for conductor group %q.%s", driver, group, hint)
+}
+
+// settleInterfaces checks the interfaces of a node against its driver and fills in the defaults of those that are null.
+func settleInterfaces(fields map[string]any) error {
+	driver, _ := findDriver(text(fields["driver"]))
+	for _, kind := range interfaceKinds {
+		key := kind + "_interface"
+		wanted := text(fields[key])
+		valid := driver.interfaces[kind]
+		switch {
+		case wanted == "":
+			fields[key] = valid[0]
+		case !implemented(kind, wanted):
+			return fault(http.StatusBadRequest,
+				"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
+				kind, wanted, pyRepr(clone(implementations(kind))))
+		case !contains(valid, wanted):
+			return fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, wanted, driver.class)
+		}
+	}
+	return nil
+}
+
+// implementations lists the enabled implementations of a kind of interface over all drivers.
+func implementations(kind string) []string {
+	found := map[string]bool{}
+	for _, h := range hardwareTypes {
+		for _, name := range h.interfaces[kind] {
+			found[name] = true
+		}
+	}
+	return sortedKeys(found)
+}
+
+func implemented(kind, name string) bool { return contains(implementations(kind), name) }
+
+// bmcFault says why the power interface of a node cannot reach its BMC, or "" when it can.
+func bmcFault(fields map[string]any) string {
+	info := object(fields["driver_info"])
+	switch power := text(fields["power_interface"]); {
+	case power == "ipmitool" && text(info["ipmi_address"]) == "":
+		return "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."
+	case strings.HasSuffix(power, "redfish") && text(info["redfish_address"]) == "":
+		return fmt.Sprintf("Missing the following Redfish properties in node %s driver_info: ['redfish_address']", text(fields["uuid"]))
+	}
+	return ""
+}
+
+// routeDrivers answers /v1/drivers.
+func (s *Server) routeDrivers(c *call) (reply, error) {
+	if c.method != http.MethodGet {
+		return reply{}, methodNotAllowed("GET")
+	}
+	switch len(c.path) {
+	case 1:
+		if err := c.accept("type", "detail", "fields"); err != nil {
+			return reply{}, err
+		}
+		drivers := []any{}
+		for _, h := range hardwareTypes {
+			drivers = append(drivers, s.showDriver(c, h, c.query.Get("detail") != ""))
+		}
+		return ok(http.StatusOK, ordered{{"drivers", drivers}}), nil
+	case 2:
+		h, found := findDriver(c.path[1])
+		if !found {
+			return reply{}, fault(http.StatusNotFound, "The following driver(s) or hardware types could not be found: %s.", c.path[1])
+		}
+		return ok(http.StatusOK, s.showDriver(c, h, true)), nil
+	}
+	return reply{}, routerFault(http.StatusNotFound, "")
+}
+
+func (s *Server) showDriver(c *call, h hardwareType, detail bool) ordered {
+	out := ordered{{"name", h.name}, {"hosts", []any{s.conductor()}}, {"links", c.links("drivers/" + h.name)}}
+	if c.minor >= 30 {
+		out = append(out, member{"type", "dynamic"})
+	}
+	if !detail || c.minor < 30 {
+		return out
+	}
+	for _, kind := range interfaceKinds {
+		if kind == "firmware" && c.minor < 86 {
+			continue
+		}
+		out = append(out, member{"default_" + kind + "_interface", h.interfaces[kind][0]},
+			member{"enabled_" + kind + "_interfaces", h.interfaces[kind]})
+	}
+	return out
+}
+
+// conductor is the host name of the only conductor as the API shows it.
+func (s *Server) conductor() string {
+	if s.legacy() {
+		return conductorHost
+	}
+	return conductorHost + ":8089"
+}
+
+// conductorHost is how reservations name the conductor.
+const conductorHost = "localhost"
+
+// routeConductors answers /v1/conductors.
+func (s *Server) routeConductors(c *call) (reply, error) {
+	if c.minor < 49 {
+		return reply{}, routerFault(http.StatusNotFound, "")
+	}
+	if c.method != http.MethodGet {
+		return reply{}, methodNotAllowed("GET")
+	}
+	show := ordered{
+		{"hostname", s.conductor()}, {"conductor_group", ""}, {"alive", true},
+		{"created_at", timestamp(s.now)}, {"updated_at", timestamp(s.now)}, {"links", c.links("conductors/" + s.conductor())},
+	}
+	switch {
+	case len(c.path) == 1:
+		return ok(http.StatusOK, ordered{{"conductors", []any{show}}}), nil
+	case len(c.path) == 2 && c.path[1] == s.conductor():
+		names := []string{}
+		for _, h := range hardwareTypes {
+			names = append(names, h.name)
+		}
+		return ok(http.StatusOK, append(show, member{"drivers", names})), nil
+	}
+	return reply{}, fault(http.StatusNotFound, "Conductor %s could not be found.", c.path[len(c.path)-1])
+}

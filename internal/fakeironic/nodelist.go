@@ -1,0 +1,322 @@
+package fakeironic
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// nodeFilter is one filter of the node list.
+type nodeFilter struct {
+	name  string
+	since int
+	keep  func(n *node, value string) bool
+}
+
+func fieldIs(field string) func(*node, string) bool {
+	return func(n *node, value string) bool { return n.str(field) == value }
+}
+
+func flagIs(test func(*node) bool) func(*node, string) bool {
+	return func(n *node, value string) bool {
+		wanted, _ := parseBool(value)
+		return test(n) == wanted
+	}
+}
+
+// nodeFilters are all filters but the parent and the chassis.
+var nodeFilters = []nodeFilter{
+	{"instance_uuid", 1, fieldIs("instance_uuid")},
+	{"associated", 1, flagIs(func(n *node) bool { return n.str("instance_uuid") != "" })},
+	{"maintenance", 1, flagIs(func(n *node) bool { return n.flag("maintenance") })},
+	{"chassis_uuid", 1, fieldIs("chassis_uuid")},
+	{"provision_state", 9, fieldIs("provision_state")},
+	{"driver", 16, fieldIs("driver")},
+	{"resource_class", 21, fieldIs("resource_class")},
+	{"fault", 42, fieldIs("fault")},
+	{"conductor_group", 46, func(n *node, v string) bool { return strings.EqualFold(n.str("conductor_group"), v) }},
+	{"conductor", 49, fieldIs("conductor")},
+	{"owner", 50, fieldIs("owner")},
+	{"description_contains", 51, func(n *node, v string) bool { return strings.Contains(n.str("description"), v) }},
+	{"retired", 61, flagIs(func(n *node) bool { return n.flag("retired") })},
+	{"lessee", 65, fieldIs("lessee")},
+	{"project", 65, func(n *node, v string) bool { return n.str("owner") == v || n.str("lessee") == v }},
+	{"shard", 82, func(n *node, v string) bool {
+		return contains(strings.Split(v, ","), n.str("shard")) && n.str("shard") != ""
+	}},
+	{"sharded", 82, flagIs(func(n *node) bool { return n.str("shard") != "" })},
+	{"parent_node", 83, fieldIs("parent_node")},
+	{"include_children", 83, func(*node, string) bool { return true }},
+	{"instance_name", 104, fieldIs("instance_name")},
+}
+
+// listNodes answers GET /v1/nodes and, with detail, GET /v1/nodes/detail.
+func (s *Server) listNodes(c *call, detail bool) (reply, error) {
+	keep, err := s.nodeSelection(c)
+	if err != nil {
+		return reply{}, err
+	}
+	fields, detail, err := s.nodeListFields(c, detail)
+	if err != nil {
+		return reply{}, err
+	}
+	var selected []*node
+	for _, n := range s.nodes {
+		if keep(n) {
+			selected = append(selected, n)
+		}
+	}
+	if err := sortNodes(c, selected); err != nil {
+		return reply{}, err
+	}
+	page, err := paged(c, selected, func(n *node) string { return n.str("uuid") }, func(marker string) error {
+		if s.nodeByUUID[marker] == nil {
+			return fault(http.StatusNotFound, "Node %s could not be found.", marker)
+		}
+		return nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	if detail {
+		fields = nil
+	}
+	v := viewOf(c, fields)
+	items := make([]json.RawMessage, len(page.items))
+	for i, n := range page.items {
+		items[i] = s.render(c, n, v)
+	}
+	return page.reply("nodes", items), nil
+}
+
+// nodeSelection checks the filters of the list and joins them.
+func (s *Server) nodeSelection(c *call) (func(*node) bool, error) {
+	known := []string{"limit", "marker", "sort_key", "sort_dir", "fields", "detail"}
+	type test struct {
+		filter nodeFilter
+		value  string
+	}
+	var tests []test
+	for _, f := range nodeFilters {
+		if f.since >= 83 && s.legacy() {
+			continue
+		}
+		known = append(known, f.name)
+		if !c.query.Has(f.name) {
+			continue
+		}
+		if c.minor < f.since {
+			return nil, notAcceptableBefore(f.since)
+		}
+		value := c.query.Get(f.name)
+		if err := s.checkFilter(f.name, value, len(c.query[f.name]) > 1); err != nil {
+			return nil, err
+		}
+		tests = append(tests, test{f, value})
+	}
+	if err := c.accept(known...); err != nil {
+		return nil, err
+	}
+	children, _ := parseBool(c.query.Get("include_children"))
+	children = children || c.query.Has("parent_node")
+	return func(n *node) bool {
+		if !children && n.str("parent_node") != "" {
+			return false
+		}
+		for _, t := range tests {
+			if !t.filter.keep(n, t.value) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// checkFilter refuses values that Ironic refuses.
+func (s *Server) checkFilter(name, value string, repeated bool) error {
+	switch name {
+	case "provision_state":
+		if repeated || !state(value).known() {
+			return fault(http.StatusBadRequest, "Provision state %q is not valid", value)
+		}
+	case "instance_uuid", "chassis_uuid":
+		if !isUUID(value) {
+			return fault(http.StatusBadRequest, "Expected UUID for %s: %s", name, value)
+		}
+		if name == "chassis_uuid" && s.findChassis(value) == nil {
+			return fault(http.StatusNotFound, "Chassis %s could not be found.", value)
+		}
+	case "fault":
+		valid := []string{"power failure", "clean failure", "rescue abort failure"}
+		if !s.legacy() {
+			valid = append(valid, "service failure")
+		}
+		if !contains(valid, value) {
+			return fault(http.StatusBadRequest, "Unrecognized fault '%s'", value)
+		}
+	case "associated", "maintenance", "retired", "sharded", "include_children":
+		if _, valid := parseBool(value); !valid {
+			return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s'", name, value)
+		}
+	}
+	return nil
+}
+
+// nodeListFields says which fields the list shows; nil is everything.
+func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool, err error) {
+	if c.query.Has("detail") {
+		if c.minor < 43 {
+			return nil, false, notAcceptableBefore(43)
+		}
+		asked, valid := parseBool(c.query.Get("detail"))
+		if !valid {
+			return nil, false, fault(http.StatusBadRequest, "Invalid detail: Unrecognized value '%s'", c.query.Get("detail"))
+		}
+		detail = detail || asked
+	}
+	if !c.query.Has("fields") {
+		return summaryFields, detail, nil
+	}
+	if detail {
+		return nil, false, fault(http.StatusBadRequest, "Can't fetch a subset of fields with 'detail' set")
+	}
+	fields = splitList(c.query["fields"])
+	for _, name := range fields {
+		since, known := nodeFieldSince(name)
+		if !known || since > s.maxMinor() || name == "conductor" || name == "chassis_uuid" || name == "allocation_uuid" {
+			return nil, false, fault(http.StatusInternalServerError, "type object 'Node' has no attribute '%s'", name)
+		}
+		if since > c.minor {
+			return nil, false, notAcceptable()
+		}
+	}
+	return append(fields, "links"), false, nil
+}
+
+// splitList splits the values of a query parameter at commas.
+func splitList(values []string) []string {
+	var out []string
+	for _, value := range values {
+		for _, item := range strings.Split(value, ",") {
+			if item != "" {
+				out = append(out, item)
+			}
+		}
+	}
+	return out
+}
+
+// sortNodes orders the list by sort_key and sort_dir.
+func sortNodes(c *call, nodes []*node) error {
+	key, descending := c.query.Get("sort_key"), c.query.Get("sort_dir") == "desc"
+	if direction := c.query.Get("sort_dir"); direction != "" && direction != "asc" && direction != "desc" {
+		return fault(http.StatusBadRequest, "Invalid sort direction: %s. Acceptable values are 'asc' or 'desc'", direction)
+	}
+	if key == "" || key == "id" {
+		key = ""
+	} else if since, known := nodeFieldSince(key); !known || key == "traits" {
+		return fault(http.StatusBadRequest, "The sort_key value \"%s\" is invalid for sorting", key)
+	} else if since > c.minor {
+		return notAcceptable()
+	}
+	sort.SliceStable(nodes, func(i, j int) bool {
+		a, b := nodes[i], nodes[j]
+		if descending {
+			a, b = b, a
+		}
+		if key == "" || pyRepr(a.fields[key]) == pyRepr(b.fields[key]) {
+			return a.order < b.order
+		}
+		return pyRepr(a.fields[key]) < pyRepr(b.fields[key])
+	})
+	return nil
+}
+
+// pageOf is one page of a list.
+type pageOf[T any] struct {
+	items []T
+	next  string
+}
+
+// maxLimit is the server's largest page.
+const maxLimit = 1000
+
+// paged cuts the page out of a list that limit and marker ask for. As in Ironic a page that is exactly full has a next
+// link, even if nothing follows.
+func paged[T any](c *call, all []T, id func(T) string, known func(marker string) error) (pageOf[T], error) {
+	var page pageOf[T]
+	limit := maxLimit
+	if c.query.Has("limit") {
+		asked, err := strconv.Atoi(c.query.Get("limit"))
+		if err != nil {
+			return page, fault(http.StatusBadRequest, "Expected an integer for limit: %s", c.query.Get("limit"))
+		}
+		if asked <= 0 {
+			return page, fault(http.StatusBadRequest, "Limit must be positive")
+		}
+		limit = min(asked, maxLimit)
+	}
+	start := 0
+	if marker := c.query.Get("marker"); marker != "" {
+		if !isUUID(marker) {
+			return page, fault(http.StatusBadRequest, "Expected UUID for marker: %s", marker)
+		}
+		if err := known(marker); err != nil {
+			return page, err
+		}
+		for i, item := range all {
+			if id(item) == marker {
+				start = i + 1
+			}
+		}
+	}
+	page.items = all[start:]
+	if len(page.items) >= limit {
+		page.items = page.items[:limit]
+		page.next = nextLink(c, limit, id(page.items[limit-1]))
+	}
+	return page, nil
+}
+
+// nextLink repeats the query with the new marker, filters first and paging last.
+func nextLink(c *call, limit int, marker string) string {
+	paging := []string{"sort_key", "sort_dir", "fields", "limit", "marker", "detail"}
+	var parts []string
+	for _, key := range sortedKeys(c.query) {
+		if !contains(paging, key) {
+			parts = append(parts, key+"="+url.QueryEscape(c.query.Get(key)))
+		}
+	}
+	for _, key := range []string{"sort_key", "sort_dir", "fields", "detail"} {
+		if c.query.Has(key) {
+			parts = append(parts, key+"="+strings.Join(c.query[key], ","))
+		}
+	}
+	parts = append(parts, "limit="+strconv.Itoa(limit), "marker="+marker)
+	return c.base + "/v1/" + strings.Join(c.path, "/") + "?" + strings.Join(parts, "&")
+}
+
+// reply writes the page; name is the member that holds the list. The items are already JSON and are not checked again.
+func (p pageOf[T]) reply(name string, items []json.RawMessage) reply {
+	size := 64 + len(p.next)
+	for _, item := range items {
+		size += len(item) + 2
+	}
+	body := append(make([]byte, 0, size), `{"`+name+`": [`...)
+	for i, item := range items {
+		if i > 0 {
+			body = append(body, ", "...)
+		}
+		body = append(body, item...)
+	}
+	body = append(body, ']')
+	if p.next != "" {
+		body = append(append(body, `, "next": `...), encode(p.next)...)
+	}
+	answer := ok(http.StatusOK, nil)
+	answer.body = append(body, '}')
+	return answer
+}

@@ -1,0 +1,300 @@
+package fakeironic
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+)
+
+// patchableNodeFields are the fields of a node that PATCH may change.
+func (s *Server) patchableNodeFields() []string {
+	fields := []string{
+		"automated_clean", "bios_interface", "boot_interface", "chassis_uuid", "conductor_group", "console_interface", "deploy_interface",
+		"description", "driver", "driver_info", "extra", "inspect_interface", "instance_info", "instance_uuid", "lessee", "maintenance",
+		"management_interface", "name", "network_data", "network_interface", "owner", "power_interface", "properties", "protected",
+		"protected_reason", "raid_interface", "rescue_interface", "resource_class", "retired", "retired_reason", "shard",
+		"storage_interface", "vendor_interface",
+	}
+	if !s.legacy() {
+		fields = append(fields, "parent_node", "firmware_interface", "disable_power_off", "instance_name")
+	}
+	return fields
+}
+
+// interfaceStates are the states in which interfaces, the class of an instance and its allocation can be changed.
+const interfaceStates = "enroll, inspecting, inspect wait, manageable, available"
+
+func interfacesChangeable(s state) bool {
+	return contains(strings.Split(interfaceStates, ", "), string(s))
+}
+
+// patchNode answers PATCH /v1/nodes/{node}.
+func (s *Server) patchNode(c *call, ref string) (reply, error) {
+	if err := c.accept("reset_interfaces"); err != nil {
+		return reply{}, err
+	}
+	ops, err := c.patch()
+	if err != nil {
+		return reply{}, err
+	}
+	reset, _ := parseBool(c.query.Get("reset_interfaces"))
+	if c.query.Has("reset_interfaces") && c.minor < 45 {
+		return reply{}, notAcceptable()
+	}
+	if err := s.checkNodePatch(c, ops, reset); err != nil {
+		return reply{}, err
+	}
+	n, err := s.nodeByRef(c, ref)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.checkPatchState(c, n, ref, ops); err != nil {
+		return reply{}, err
+	}
+	patched, err := s.patchedFields(n, ref, ops)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.checkNodeChange(n, patched, reset); err != nil {
+		return reply{}, err
+	}
+	s.saveNode(n, patched)
+	return ok(http.StatusOK, s.render(c, n, viewOf(c, nil))), nil
+}
+
+// checkNodePatch applies the rules that need only the patch.
+func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
+	if err := checkPatchable(ops, s.patchableNodeFields()); err != nil {
+		return err
+	}
+	for _, op := range ops {
+		if since, _ := nodeFieldSince(op.field()); since > c.minor && op.op != "remove" {
+			return notAcceptable()
+		}
+		if op.path == "/automated_clean" && op.op == "remove" {
+			return fault(http.StatusInternalServerError, "'value'")
+		}
+	}
+	if reset && len(patchValues(ops, "/driver")) == 0 {
+		return fault(http.StatusBadRequest, "The reset_interfaces parameter can only be used when changing the node's driver.")
+	}
+	for _, description := range patchValues(ops, "/description") {
+		if len([]rune(text(description))) > maxDescription {
+			return fault(http.StatusBadRequest, "Cannot update node with description exceeding %d characters", maxDescription)
+		}
+	}
+	for _, data := range patchValues(ops, "/network_data") {
+		if len(object(data)) > 0 {
+			if err := checkNetworkData(object(data)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkPatchState refuses a patch while Ironic works on the node.
+func (s *Server) checkPatchState(c *call, n *node, ref string, ops []patchOp) error {
+	freesInstance := len(ops) == 1 && ops[0].op == "remove" && ops[0].path == "/instance_uuid"
+	switch {
+	case n.flag("maintenance") && freesInstance:
+	case n.str("target_provision_state") != "" && !n.state().patchableInTransition():
+		return fault(http.StatusConflict, "Node %s can not be updated while a state transition is in progress.", ref)
+	case n.state() == inspecting && c.minor >= 39:
+		return fault(http.StatusConflict, "Cannot update node \"%s\" while it is in state \"%s\".", n.str("uuid"), inspecting)
+	case len(patchValues(ops, "/owner")) > 0:
+		if a := s.allocationOf(n); a != nil && a.owner != "" {
+			return fault(http.StatusConflict,
+				"Cannot update owner of node \"%s\" while it is allocated to an allocation with an  owner.", n.str("uuid"))
+		}
+	}
+	for _, name := range patchValues(ops, "/name") {
+		if err := checkNodeName(name, "Node "+ref+": Cannot change name to invalid name "); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patchedFields applies the patch to a copy of the fields and checks the result.
+func (s *Server) patchedFields(n *node, ref string, ops []patchOp) (map[string]any, error) {
+	document := object(clone(n.fields))
+	if err := applyPatch(document, ops); err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	checked := s.nodeSchema()
+	checked.name = "patch"
+	checked.members["protected"] = boolKind
+	checked.members["protected_reason"] = textKind
+	for _, key := range s.patchableNodeFields() {
+		if value, left := document[key]; left {
+			body[key] = value
+		}
+	}
+	if err := checked.check(body); err != nil {
+		return nil, err
+	}
+	if err := checkNodeValues(body); err != nil {
+		return nil, err
+	}
+	return s.withoutHoles(n, document, body)
+}
+
+// withoutHoles gives the fields that the patch removed their empty values.
+func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[string]any, error) {
+	for _, key := range s.patchableNodeFields() {
+		value := body[key]
+		if value == nil {
+			switch key {
+			case "driver_info", "extra", "instance_info", "network_data", "properties":
+				value = map[string]any{}
+			case "protected", "retired", "disable_power_off":
+				value = false
+			case "maintenance":
+				return nil, fault(http.StatusInternalServerError, "Cannot set NULL to maintenance: 'NoneType' is not a bool")
+			case "conductor_group":
+				if _, left := document[key]; !left {
+					return nil, fault(http.StatusInternalServerError, "Field `conductor_group' cannot be None")
+				}
+				value = ""
+			}
+		}
+		document[key] = value
+	}
+	document["traits"] = n.fields["traits"]
+	return document, nil
+}
+
+// checkNodeChange applies the conductor's rules to the change from the node to its patched fields.
+func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) error {
+	if _, found := findDriver(text(patched["driver"])); !found || text(patched["conductor_group"]) != "" {
+		return s.noValidHost(text(patched["driver"]), text(patched["conductor_group"]))
+	}
+	if chassis := text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
+		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
+	}
+	if err := n.checkProtection(patched); err != nil {
+		return err
+	}
+	if err := s.checkInterfaceChange(n, patched, reset); err != nil {
+		return err
+	}
+	if err := n.locked(); err != nil {
+		return err
+	}
+	if err := s.checkUnique(n, patched); err != nil {
+		return err
+	}
+	if n.changed(patched, "resource_class") && n.str("resource_class") != "" && !interfacesChangeable(n.state()) {
+		return fault(http.StatusConflict, "Node %s can not have resource_class updated unless it is in one of allowed (%s) states.",
+			n.str("uuid"), interfaceStates)
+	}
+	if n.str("instance_uuid") != "" && text(patched["instance_uuid"]) == "" && n.str("allocation_uuid") != "" &&
+		!n.flag("maintenance") && !interfacesChangeable(n.state()) {
+		return fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of allowed (%s) "+
+			"states or in maintenance mode.", n.str("uuid"), interfaceStates)
+	}
+	return nil
+}
+
+// checkProtection applies the rules of protected and retired and clears the reasons that lost their cause.
+func (n *node) checkProtection(patched map[string]any) error {
+	if n.changed(patched, "maintenance") && patched["maintenance"] != true {
+		patched["maintenance_reason"], patched["fault"] = nil, nil
+	}
+	if n.changed(patched, "protected") {
+		if patched["protected"] != true {
+			patched["protected_reason"] = nil
+		} else if n.state() != active && n.state() != rescued {
+			return fault(http.StatusConflict, "Node %s can only be made protected in provision states 'active' or 'rescue', the current state is '%s'",
+				n.str("uuid"), n.state())
+		}
+	}
+	if n.changed(patched, "retired") {
+		if patched["retired"] != true {
+			patched["retired_reason"] = nil
+		} else if n.state() == available {
+			return fault(http.StatusConflict, "Node %s can not have 'retired' set in provision state 'available', the current state is '%s'",
+				n.str("uuid"), n.state())
+		}
+	}
+	for _, field := range []string{"protected", "retired"} {
+		reason := field + "_reason"
+		if n.changed(patched, reason) && text(patched[reason]) != "" && patched[field] != true {
+			return fault(http.StatusBadRequest, "The %s field can only be set when %s is True", reason, field)
+		}
+	}
+	return nil
+}
+
+// checkInterfaceChange applies the rules for interfaces and settles them.
+func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset bool) error {
+	newDriver := n.changed(patched, "driver")
+	settle := newDriver
+	for _, kind := range interfaceKinds {
+		key := kind + "_interface"
+		if !n.changed(patched, key) {
+			if newDriver && reset {
+				patched[key] = nil
+			}
+			continue
+		}
+		if !interfacesChangeable(n.state()) && patched["maintenance"] != true {
+			current := ""
+			if !s.legacy() {
+				current = " Current state is '" + n.str("provision_state") + "'."
+			}
+			return fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in maintenance mode.%s",
+				n.str("uuid"), key, interfaceStates, current)
+		}
+		settle = true
+	}
+	if settle {
+		return settleInterfaces(patched)
+	}
+	return nil
+}
+
+// checkUnique refuses a name or an instance that another node has, and a second instance on the same node.
+func (s *Server) checkUnique(n *node, patched map[string]any) error {
+	instance := text(patched["instance_uuid"])
+	if n.changed(patched, "instance_uuid") && instance != "" {
+		if current := n.str("instance_uuid"); current != "" {
+			return fault(http.StatusConflict, "Node %s is associated with instance %s.", n.str("uuid"), current)
+		}
+		if s.byInstance(instance) != nil {
+			return fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+				instance, n.str("uuid"))
+		}
+	}
+	if name := text(patched["name"]); n.changed(patched, "name") && s.nodeByName[name] != nil {
+		return fault(http.StatusConflict, "A node with name %s already exists.", name)
+	}
+	return nil
+}
+
+// changed says whether the patch gives the field another value.
+func (n *node) changed(patched map[string]any, field string) bool {
+	return !reflect.DeepEqual(n.fields[field], patched[field])
+}
+
+// saveNode stores the patched fields.
+func (s *Server) saveNode(n *node, patched map[string]any) {
+	if n.str("allocation_uuid") != "" && text(patched["instance_uuid"]) == "" {
+		s.dropAllocation(n)
+		patched["allocation_uuid"] = nil
+	}
+	if n.changed(patched, "name") {
+		delete(s.nodeByName, n.str("name"))
+		if name := text(patched["name"]); name != "" {
+			s.nodeByName[name] = n
+		}
+	}
+	if s.ParentNodeDefect {
+		patched["parent_node"] = n.str("uuid")
+	}
+	patched["updated_at"] = timestamp(s.now)
+	n.fields = patched
+	n.rendered = nil
+}

@@ -1,0 +1,277 @@
+package fakeironic
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// nodeSchema is what a node may be created with.
+func (s *Server) nodeSchema() schema {
+	members := map[string]kind{
+		"automated_clean": boolKind, "boot_mode": textKind, "chassis_uuid": textKind, "conductor_group": textKind,
+		"console_enabled": boolKind, "description": {types: textKind.types, maxLength: maxDescription}, "driver": stringKind,
+		"driver_info": objectKind, "extra": objectKind, "instance_info": objectKind, "instance_uuid": textKind, "lessee": textKind,
+		"maintenance": boolKind, "name": textKind, "network_data": objectKind, "owner": textKind, "properties": objectKind,
+		"resource_class": classKind, "retired": boolKind, "retired_reason": textKind, "secure_boot": boolKind, "shard": textKind,
+		"uuid": textKind,
+	}
+	for _, k := range interfaceKinds {
+		if k != "firmware" || !s.legacy() {
+			members[k+"_interface"] = textKind
+		}
+	}
+	if !s.legacy() {
+		members["parent_node"] = textKind
+		members["disable_power_off"] = boolKind
+		members["instance_name"] = textKind
+	}
+	return schema{name: "node", members: members, required: []string{"driver"}}
+}
+
+const maxDescription = 4096
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
+
+// reservedNames are parts of the API's own paths.
+var reservedNames = []string{"maintenance", "management", "states", "vendor_passthru", "detail", "validate"}
+
+// validName says whether a node or an allocation may have the name.
+func validName(name string) bool { return namePattern.MatchString(name) }
+
+func checkNodeName(name any, complaint string) error {
+	given, isText := name.(string)
+	if isText && contains(reservedNames, given) {
+		return fault(http.StatusBadRequest, "%s", complaint+pyRepr(name))
+	}
+	if !isText || !validName(given) || isUUID(given) {
+		return fault(http.StatusBadRequest, "%s", complaint+pyRepr(name))
+	}
+	return nil
+}
+
+// nodeByRef returns the node that a path names.
+func (s *Server) nodeByRef(c *call, ref string) (*node, error) {
+	if !isUUID(ref) && !validName(ref) {
+		return nil, routerFault(http.StatusBadRequest, "Expected UUID or name for node_ident: %s", ref)
+	}
+	if !s.legacy() && c.minor >= 91 && strings.HasSuffix(ref, ".json") {
+		return nil, &apiError{status: http.StatusInternalServerError, empty: true}
+	}
+	if n := s.find(ref); n != nil {
+		return n, nil
+	}
+	return nil, fault(http.StatusNotFound, "Node %s could not be found.", ref)
+}
+
+// createNode answers POST /v1/nodes.
+func (s *Server) createNode(c *call) (reply, error) {
+	body, err := c.object("node")
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.checkNewNode(c, body); err != nil {
+		return reply{}, err
+	}
+	fields := s.newNodeFields(c, body)
+	if err := settleInterfaces(fields); err != nil {
+		return reply{}, err
+	}
+	n := s.addNode(fields)
+	answer := c.created("nodes/"+n.str("uuid"), s.render(c, n, viewOf(c, nil)))
+	answer.body = s.renderNew(c, n)
+	return answer, nil
+}
+
+// renderNew writes a node that was just created: its created_at has whole seconds only.
+func (s *Server) renderNew(c *call, n *node) []byte {
+	fine := n.fields["created_at"]
+	n.put("created_at", coarse(fine))
+	out := s.render(c, n, viewOf(c, nil))
+	n.put("created_at", fine)
+	return out
+}
+
+// checkNewNode applies the rules for new nodes in Ironic's order.
+func (s *Server) checkNewNode(c *call, body map[string]any) error {
+	if err := s.nodeSchema().check(body); err != nil {
+		return err
+	}
+	if err := checkNodeValues(body); err != nil {
+		return err
+	}
+	for _, key := range sortedKeys(body) {
+		if since, known := nodeFieldSince(key); known && since > c.minor {
+			return notAcceptable()
+		}
+	}
+	if name := body["name"]; name != nil {
+		if err := checkNodeName(name, "Cannot create node with invalid name "); err != nil {
+			return err
+		}
+	}
+	if owner := text(body["owner"]); owner != "" && owner != c.header.Get("X-Project-Id") {
+		return fault(http.StatusBadRequest, "Cannot create a node as a project scoped admin with an owner other than your own project.")
+	}
+	if chassis := text(body["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
+		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
+	}
+	driver, group := text(body["driver"]), text(body["conductor_group"])
+	if _, found := findDriver(driver); !found || group != "" {
+		return s.noValidHost(driver, group)
+	}
+	if cpus, isText := object(body["properties"])["cpus"].(string); isText && s.legacy() && strings.Trim(cpus, "0123456789") != "" {
+		return fault(http.StatusBadRequest, "Parameter 'cpus' value '%s' is not an integer", cpus)
+	}
+	if uuid := text(body["uuid"]); s.nodeByUUID[uuid] != nil {
+		return fault(http.StatusConflict, "A node with UUID %s already exists.", uuid)
+	}
+	if name := text(body["name"]); s.nodeByName[name] != nil {
+		return fault(http.StatusConflict, "A node with name %s already exists.", name)
+	}
+	if instance := text(body["instance_uuid"]); instance != "" && s.byInstance(instance) != nil {
+		return fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+			instance, text(body["uuid"]))
+	}
+	return nil
+}
+
+// checkNodeValues checks the formats of UUIDs and booleans, and makes booleans of texts such as "yes".
+func checkNodeValues(body map[string]any) error {
+	for _, key := range []string{"chassis_uuid", "instance_uuid", "uuid"} {
+		if value := body[key]; value != nil && !isUUID(text(value)) {
+			return fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, text(value))
+		}
+	}
+	for _, key := range []string{
+		"automated_clean", "console_enabled", "disable_power_off", "maintenance", "protected", "retired", "secure_boot",
+	} {
+		value := body[key]
+		if value == nil {
+			continue
+		}
+		b, valid := parseBool(value)
+		if !valid {
+			return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'", key, text(value))
+		}
+		body[key] = b
+	}
+	if data := object(body["network_data"]); len(data) > 0 {
+		return checkNetworkData(data)
+	}
+	return nil
+}
+
+// checkNetworkData checks the outline of network_data.
+func checkNetworkData(data map[string]any) error {
+	for _, key := range []string{"networks", "links", "services"} {
+		if _, given := data[key]; !given && key == "networks" {
+			return fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", pyRepr(key))
+		}
+	}
+	return nil
+}
+
+// newNodeFields is the record of a new node.
+func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
+	fields := map[string]any{}
+	for _, f := range nodeFields {
+		fields[f.name] = nil
+	}
+	for _, key := range []string{
+		"clean_step", "deploy_step", "driver_info", "driver_internal_info", "extra", "instance_info", "network_data", "properties",
+		"raid_config", "service_step", "target_raid_config",
+	} {
+		fields[key] = map[string]any{}
+	}
+	for _, key := range []string{"console_enabled", "disable_power_off", "maintenance", "protected", "retired"} {
+		fields[key] = false
+	}
+	fields["traits"] = []string{}
+	fields["conductor"] = s.conductor()
+	fields["created_at"] = timestamp(s.now)
+	for key, value := range body {
+		if value != nil {
+			fields[key] = value
+		}
+	}
+	if text(fields["uuid"]) == "" {
+		fields["uuid"] = newUUID()
+	}
+	fields["conductor_group"] = text(fields["conductor_group"])
+	fields["provision_state"] = string(enroll)
+	if c.minor < 11 {
+		fields["provision_state"] = string(available)
+	}
+	return fields
+}
+
+// addNode puts a complete record into the database.
+func (s *Server) addNode(fields map[string]any) *node {
+	s.sequence++
+	n := &node{order: s.sequence, fields: fields}
+	s.nodes = append(s.nodes, n)
+	s.nodeByUUID[n.str("uuid")] = n
+	if name := n.str("name"); name != "" {
+		s.nodeByName[name] = n
+	}
+	s.visits = append(s.visits, visit{time: s.now, node: n.str("uuid"), state: n.state()})
+	return n
+}
+
+// byInstance returns the node with that instance_uuid, or nil.
+func (s *Server) byInstance(instance string) *node {
+	for _, n := range s.nodes {
+		if n.str("instance_uuid") == instance {
+			return n
+		}
+	}
+	return nil
+}
+
+// deleteNode answers DELETE /v1/nodes/{node}.
+func (s *Server) deleteNode(n *node) error {
+	uuid := n.str("uuid")
+	if err := n.locked(); err != nil {
+		return err
+	}
+	if n.flag("protected") {
+		return protectedFault(n)
+	}
+	if instance := n.str("instance_uuid"); instance != "" && !n.flag("maintenance") {
+		return fault(http.StatusConflict, "Node %s is associated with instance %s.", uuid, instance)
+	}
+	if !n.state().deletable() && !n.flag("maintenance") {
+		return fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+
+			"deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode", uuid, n.state())
+	}
+	s.dropAllocation(n)
+	s.ports = slices.DeleteFunc(s.ports, func(p *port) bool {
+		if p.node != n {
+			return false
+		}
+		delete(s.portByMAC, p.address)
+		return true
+	})
+	s.portgroups = slices.DeleteFunc(s.portgroups, func(g *portgroup) bool { return g.node == n })
+	s.nodes = slices.DeleteFunc(s.nodes, func(other *node) bool { return other == n })
+	delete(s.nodeByUUID, uuid)
+	delete(s.nodeByName, n.str("name"))
+	n.work = nil
+	s.visits = append(s.visits, visit{time: s.now, node: uuid})
+	return nil
+}
+
+// locked is the refusal that a node gives while the conductor works on it, or nil.
+func (n *node) locked() error {
+	if holder := n.str("reservation"); holder != "" {
+		return fault(http.StatusConflict,
+			"Node %s is locked by host %s, please retry after the current operation is completed.", n.str("uuid"), holder)
+	}
+	return nil
+}
+
+func protectedFault(n *node) error {
+	return fault(http.StatusForbidden, "Node %s is protected and cannot be undeployed, rebuilt or deleted", n.str("uuid"))
+}

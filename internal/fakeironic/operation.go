@@ -1,0 +1,359 @@
+package fakeironic
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// operation is something that the conductor does with a node: a walk through transient states, one after the other.
+type operation struct {
+	verb   string // the provision verb or power target that was requested
+	phases []phase
+	fail   func(n *node, text string) // leaves the node as a failure does
+	done   func(n *node)              // leaves the node as a success does
+	defect string                     // makes the last phase fail with this text
+}
+
+// phase is a stay in one transient state.
+type phase struct {
+	in     state
+	length time.Duration
+	then   func(n *node) // done when the stay is over and more follows
+}
+
+// start does what the verb asks, as far as it happens before the answer.
+func (s *Server) start(n *node, request provisionRequest) error {
+	switch request.target.canonical() {
+	case verbManage:
+		s.manage(n)
+	case verbProvide:
+		return s.provide(n)
+	case verbActive, verbRebuild:
+		return s.deploy(n, request)
+	case verbDeleted:
+		return s.undeploy(n)
+	case verbClean:
+		return s.clean(n, request)
+	case verbInspect:
+		return s.inspect(n)
+	case verbAdopt:
+		s.begin(n, operation{
+			verb: string(verbAdopt), phases: s.stay(adopting),
+			fail: func(n *node, text string) { s.rest(n, adoptFail, active, text) },
+			done: func(n *node) { s.rest(n, active, "", "") },
+		}, active)
+	case verbRescue:
+		return s.rescue(n, request)
+	case verbUnrescue:
+		if n.flag("maintenance") {
+			return inMaintenance("unrescuing", n)
+		}
+		s.begin(n, operation{
+			verb: string(verbUnrescue), phases: s.stay(unrescuing),
+			fail: func(n *node, text string) { s.rest(n, unrescueFail, active, text) },
+			done: func(n *node) { s.rest(n, active, "", "") },
+		}, active)
+	case verbService:
+		return s.service(n, request)
+	case verbAbort:
+		return s.abort(n)
+	case verbUnhold:
+		s.unhold(n)
+	case verbDeploy, verbUndeploy: // canonical has replaced them
+	}
+	return nil
+}
+
+// stay makes phases of one StepTime each.
+func (s *Server) stay(states ...state) []phase {
+	phases := make([]phase, len(states))
+	for i, in := range states {
+		phases[i] = phase{in: in, length: s.StepTime}
+	}
+	return phases
+}
+
+// begin starts an operation that leads to the target state.
+func (s *Server) begin(n *node, o operation, target state) {
+	n.work = &o
+	n.put("target_provision_state", string(target))
+	n.put("last_error", nil)
+	s.enterPhase(n, n.work)
+}
+
+// enterPhase enters the first phase that is left. The node is locked except while it waits for its ramdisk.
+func (s *Server) enterPhase(n *node, o *operation) {
+	current := o.phases[0]
+	if n.state() != current.in {
+		s.enter(n, current.in)
+	}
+	n.put("reservation", conductorHost)
+	if current.in.waiting() {
+		n.put("reservation", nil)
+	}
+	s.after(current.length, func() {
+		if n.work == o {
+			s.endPhase(n, o)
+		}
+	})
+}
+
+// endPhase goes on to the next phase or ends the operation.
+func (s *Server) endPhase(n *node, o *operation) {
+	if len(o.phases) > 1 {
+		if then := o.phases[0].then; then != nil {
+			then(n)
+		}
+		o.phases = o.phases[1:]
+		s.enterPhase(n, o)
+		return
+	}
+	n.work = nil
+	n.put("reservation", nil)
+	if text := s.verdict(n, o); text != "" {
+		o.fail(n, text)
+		return
+	}
+	o.done(n)
+}
+
+// verdict is the last_error of an operation, "" when it succeeds.
+func (s *Server) verdict(n *node, o *operation) string {
+	if o.defect != "" || s.Fail == nil {
+		return o.defect
+	}
+	return s.Fail(n.public(), o.verb)
+}
+
+// rest leaves the node in a state in which nothing goes on. A failed state keeps its target.
+func (s *Server) rest(n *node, in, target state, lastError string) {
+	s.enter(n, in)
+	n.put("target_provision_state", orNull(string(target)))
+	if lastError != "" {
+		n.put("last_error", lastError)
+	}
+}
+
+// manage verifies an enrolled node; others become manageable at once.
+func (s *Server) manage(n *node) {
+	if n.state() != enroll {
+		s.rest(n, manageable, "", "")
+		return
+	}
+	o := operation{
+		verb: string(verbManage), phases: s.stay(verifying),
+		fail: func(n *node, text string) { s.rest(n, enroll, "", text) },
+		done: func(n *node) {
+			if n.str("power_interface") != "fake" && n.str("power_state") == "" {
+				n.put("power_state", powerOff)
+			}
+			s.rest(n, manageable, "", "")
+		},
+	}
+	if reason := bmcFault(n.fields); reason != "" {
+		o.defect = "Failed to get power state for node " + n.str("uuid") + ". Error: " + reason
+	}
+	s.begin(n, o, manageable)
+}
+
+// provide cleans a node, unless it is not to be cleaned, and makes it available.
+func (s *Server) provide(n *node) error {
+	if n.flag("retired") {
+		return fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.str("uuid"))
+	}
+	if n.fields["automated_clean"] == false {
+		n.put("last_error", nil)
+		s.rest(n, available, "", "")
+		return nil
+	}
+	s.begin(n, s.automatedCleaning(n, verbProvide, available), available)
+	return nil
+}
+
+// automatedCleaning cleans a node on its way to the target.
+func (s *Server) automatedCleaning(n *node, v verb, target state) operation {
+	o := operation{
+		verb: string(v), phases: s.cleaningPhases(n),
+		fail: func(n *node, text string) { s.rest(n, cleanFail, target, text) },
+		done: func(n *node) {
+			if n.str("deploy_interface") != "fake" {
+				n.put("power_state", powerOff)
+			}
+			s.rest(n, target, "", "")
+		},
+	}
+	if n.fields["automated_clean"] == false {
+		o.phases = []phase{{in: cleaning}}
+	}
+	return o
+}
+
+// cleaningPhases boots a ramdisk unless the deploy interface is fake.
+func (s *Server) cleaningPhases(n *node) []phase {
+	if n.str("deploy_interface") == "fake" {
+		return s.stay(cleaning)
+	}
+	return s.stay(cleaning, cleanWait, cleaning)
+}
+
+// undeploy tears the instance down and cleans the node. Half way through, also when it fails, the instance and its
+// allocation are forgotten.
+func (s *Server) undeploy(n *node) error {
+	if n.flag("protected") {
+		return protectedFault(n)
+	}
+	if err := s.cleanLimit("unprovisioning"); err != nil {
+		return err
+	}
+	target := available
+	if n.flag("retired") {
+		target = manageable
+	}
+	forget := func(n *node) {
+		n.put("instance_info", map[string]any{})
+		n.put("instance_uuid", nil)
+		s.dropAllocation(n)
+	}
+	s.begin(n, operation{
+		verb:   string(verbDeleted),
+		phases: []phase{{in: deleting, length: s.StepTime / 2, then: forget}, {in: deleting, length: s.StepTime - s.StepTime/2}},
+		fail:   func(n *node, text string) { s.rest(n, errored, target, text) },
+		done: func(n *node) {
+			if n.str("power_state") != "" && n.str("deploy_interface") != "fake" {
+				n.put("power_state", powerOff)
+			}
+			s.begin(n, s.automatedCleaning(n, verbDeleted, target), target)
+		},
+	}, available)
+	return nil
+}
+
+// inspect looks at the hardware. The fake interface finds nothing.
+func (s *Server) inspect(n *node) error {
+	how := n.str("inspect_interface")
+	if how == "no-inspect" {
+		return fault(http.StatusBadRequest, "Driver %s does not support inspect (disabled or not implemented).", n.str("driver"))
+	}
+	phases := s.stay(inspecting)
+	if how == "agent" {
+		phases = s.stay(inspecting, inspectWait, inspecting)
+	}
+	n.put("inspection_started_at", timestamp(s.now))
+	n.put("inspection_finished_at", nil)
+	s.begin(n, operation{
+		verb: string(verbInspect), phases: phases,
+		fail: func(n *node, text string) { s.rest(n, inspectFail, manageable, text) },
+		done: func(n *node) {
+			if how != "fake" {
+				s.discover(n)
+			}
+			n.put("inspection_started_at", nil)
+			n.put("inspection_finished_at", timestamp(s.now))
+			s.rest(n, manageable, "", "")
+		},
+	}, manageable)
+	return nil
+}
+
+// abort ends a wait for the ramdisk or a hold.
+func (s *Server) abort(n *node) error {
+	if n.flag("maintenance") && (n.state() == serviceWait || n.state() == serviceFail) {
+		return fault(http.StatusConflict, "Can not abort service on node \"%s\" while it is in maintenance mode.", n.str("uuid"))
+	}
+	n.work = nil
+	target := state(n.str("target_provision_state"))
+	//exhaustive:ignore // only these states can be left by abort
+	switch n.state() {
+	case cleanWait, cleanHold:
+		s.rest(n, cleanFail, target, "By request, the clean operation was aborted")
+	case inspectWait:
+		s.rest(n, inspectFail, target, "Inspection was aborted by request.")
+	case rescueWait:
+		s.rest(n, rescueFail, target, "By request, the rescue operation was aborted.")
+	case deployWait, deployHold:
+		s.rest(n, deployFail, target,
+			"By request, the deploy operation was aborted during or after the completion of step \"deploy.deploy\"")
+	case serviceWait, serviceHold:
+		s.rest(n, serviceFail, target, "By request, the service operation was aborted")
+	case serviceFail:
+		n.put("last_error", nil)
+		s.rest(n, active, "", "")
+	}
+	return nil
+}
+
+// unhold goes on with what was held.
+func (s *Server) unhold(n *node) {
+	o := operation{verb: string(verbUnhold)}
+	in, failed, target := servicing, serviceFail, active
+	//exhaustive:ignore // only held states can be left by unhold
+	switch n.state() {
+	case cleanHold:
+		in, failed, target = cleaning, cleanFail, manageable
+	case deployHold:
+		in, failed = deploying, deployFail
+	}
+	o.phases = s.stay(in)
+	o.fail = func(n *node, text string) { s.rest(n, failed, target, text) }
+	o.done = func(n *node) { s.rest(n, target, "", "") }
+	s.begin(n, o, target)
+}
+
+// rescue boots a rescue ramdisk.
+func (s *Server) rescue(n *node, _ provisionRequest) error {
+	if n.flag("maintenance") {
+		return inMaintenance("rescuing", n)
+	}
+	if n.str("rescue_interface") == "no-rescue" {
+		return fault(http.StatusBadRequest, "Driver %s does not support rescue (disabled or not implemented).", n.str("driver"))
+	}
+	phases := s.stay(rescuing)
+	if n.str("rescue_interface") != "fake" {
+		phases = s.stay(rescuing, rescueWait, rescuing)
+	}
+	s.begin(n, operation{
+		verb: string(verbRescue), phases: phases,
+		fail: func(n *node, text string) { s.rest(n, rescueFail, rescued, text) },
+		done: func(n *node) { s.rest(n, rescued, "", "") },
+	}, rescued)
+	return nil
+}
+
+// concurrency counts the nodes in the given states against a limit of the conductor.
+func (s *Server) concurrency(limit int, action string, states ...state) error {
+	if limit == 0 {
+		return nil
+	}
+	busy := 0
+	for _, n := range s.nodes {
+		for _, counted := range states {
+			if n.state() == counted {
+				busy++
+			}
+		}
+	}
+	if busy < limit {
+		return nil
+	}
+	status := http.StatusServiceUnavailable
+	if s.legacy() {
+		status = http.StatusInternalServerError
+	}
+	return fault(status, "Unable to process request at this time. The concurrent action limit for %s has been reached. "+
+		"Please contact your administrator and try again later.", action)
+}
+
+func (s *Server) deployLimit() error {
+	return s.concurrency(s.MaxConcurrentDeploy, "provisioning", deploying, deployWait)
+}
+
+func (s *Server) cleanLimit(action string) error {
+	return s.concurrency(s.MaxConcurrentClean, action, deleting, cleaning, cleanWait)
+}
+
+// isURL says whether an image reference can be fetched: http, https, file or oci.
+func isURL(reference string) bool {
+	scheme, _, found := strings.Cut(reference, "://")
+	return found && contains([]string{"http", "https", "file", "glance", "oci"}, strings.ToLower(scheme))
+}

@@ -1,0 +1,427 @@
+package fakeironic
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// port is a network card.
+type port struct {
+	uuid, address string
+	node          *node
+	fields        map[string]any // everything but uuid, address and node_uuid
+}
+
+// portField is an attribute of a port.
+type portField struct {
+	name    string
+	since   int
+	kind    kind
+	initial any
+}
+
+var portFields = []portField{
+	{"created_at", 1, kind{}, nil}, {"updated_at", 1, kind{}, nil},
+	{"category", 101, textKind, nil}, {"description", 97, textKind, nil}, {"extra", 1, objectKind, nil}, {"internal_info", 18, kind{}, nil},
+	{"is_smartnic", 53, boolKind, false}, {"local_link_connection", 19, objectKind, nil}, {"name", 88, textKind, nil},
+	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil}, {"portgroup_uuid", 24, textKind, nil},
+	{"pxe_enabled", 19, boolKind, true}, {"vendor", 100, textKind, nil},
+}
+
+// portSchema is what a port may be created or patched with.
+func (s *Server) portSchema() schema {
+	rules := schema{name: "port", required: []string{"address", "node_uuid"}}
+	rules.members = map[string]kind{"uuid": textKind, "address": stringKind, "node_uuid": textKind}
+	for _, f := range portFields {
+		if len(f.kind.types) > 0 && f.since <= s.maxMinor() {
+			rules.members[f.name] = f.kind
+		}
+	}
+	return rules
+}
+
+var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+
+// readMAC checks a MAC address and returns it in lower case.
+func readMAC(value any) (string, error) {
+	mac := strings.ToLower(text(value))
+	if !macPattern.MatchString(mac) {
+		return "", fault(http.StatusBadRequest, "Expected valid MAC address for address: %s", pyText(value))
+	}
+	return mac, nil
+}
+
+// routePorts answers /v1/ports; onNode limits it to the ports of one node.
+func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error) {
+	switch {
+	case len(rest) == 0 && c.method == http.MethodGet:
+		return s.listPorts(c, onNode, false)
+	case len(rest) == 1 && rest[0] == "detail" && c.method == http.MethodGet:
+		return s.listPorts(c, onNode, true)
+	case len(rest) == 0 && c.method == http.MethodPost && onNode == nil:
+		return s.createPort(c)
+	case len(rest) == 0:
+		return reply{}, methodNotAllowed("GET, POST")
+	case len(rest) > 1:
+		return reply{}, routerFault(http.StatusNotFound, "")
+	}
+	if !isUUID(rest[0]) && (s.legacy() || c.minor < 88) {
+		return reply{}, fault(http.StatusBadRequest, "Expected UUID for port_ident: %s", rest[0])
+	}
+	p := s.findPort(rest[0])
+	if p == nil {
+		return reply{}, fault(http.StatusNotFound, "Port %s could not be found.", rest[0])
+	}
+	switch c.method {
+	case http.MethodGet:
+		fields, err := portQueryFields(c)
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(http.StatusOK, p.show(c, fields)), nil
+	case http.MethodPatch:
+		return s.patchPort(c, p)
+	case http.MethodDelete:
+		return done(http.StatusNoContent), s.deletePort(p)
+	}
+	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+}
+
+func (s *Server) findPort(ref string) *port {
+	for _, p := range s.ports {
+		if p.uuid == ref || text(p.fields["name"]) == ref && ref != "" {
+			return p
+		}
+	}
+	return nil
+}
+
+// show is the port in the API; fields are those wanted, or nil.
+func (p *port) show(c *call, fields []string) ordered {
+	wants := func(name string) bool { return fields == nil || contains(fields, name) }
+	var out ordered
+	for _, m := range (ordered{{"uuid", p.uuid}, {"address", p.address}, {"node_uuid", p.node.str("uuid")}}) {
+		if wants(m.key) {
+			out = append(out, m)
+		}
+	}
+	for _, f := range portFields {
+		if c.minor >= f.since && wants(f.name) {
+			out = append(out, member{f.name, p.fields[f.name]})
+		}
+	}
+	return append(out, member{"links", c.links("ports/" + p.uuid)})
+}
+
+// portQueryFields returns the fields that the query asks for, nil for all.
+func portQueryFields(c *call) ([]string, error) {
+	if !c.query.Has("fields") {
+		return nil, nil
+	}
+	fields := splitList(c.query["fields"])
+	for _, name := range fields {
+		known := contains([]string{"uuid", "address", "node_uuid"}, name)
+		for _, f := range portFields {
+			if f.name == name {
+				known = true
+				if f.since > c.minor {
+					return nil, notAcceptable()
+				}
+			}
+		}
+		if !known {
+			return nil, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+	}
+	return fields, nil
+}
+
+func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
+	err := c.accept("node", "node_uuid", "address", "limit", "marker", "sort_key", "sort_dir", "fields", "portgroup", "detail", "shard")
+	if err != nil {
+		return reply{}, err
+	}
+	asked, _ := parseBool(c.query.Get("detail"))
+	detail = detail || asked
+	fields, err := portQueryFields(c)
+	if err != nil {
+		return reply{}, err
+	}
+	if detail && fields != nil {
+		return reply{}, fault(http.StatusBadRequest, "Can't fetch a subset of fields with 'detail' set")
+	}
+	if fields == nil && !detail {
+		fields = []string{"uuid", "address"}
+	}
+	if !c.query.Has("node") && c.query.Has("node_uuid") && !isUUID(c.query.Get("node_uuid")) {
+		return reply{}, fault(http.StatusBadRequest, "Expected UUID for node_uuid: %s", c.query.Get("node_uuid"))
+	}
+	for _, key := range []string{"node", "node_uuid"} {
+		if ref := c.query.Get(key); ref != "" {
+			if onNode = s.find(ref); onNode == nil {
+				return reply{}, fault(http.StatusNotFound, "Node %s could not be found.", ref)
+			}
+		}
+	}
+	// An empty address is no filter: Ironic answers with all ports.
+	address := strings.ToLower(c.query.Get("address"))
+	if address != "" {
+		if address, err = readMAC(address); err != nil {
+			return reply{}, err
+		}
+	}
+	var selected []*port
+	for _, p := range s.ports {
+		if (onNode == nil || p.node == onNode) && (address == "" || p.address == address) {
+			selected = append(selected, p)
+		}
+	}
+	page, err := paged(c, selected, func(p *port) string { return p.uuid }, func(marker string) error {
+		if s.findPort(marker) == nil {
+			return fault(http.StatusNotFound, "Port %s could not be found.", marker)
+		}
+		return nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	if detail {
+		fields = nil
+	}
+	items := make([]json.RawMessage, len(page.items))
+	for i, p := range page.items {
+		items[i] = encode(p.show(c, fields))
+	}
+	return page.reply("ports", items), nil
+}
+
+// createPort answers POST /v1/ports.
+func (s *Server) createPort(c *call) (reply, error) {
+	body, err := c.object("port")
+	if err != nil {
+		return reply{}, err
+	}
+	if ident, given := body["node_ident"]; given && c.minor >= 94 {
+		delete(body, "node_ident")
+		if n := s.find(text(ident)); n != nil {
+			body["node_uuid"] = n.str("uuid")
+		}
+	}
+	if err := s.portSchema().check(body); err != nil {
+		return reply{}, err
+	}
+	if err := checkPortValues(c, body); err != nil {
+		return reply{}, err
+	}
+	mac, err := readMAC(body["address"])
+	if err != nil {
+		return reply{}, err
+	}
+	n := s.nodeByUUID[text(body["node_uuid"])]
+	if n == nil {
+		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", text(body["node_uuid"]))
+	}
+	if err := n.locked(); err != nil {
+		return reply{}, err
+	}
+	if s.portByMAC[mac] != nil {
+		return reply{}, fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
+	}
+	uuid := text(body["uuid"])
+	if uuid == "" {
+		uuid = newUUID()
+	}
+	if s.findPort(uuid) != nil || text(body["name"]) != "" && s.findPort(text(body["name"])) != nil {
+		return reply{}, fault(http.StatusConflict, "A port with UUID %s already exists.", uuid)
+	}
+	p := s.addPort(n, uuid, mac, body)
+	shown := p.show(c, nil)
+	for i := range shown {
+		if shown[i].key == "created_at" {
+			shown[i].value = coarse(shown[i].value)
+		}
+	}
+	return c.created("ports/"+p.uuid, shown), nil
+}
+
+// addPort puts a port into the database.
+func (s *Server) addPort(n *node, uuid, mac string, body map[string]any) *port {
+	p := &port{uuid: uuid, address: mac, node: n, fields: map[string]any{}}
+	for _, f := range portFields {
+		p.fields[f.name] = f.initial
+		if f.kind.types != nil && contains(f.kind.types, "object") || f.name == "internal_info" {
+			p.fields[f.name] = map[string]any{}
+		}
+		if value := body[f.name]; value != nil {
+			p.fields[f.name] = value
+		}
+	}
+	p.fields["created_at"] = timestamp(s.now)
+	s.ports = append(s.ports, p)
+	s.portByMAC[mac] = p
+	return p
+}
+
+// checkPortValues checks versions, UUIDs, booleans and the connection to the switch.
+func checkPortValues(c *call, body map[string]any) error {
+	for _, key := range []string{"uuid", "node_uuid", "portgroup_uuid"} {
+		if value := body[key]; value != nil && !isUUID(text(value)) {
+			return fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, text(value))
+		}
+	}
+	for _, key := range []string{"is_smartnic", "pxe_enabled"} {
+		if value := body[key]; value != nil {
+			b, valid := parseBool(value)
+			if !valid {
+				return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s'", key, pyText(value))
+			}
+			body[key] = b
+		}
+	}
+	for _, f := range portFields {
+		if _, given := body[f.name]; given && f.since > c.minor {
+			return notAcceptable()
+		}
+	}
+	link := object(body["local_link_connection"])
+	for _, key := range sortedKeys(link) {
+		if !contains([]string{"port_id", "switch_id", "hostname", "switch_info", "network_type"}, key) {
+			return fault(http.StatusBadRequest, "Schema error for local_link_connection: Additional properties are not allowed (%s was unexpected)", pyRepr(key))
+		}
+	}
+	if len(link) > 0 && link["network_type"] != "unmanaged" {
+		for _, key := range []string{"port_id", "switch_id"} {
+			if _, given := link[key]; !given && link["hostname"] == nil {
+				return fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is a required property", pyRepr(key))
+			}
+		}
+	}
+	return nil
+}
+
+// connectivity are the attributes of a port that cannot change while its node is in use.
+var connectivity = []string{"is_smartnic", "local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"}
+
+func (s *Server) patchPort(c *call, p *port) (reply, error) {
+	ops, err := c.patch()
+	if err != nil {
+		return reply{}, err
+	}
+	var allowed []string
+	for _, f := range portFields {
+		if len(f.kind.types) > 0 && f.since <= s.maxMinor() {
+			allowed = append(allowed, f.name)
+		}
+	}
+	for _, op := range ops {
+		if op.field() == "node_uuid" {
+			return reply{}, fault(http.StatusInternalServerError, "Changing the node of a port is not possible here")
+		}
+	}
+	if err := checkPatchable(ops, append([]string{"address"}, allowed...)); err != nil {
+		return reply{}, err
+	}
+	document := object(clone(p.fields))
+	document["address"] = p.address
+	if err := applyPatch(document, ops); err != nil {
+		return reply{}, err
+	}
+	body := map[string]any{"node_uuid": p.node.str("uuid")}
+	for _, key := range append([]string{"address"}, allowed...) {
+		if value, left := document[key]; left && (value != nil || key == "address") && portFieldSince(key) <= c.minor {
+			body[key] = value
+		}
+	}
+	rules := s.portSchema()
+	rules.name = "patch"
+	if err := rules.check(body); err != nil {
+		return reply{}, err
+	}
+	if err := checkPortValues(c, body); err != nil {
+		return reply{}, err
+	}
+	mac, err := readMAC(body["address"])
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.checkPortChange(p, mac, body, ops); err != nil {
+		return reply{}, err
+	}
+	s.savePort(p, mac, body, ops)
+	return ok(http.StatusOK, p.show(c, nil)), nil
+}
+
+func portFieldSince(name string) int {
+	for _, f := range portFields {
+		if f.name == name {
+			return f.since
+		}
+	}
+	return 0
+}
+
+// checkPortChange applies the conductor's rules about ports of nodes in use.
+func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops []patchOp) error {
+	n := p.node
+	if err := n.locked(); err != nil {
+		return err
+	}
+	if mac != p.address {
+		if (n.str("instance_uuid") != "" || n.state() == active) && !n.flag("maintenance") {
+			return fault(http.StatusConflict, "Cannot update hardware address for port %s as node %s is active or has instance UUID assigned",
+				p.uuid, n.str("uuid"))
+		}
+		if s.portByMAC[mac] != nil {
+			return fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
+		}
+	}
+	var changed []string
+	for _, op := range ops {
+		key := op.field()
+		if contains(connectivity, key) && !contains(changed, key) && pyRepr(p.fields[key]) != pyRepr(body[key]) {
+			changed = append(changed, key)
+		}
+	}
+	slices.Sort(changed)
+	free := n.state() == enroll || n.state() == inspecting || n.state() == inspectWait || n.state() == manageable
+	if len(changed) > 0 && !free && !n.flag("maintenance") {
+		return fault(http.StatusConflict, "Port %s can not have any connectivity attributes (%s) updated unless node %s is in a enroll, inspecting, "+
+			"inspect wait, manageable state or in maintenance mode. The current state is %s.", p.uuid, strings.Join(connectivity, ", "), n.str("uuid"), n.state())
+	}
+	return nil
+}
+
+func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchOp) {
+	for _, op := range ops {
+		key := op.field()
+		if key == "address" {
+			continue
+		}
+		value := body[key]
+		for _, f := range portFields {
+			if f.name == key && value == nil {
+				value = f.initial
+				if contains(f.kind.types, "object") {
+					value = map[string]any{}
+				}
+			}
+		}
+		p.fields[key] = value
+	}
+	delete(s.portByMAC, p.address)
+	p.address = mac
+	s.portByMAC[mac] = p
+	p.fields["updated_at"] = timestamp(s.now)
+}
+
+func (s *Server) deletePort(p *port) error {
+	if err := p.node.locked(); err != nil {
+		return err
+	}
+	delete(s.portByMAC, p.address)
+	s.ports = slices.DeleteFunc(s.ports, func(other *port) bool { return other == p })
+	return nil
+}

@@ -1,0 +1,168 @@
+package fakeironic
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// nodeField is an attribute of a node in the API.
+type nodeField struct {
+	name  string
+	since int // API version that has it
+}
+
+// nodeFields are the attributes of a node in the order of the answer.
+var nodeFields = []nodeField{
+	{"uuid", 1}, {"created_at", 1}, {"updated_at", 1}, {"automated_clean", 47}, {"bios_interface", 40}, {"boot_interface", 31},
+	{"boot_mode", 75}, {"clean_step", 7}, {"conductor_group", 46}, {"console_enabled", 1}, {"console_interface", 31},
+	{"deploy_interface", 31}, {"deploy_step", 44}, {"description", 51}, {"disable_power_off", 95}, {"driver", 1}, {"driver_info", 1},
+	{"driver_internal_info", 3}, {"extra", 1}, {"fault", 42}, {"firmware_interface", 86}, {"health", 109},
+	{"inspection_finished_at", 6}, {"inspection_started_at", 6}, {"inspect_interface", 31}, {"instance_info", 1},
+	{"instance_name", 104}, {"instance_uuid", 1}, {"last_error", 1}, {"lessee", 65}, {"maintenance", 1}, {"maintenance_reason", 1},
+	{"management_interface", 31}, {"name", 5}, {"network_data", 66}, {"network_interface", 20}, {"owner", 50}, {"parent_node", 83},
+	{"power_interface", 31}, {"power_state", 1}, {"properties", 1}, {"protected", 48}, {"protected_reason", 48},
+	{"provision_state", 1}, {"provision_updated_at", 1}, {"raid_config", 12}, {"raid_interface", 31}, {"rescue_interface", 38},
+	{"reservation", 1}, {"resource_class", 21}, {"retired", 61}, {"retired_reason", 61}, {"secure_boot", 75}, {"service_step", 87},
+	{"shard", 82}, {"storage_interface", 33}, {"target_power_state", 1}, {"target_provision_state", 1}, {"target_raid_config", 12},
+	{"traits", 37}, {"vendor_interface", 31}, {"conductor", 49}, {"allocation_uuid", 52}, {"chassis_uuid", 1},
+}
+
+// nodeFieldSince returns the API version that has the attribute.
+func nodeFieldSince(name string) (since int, known bool) {
+	for _, f := range nodeFields {
+		if f.name == name {
+			return f.since, true
+		}
+	}
+	return 0, false
+}
+
+// summaryFields are what a list shows unless it is asked for more.
+var summaryFields = []string{"instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name"}
+
+// view is one way of showing nodes.
+type view struct {
+	minor  int
+	base   string
+	fields string // joined by commas; "" is everything
+}
+
+func viewOf(c *call, fields []string) view {
+	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ",")}
+}
+
+// render writes a node as JSON. Only the fields that the API version has are shown.
+func (s *Server) render(c *call, n *node, v view) json.RawMessage {
+	if out, found := n.rendered[v]; found {
+		return out
+	}
+	var wanted map[string]bool
+	if v.fields != "" {
+		wanted = map[string]bool{}
+		for _, name := range strings.Split(v.fields, ",") {
+			wanted[name] = true
+		}
+	}
+	uuid := n.str("uuid")
+	var out ordered
+	for _, f := range nodeFields {
+		if f.since > c.minor || wanted != nil && !wanted[f.name] {
+			continue
+		}
+		out = append(out, member{f.name, shownField(c, n, f.name)})
+	}
+	path := "nodes/" + uuid
+	out = append(out, member{"links", c.links(path)})
+	if wanted == nil {
+		out = append(out, member{"ports", c.links(path + "/ports")})
+		for _, sub := range []nodeField{{"states", 14}, {"portgroups", 24}, {"volume", 32}} {
+			if c.minor >= sub.since {
+				out = append(out, member{sub.name, c.links(path + "/" + sub.name)})
+			}
+		}
+	}
+	if n.rendered == nil {
+		n.rendered = map[view][]byte{}
+	}
+	rendered := encode(out)
+	n.rendered[v] = rendered
+	return rendered
+}
+
+// shownField is the value of a field as the API shows it: secrets are masked.
+func shownField(c *call, n *node, name string) any {
+	value := n.fields[name]
+	switch name {
+	case "driver_info":
+		return mask(object(value))
+	case "instance_info":
+		return maskInstanceInfo(object(value))
+	case "driver_internal_info":
+		info := object(value)
+		if text(info["agent_secret_token"]) != "" {
+			info = object(clone(info))
+			info["agent_secret_token"] = stars
+		}
+		return info
+	case "provision_state":
+		if c.minor < 2 && value == string(available) {
+			return nil
+		}
+	}
+	return value
+}
+
+// stars are shown in the place of a secret.
+const stars = "******"
+
+// secretWords make a key secret when it contains one of them.
+var secretWords = []string{
+	"adminpass", "admin_pass", "password", "admin_password", "auth_token", "new_pass", "auth_password", "secret_uuid", "secret",
+	"sys_pswd", "token", "configdrive", "encrypted_key", "private_key", "fernetkey", "sslkey", "passphrase", "chapsecret",
+}
+
+// mask returns a copy in which the secrets are stars, at any depth of dicts but not inside lists.
+func mask(info map[string]any) map[string]any {
+	out := make(map[string]any, len(info))
+	for key, value := range info {
+		nested, isDict := value.(map[string]any)
+		switch {
+		case isDict:
+			out[key] = mask(nested)
+		case secretKey(key):
+			out[key] = stars
+		default:
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func secretKey(key string) bool {
+	key = strings.ToLower(key)
+	for _, word := range secretWords {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// maskInstanceInfo masks also the config drive, whatever its form, and the URL of the image.
+func maskInstanceInfo(info map[string]any) map[string]any {
+	out := mask(info)
+	for _, key := range []string{"configdrive", "image_url"} {
+		switch value := out[key].(type) {
+		case nil:
+		case string:
+			if value != "" {
+				out[key] = stars
+			}
+		case map[string]any:
+			if len(value) > 0 {
+				out[key] = stars
+			}
+		}
+	}
+	return out
+}
