@@ -1,3 +1,26 @@
+// Command terraform-provider-metal serves the provider to Terraform and OpenTofu.
 package main
 
-func main() {}
+import (
+	"flag"
+	"log"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	debug := flag.Bool("debug", false, "serve for a debugger: print how to attach, and stay")
+	flag.Parse()
+	var options []tf6server.ServeOpt
+	if *debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	if err := tf6server.Serve(provider.Address, provider.NewServer(version), options...); err != nil {
+		log.Fatal(err)
+	}
+}

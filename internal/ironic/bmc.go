@@ -1,0 +1,114 @@
+package ironic
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// BMC is a BMC's address in terms of an Ironic driver.
+type BMC struct {
+	Driver      string
+	Info        map[string]any    // driver_info without credentials
+	UsernameKey string            // key of driver_info for the user name
+	PasswordKey string            // likewise for the password
+	VerifyCAKey string            // likewise for certificate verification; empty if the driver has none
+	Interfaces  map[string]string // interfaces that the scheme stands for
+}
+
+// bmcSchemes maps the schemes of BMC addresses to drivers (reference peers.md 2.6).
+var bmcSchemes = map[string]struct {
+	driver     string
+	interfaces map[string]string
+}{
+	"ipmi":                 {driver: "ipmi"},
+	"redfish":              {driver: "redfish"},
+	"redfish-virtualmedia": {driver: "redfish", interfaces: map[string]string{"boot": "redfish-virtual-media"}},
+}
+
+// ParseBMC reads a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
+// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi.
+func ParseBMC(address string) (*BMC, error) {
+	if !strings.Contains(address, "://") {
+		address = "ipmi://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a URL of a BMC: %w", address, err)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("the address of a BMC must not contain credentials; use username and password_wo")
+	}
+	name, transport, _ := strings.Cut(u.Scheme, "+")
+	scheme, ok := bmcSchemes[name]
+	if !ok {
+		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", address, u.Scheme, strings.Join(sortedKeys(bmcSchemes), ", "))
+	}
+	if u.Hostname() == "" {
+		return nil, fmt.Errorf("the BMC address %q names no host", address)
+	}
+	if scheme.driver == "ipmi" {
+		return ipmiBMC(u, transport)
+	}
+	if !slices.Contains([]string{"", "http", "https"}, transport) {
+		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", address, transport)
+	}
+	if transport == "" {
+		transport = "https"
+	}
+	bmc := &BMC{
+		Driver: scheme.driver, Interfaces: scheme.interfaces,
+		Info:        map[string]any{"redfish_address": transport + "://" + u.Host},
+		UsernameKey: "redfish_username", PasswordKey: "redfish_password", VerifyCAKey: "redfish_verify_ca",
+	}
+	if path := strings.TrimRight(u.Path, "/"); path != "" && path != "/redfish/v1" {
+		bmc.Info["redfish_system_id"] = path
+	}
+	return bmc, nil
+}
+
+func ipmiBMC(u *url.URL, transport string) (*BMC, error) {
+	if transport != "" || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", u)
+	}
+	bmc := &BMC{
+		Driver: "ipmi", Info: map[string]any{"ipmi_address": u.Hostname()},
+		UsernameKey: "ipmi_username", PasswordKey: "ipmi_password",
+	}
+	if u.Port() != "" {
+		bmc.Info["ipmi_port"] = u.Port()
+	}
+	if level := u.Query().Get("privilegelevel"); level != "" {
+		bmc.Info["ipmi_priv_level"] = level
+	}
+	return bmc, nil
+}
+
+// addressKey is the key of driver_info that holds the BMC's address, or "" if there is none.
+func addressKey(info map[string]any) string {
+	for _, key := range sortedKeys(info) {
+		if strings.HasSuffix(key, "_address") {
+			return key
+		}
+	}
+	return ""
+}
+
+// BMCAddress is the host of a node's BMC, or "" if it has none.
+func BMCAddress(n *Node) string {
+	text, _ := n.DriverInfo[addressKey(n.DriverInfo)].(string)
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		return host
+	}
+	return text
+}
+
+// PowerManaged reports whether Ironic can switch a node: it knows its BMC, or the driver needs none.
+func PowerManaged(driver string, info map[string]any) bool {
+	return driver == "fake-hardware" || addressKey(info) != ""
+}

@@ -1,0 +1,334 @@
+// Package ironic is the domain: it talks to OpenStack Ironic, drives nodes through their provision states, waits, and
+// says what went wrong. It knows nothing of Terraform.
+package ironic
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/httpbasic"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
+	"github.com/gophercloud/gophercloud/v2/openstack/config"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// AuthType says how a Client proves who it is.
+type AuthType string
+
+// The ways to authenticate that Ironic offers (its auth_strategy).
+const (
+	AuthNone      AuthType = "none"
+	AuthHTTPBasic AuthType = "http_basic"
+	AuthKeystone  AuthType = "keystone"
+)
+
+// Defaults of Config.
+const (
+	DefaultRequestTimeout = 60 * time.Second
+	DefaultPollInterval   = 10 * time.Second
+)
+
+// maxConnections caps what one process opens to Ironic: its standalone API has a listen backlog of 5 and answers about
+// a hundred requests a second however many ask at once (reference ironic-facts.md 9.4).
+const maxConnections = 8
+
+// Config is all that a Client needs. Its zero value talks to nobody: an Endpoint or Keystone is required.
+type Config struct {
+	// Endpoint is Ironic's URL, with or without /v1. Empty with Keystone: taken from the service catalog.
+	Endpoint           string
+	Auth               AuthType
+	Username, Password string // for AuthHTTPBasic
+	Cloud, Region      string // for AuthKeystone: a name in clouds.yaml, and which region of the catalog
+
+	CACertFile, ClientCertFile, ClientKeyFile string
+	Insecure                                  bool // do not verify the server's certificate
+
+	Microversion   Microversion  // upper bound; zero: the highest that both sides know
+	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
+	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: not at all
+	PollInterval   time.Duration // between two looks at waiting nodes; zero: DefaultPollInterval
+
+	Throttle  *throttle.Limiter // slots for verbs that put a machine to work; nil: no limit
+	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
+	UserAgent string
+
+	// Unknown names what of the configuration is not known yet (Terraform plans with such). Every use of the Client is
+	// then an UnknownConfigError.
+	Unknown string
+}
+
+// Client talks to one Ironic. It is safe for concurrent use, and all waiting and reading in a process should go through
+// one Client, because it polls and lists for all its users at once.
+type Client struct {
+	cfg     Config
+	secrets secrets
+	nodes   *batch[Node]
+	ports   *batch[[]Port]
+	allocs  *batch[Allocation]
+	fleet   *watch[Node]
+	pending *watch[Allocation]
+	locks   locks
+	defect  parentDefect
+
+	mu      sync.Mutex
+	service *gophercloud.ServiceClient // nil until the first use worked
+	server  Microversion               // the highest that the server knows
+}
+
+// New returns a Client. It makes no request and reads no file: everything that can fail does so on first use, so that
+// validating and planning work offline.
+func New(cfg Config) *Client {
+	if cfg.RequestTimeout == 0 {
+		cfg.RequestTimeout = DefaultRequestTimeout
+	}
+	if cfg.PollInterval == 0 {
+		cfg.PollInterval = DefaultPollInterval
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{cfg: cfg}
+	c.secrets.hide(cfg.Password)
+	c.nodes = newBatch(c.getNode, c.listNodesByID)
+	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
+	c.ports.absent = &[]Port{}
+	c.allocs = newBatch(c.getAllocation, c.listAllocationsByID)
+	c.fleet = newWatch(cfg.PollInterval, c.pollNode, c.pollNodes)
+	c.pending = newWatch(min(cfg.PollInterval, allocationInterval), c.getAllocation, c.listAllocationsByID)
+	return c
+}
+
+// Known reports whether the configuration is complete. It is false during plans in which the provider's configuration
+// depends on something that does not exist yet.
+func (c *Client) Known() bool { return c.cfg.Unknown == "" }
+
+// Hide makes a secret unspeakable: wherever it occurs in the text of an error from this client, stars appear instead.
+func (c *Client) Hide(secret string) { c.secrets.hide(secret) }
+
+// api returns the service client to send requests with, connecting on first use: credentials, certificates, the
+// waiting for the API, and the microversion. A failure is not remembered; the next use tries again.
+func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	if c.cfg.Unknown != "" {
+		return nil, &UnknownConfigError{Attribute: c.cfg.Unknown}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.service != nil {
+		return c.service, nil
+	}
+	service, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server, err := c.awaitAPI(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	version := server
+	if c.cfg.Microversion != 0 {
+		version = min(version, c.cfg.Microversion)
+	}
+	service.Microversion = min(version, newest).String()
+	c.server, c.service = server, service
+	return service, nil
+}
+
+// connect prepares a service client for the configured way to authenticate. Only Keystone makes requests here.
+func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	transport := c.cfg.Transport
+	if transport == nil {
+		tlsConfig, err := c.cfg.tls()
+		if err != nil {
+			return nil, err
+		}
+		transport = newTransport(tlsConfig)
+	}
+	hc := http.Client{Transport: &logged{next: transport, logger: c.cfg.Logger}, Timeout: c.cfg.RequestTimeout}
+	var service *gophercloud.ServiceClient
+	var err error
+	switch c.cfg.Auth {
+	case AuthKeystone:
+		service, err = c.connectKeystone(ctx, &hc)
+	case AuthHTTPBasic:
+		service, err = httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{
+			IronicEndpoint: c.cfg.Endpoint, IronicUser: c.cfg.Username, IronicUserPassword: c.cfg.Password,
+		})
+	case AuthNone:
+		service, err = noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: c.cfg.Endpoint})
+	default:
+		err = fmt.Errorf("unknown auth_type %q", c.cfg.Auth)
+	}
+	if err != nil {
+		return nil, err
+	}
+	service.HTTPClient = hc
+	service.RetryFunc = retry
+	service.UserAgent.Prepend(c.cfg.UserAgent)
+	if c.cfg.Endpoint != "" {
+		service.Endpoint = c.cfg.Endpoint
+	}
+	service.Endpoint = strings.TrimSuffix(strings.TrimRight(service.Endpoint, "/"), "/v1") + "/v1/"
+	return service, nil
+}
+
+// connectKeystone authenticates with clouds.yaml when a cloud is named, else with the OS_* variables.
+func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gophercloud.ServiceClient, error) {
+	endpoint := gophercloud.EndpointOpts{Region: c.cfg.Region}
+	var auth gophercloud.AuthOptions
+	var err error
+	if c.cfg.Cloud != "" {
+		options := []clouds.ParseOption{clouds.WithCloudName(c.cfg.Cloud)}
+		if c.cfg.Region != "" {
+			options = append(options, clouds.WithRegion(c.cfg.Region))
+		}
+		var tlsConfig *tls.Config
+		auth, endpoint, tlsConfig, err = clouds.Parse(options...)
+		if err == nil && tlsConfig != nil && c.cfg.Transport == nil && c.cfg.CACertFile == "" && !c.cfg.Insecure {
+			hc.Transport = &logged{next: newTransport(tlsConfig), logger: c.cfg.Logger}
+		}
+	} else {
+		auth, err = openstack.AuthOptionsFromEnv()
+		if endpoint.Region == "" {
+			endpoint.Region = os.Getenv("OS_REGION_NAME")
+		}
+	}
+	if err != nil {
+		return nil, &AuthError{Auth: AuthKeystone, Err: err}
+	}
+	c.secrets.hide(auth.Password)
+	c.secrets.hide(auth.ApplicationCredentialSecret)
+	c.secrets.hide(auth.TokenID)
+	auth.AllowReauth = true
+	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
+	if err != nil {
+		return nil, &AuthError{Auth: AuthKeystone, Err: err}
+	}
+	service, err := openstack.NewBareMetalV1(provider, endpoint)
+	var missing *gophercloud.ErrEndpointNotFound
+	if err != nil && (c.cfg.Endpoint == "" || !errors.As(err, &missing)) {
+		return nil, &AuthError{Auth: AuthKeystone, Err: err}
+	}
+	if service == nil {
+		service = &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal"}
+	}
+	return service, nil
+}
+
+// tls makes the TLS settings from the configured files.
+func (cfg Config) tls() (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: cfg.Insecure} //nolint:gosec // the user's explicit choice
+	if cfg.CACertFile != "" {
+		pem, err := os.ReadFile(cfg.CACertFile)
+		if err != nil {
+			return nil, fmt.Errorf("cacert_file: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("cacert_file: %s holds no PEM certificate", cfg.CACertFile)
+		}
+	}
+	if cfg.ClientCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.ClientCertFile, cfg.ClientKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("client_cert_file and client_key_file: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}
+
+func newTransport(tlsConfig *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       tlsConfig,
+		TLSHandshakeTimeout:   15 * time.Second,
+		MaxConnsPerHost:       maxConnections,
+		MaxIdleConnsPerHost:   maxConnections,
+		IdleConnTimeout:       60 * time.Second,
+		ResponseHeaderTimeout: 0, // Config.RequestTimeout covers it
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// do sends one request that gophercloud has no call for. path is below /v1/, with its query. A nil out ignores the
+// answer's body.
+func (c *Client) do(ctx context.Context, method, path string, body, out any) error {
+	api, err := c.api(ctx)
+	if err != nil {
+		return err
+	}
+	opts := &gophercloud.RequestOpts{
+		JSONBody: body, JSONResponse: out, OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
+	}
+	_, err = api.Request(ctx, method, api.ServiceURL(path), opts)
+	return c.wrap(err)
+}
+
+// list follows all pages of a list; key names the array in the answers. Only the query of `next` is followed: its host
+// is what Ironic was called by, which behind a proxy need not be what we call it.
+func list[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
+	if query == nil {
+		query = url.Values{}
+	}
+	var all []T
+	for {
+		var page map[string]jsonRaw
+		if err := c.do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		var items []T
+		if err := page[key].into(&items); err != nil {
+			return nil, fmt.Errorf("list %s: %w", path, err)
+		}
+		all = append(all, items...)
+		var next string
+		if err := page["next"].into(&next); err != nil {
+			return nil, fmt.Errorf("list %s: %w", path, err)
+		}
+		u, err := url.Parse(next)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", path, err)
+		}
+		if next == "" || len(items) == 0 {
+			return all, nil
+		}
+		query = u.Query()
+	}
+}
+
+// logged writes one line for every request: never headers, never bodies, because both carry secrets.
+type logged struct {
+	next   http.RoundTripper
+	logger *slog.Logger
+}
+
+// RoundTrip sends the request and logs what became of it.
+func (l *logged) RoundTrip(r *http.Request) (*http.Response, error) {
+	start := time.Now()
+	resp, err := l.next.RoundTrip(r)
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
+	}
+	if err != nil {
+		l.logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		return resp, err
+	}
+	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
+	l.logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
+	return resp, nil
+}

@@ -1,0 +1,341 @@
+package ironic
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// DeployStep is a step that runs while a node is deployed (API 1.69). All four are required by Ironic.
+type DeployStep struct {
+	Interface string `json:"interface"`
+	Step      string `json:"step"`
+	Args      any    `json:"args"`
+	Priority  int64  `json:"priority"`
+}
+
+// ImageType says what an image holds.
+type ImageType string
+
+// The image types of Ironic (instance_info.image_type).
+const (
+	ImageWholeDisk ImageType = "whole-disk"
+	ImagePartition ImageType = "partition"
+)
+
+// Image is what a node's disk is written with. Empty values are not sent.
+type Image struct {
+	URL        string
+	Checksum   string // MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums
+	DiskFormat string // qcow2 or raw
+	Type       ImageType
+	Kernel     string // of a partition image, like the next three
+	Ramdisk    string
+	RootGB     int64
+	SwapMB     int64
+}
+
+// Deployment is an instance: what a node is deployed with.
+type Deployment struct {
+	Image        *Image
+	Capabilities map[string]string
+	Traits       []string // nil: those of the allocation
+	RootDevice   map[string]any
+	InstanceInfo map[string]any // further keys
+	ConfigDrive  map[string]any // user_data, meta_data, network_data, vendor_data; nil: none
+	DeploySteps  []DeployStep
+	// SecretVersion stands for the secret parts of ConfigDrive in Digest, so that nothing about them can be guessed from it.
+	SecretVersion string
+}
+
+// Keys of instance_info. Ironic clears instance_info when the node is undeployed, our marker with it.
+const (
+	keyImageSource = "image_source"
+	keyMarker      = "terraform_metal"
+	keyConfigDrive = "configdrive"
+)
+
+// imageKeys are the keys of instance_info that an Image sets.
+var imageKeys = []string{
+	keyImageSource, "image_checksum", "image_os_hash_algo", "image_os_hash_value", "image_disk_format", "image_type",
+	"kernel", "ramdisk", "root_gb", "swap_mb",
+}
+
+// instanceInfo is the deployment as instance_info.
+func (d Deployment) instanceInfo() map[string]any {
+	info := map[string]any{}
+	for key, value := range d.InstanceInfo {
+		info[key] = value
+	}
+	set := func(key, value string) {
+		if value != "" {
+			info[key] = value
+		}
+	}
+	if i := d.Image; i != nil {
+		set(keyImageSource, i.URL)
+		set("image_disk_format", i.DiskFormat)
+		set("image_type", string(i.Type))
+		set("kernel", i.Kernel)
+		set("ramdisk", i.Ramdisk)
+		if algo := hashAlgorithm(i.Checksum); algo != "" {
+			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
+		} else {
+			set("image_checksum", i.Checksum)
+		}
+		if i.RootGB > 0 {
+			info["root_gb"] = i.RootGB
+		}
+		if i.SwapMB > 0 {
+			info["swap_mb"] = i.SwapMB
+		}
+	}
+	if len(d.Capabilities) > 0 {
+		info["capabilities"] = d.Capabilities
+	}
+	if d.Traits != nil {
+		info["traits"] = d.Traits
+	}
+	if len(d.RootDevice) > 0 {
+		info["root_device"] = d.RootDevice
+	}
+	return info
+}
+
+// hashAlgorithm tells by its length what a checksum is; "" for MD5 and URLs, which go to image_checksum.
+func hashAlgorithm(checksum string) string {
+	if _, err := hex.DecodeString(checksum); err != nil {
+		return ""
+	}
+	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
+}
+
+// ImageOf reads an Image back from a node; nil if it has none.
+func ImageOf(n *Node) *Image {
+	text := func(key string) string { s, _ := n.InstanceInfo[key].(string); return s }
+	number := func(key string) int64 {
+		var i int64
+		_, _ = fmt.Sscan(fmt.Sprint(n.InstanceInfo[key]), &i)
+		return i
+	}
+	if text(keyImageSource) == "" {
+		return nil
+	}
+	i := &Image{
+		URL: text(keyImageSource), Checksum: text("image_os_hash_value"), DiskFormat: text("image_disk_format"),
+		Type: ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
+		RootGB: number("root_gb"), SwapMB: number("swap_mb"),
+	}
+	if i.Checksum == "" {
+		i.Checksum = text("image_checksum")
+	}
+	return i
+}
+
+// Digest identifies a deployment: two that would write the same have the same.
+func (d Deployment) Digest() string {
+	config := d.ConfigDrive
+	if d.SecretVersion != "" {
+		config = map[string]any{}
+		for key, value := range d.ConfigDrive {
+			config[key] = value
+		}
+		config["user_data"] = d.SecretVersion
+	}
+	text, err := json.Marshal([]any{d.instanceInfo(), config, d.DeploySteps})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// marker remembers on the node, before the verb is sent, what it is about to be deployed with. Since then something was
+// deployed if the node has changed its provision state since: an interrupted run can tell whether its verb was taken.
+type marker struct {
+	Digest string `json:"digest"`
+	State  State  `json:"state"` // in which the verb was about to be sent
+	Since  string `json:"since"` // when the node came into it
+}
+
+func markerOf(n *Node) (m marker) {
+	text, err := json.Marshal(n.InstanceInfo[keyMarker])
+	if err == nil {
+		_ = json.Unmarshal(text, &m) // not ours if it does not parse
+	}
+	return m
+}
+
+func since(n *Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
+
+// DeployedWith reports whether what a node runs, or is being deployed with, is this deployment.
+func (d Deployment) DeployedWith(n *Node) bool {
+	m := markerOf(n)
+	return m.Digest == d.Digest() && (m.State != State(n.ProvisionState) || m.Since != since(n))
+}
+
+// ReserveNode claims a node for an instance, which is Ironic's only atomic claim: a node that is reserved by anybody
+// else is a ReservedError. A node that is reserved by this very instance is fine.
+func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if node.InstanceUUID == instance {
+		return node, nil
+	}
+	if node.InstanceUUID != "" {
+		return node, &ReservedError{Node: node}
+	}
+	if State(node.ProvisionState) != nodes.Available {
+		return node, refusal(node)
+	}
+	if node.Maintenance {
+		return node, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance (" + node.MaintenanceReason + "). Take it out of maintenance first"}
+	}
+	var patch Patch
+	patch.Set("/instance_uuid", instance)
+	reserved, err := c.PatchNode(ctx, node.UUID, patch)
+	if isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated") {
+		if now, nerr := c.getNode(ctx, id); nerr == nil {
+			return now, &ReservedError{Node: now}
+		}
+	}
+	return reserved, err
+}
+
+// refusal is why a node that is not available cannot be deployed.
+func refusal(node *Node) error {
+	m := nextMove(GoalDeployed, State(node.ProvisionState), false)
+	if m.reason == "" {
+		m.reason = reasonDeployed
+	}
+	return &RefusedError{Node: node, Goal: GoalDeployed, Reason: m.reason}
+}
+
+// CheckReservation returns a ReservedError unless the node is reserved by the instance or allocation.
+func CheckReservation(node *Node, instance string) error {
+	if node.InstanceUUID != instance {
+		return &ReservedError{Node: node, Ours: instance}
+	}
+	return nil
+}
+
+// DeployOptions say how to deploy.
+type DeployOptions struct {
+	Instance string        // the reservation that must hold: an allocation's UUID, or that of ReserveNode
+	Rebuild  bool          // a node that runs something else is rebuilt (its root disk is wiped) rather than refused
+	Attempts int           // how often to try; at least once
+	Limit    time.Duration // of each attempt, without the time in the queue
+}
+
+// Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
+// earlier run that is under way is waited for, one that has ended is kept. On error it returns the node as last seen.
+func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
+	node, err = c.getNode(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := CheckReservation(node, o.Instance); err != nil {
+		return node, 0, err
+	}
+	if inTransit := nextMove(GoalDeployed, State(node.ProvisionState), false); inTransit.kind == wait {
+		node, err = c.walk(ctx, node.UUID, GoalDeployed, c.orderOf(d), o.Limit)
+		attempts++
+		var failed *FailedError
+		if err != nil && !(errors.As(err, &failed) && attempts < o.Attempts) {
+			return node, attempts, err
+		}
+	}
+	goal := GoalDeployed
+	if State(node.ProvisionState) == nodes.Active {
+		if d.DeployedWith(node) {
+			return node, max(attempts, 1), nil
+		}
+		if !o.Rebuild {
+			return node, attempts, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it runs something that this resource did not deploy. " +
+				"Import it (terraform import <address> " + node.UUID + "), or undeploy it first"}
+		}
+		goal = GoalRebuilt
+	}
+	if node, err = c.prepare(ctx, node, d); err != nil {
+		return node, attempts, err
+	}
+	for {
+		attempts++
+		node, err = c.walk(ctx, id, goal, c.orderOf(d), o.Limit)
+		var failed *FailedError
+		if !errors.As(err, &failed) || attempts >= o.Attempts || State(node.ProvisionState) != nodes.DeployFail {
+			return node, attempts, err
+		}
+	}
+}
+
+func (c *Client) orderOf(d Deployment) order {
+	with := order{DeploySteps: d.DeploySteps}
+	if d.ConfigDrive != nil {
+		with.ConfigDrive = d.ConfigDrive
+	}
+	return with
+}
+
+// prepare writes instance_info, with the marker, and lets Ironic validate it before anything is started.
+func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, error) {
+	want := d.instanceInfo()
+	want[keyMarker] = marker{Digest: d.Digest(), State: State(node.ProvisionState), Since: since(node)}
+	var patch Patch
+	for _, key := range sortedKeys(want) {
+		if !SameJSON(node.InstanceInfo[key], want[key]) {
+			patch.Set("/instance_info/"+key, want[key])
+		}
+	}
+	stale := append([]string{"root_device", "capabilities"}, imageKeys...)
+	if d.ConfigDrive == nil {
+		stale = append(stale, keyConfigDrive)
+	}
+	for _, key := range stale {
+		if _, wanted := want[key]; !wanted {
+			if _, exists := node.InstanceInfo[key]; exists {
+				patch.Remove("/instance_info/" + key)
+			}
+		}
+	}
+	patched, err := c.PatchNode(ctx, node.UUID, patch)
+	if err != nil {
+		return node, err
+	}
+	return patched, c.validate(ctx, patched)
+}
+
+// validate asks Ironic whether it could deploy the node. A part that the driver does not have has no result.
+func (c *Client) validate(ctx context.Context, node *Node) error {
+	type verdict struct {
+		Result *bool  `json:"result"`
+		Reason string `json:"reason"`
+	}
+	var report struct {
+		Boot   verdict `json:"boot"`
+		Deploy verdict `json:"deploy"`
+	}
+	if err := c.do(ctx, http.MethodGet, "nodes/"+node.UUID+"/validate", nil, &report); err != nil {
+		return err
+	}
+	var reasons []string
+	for _, v := range []verdict{report.Boot, report.Deploy} {
+		if v.Result != nil && !*v.Result {
+			reasons = append(reasons, firstLine(c.secrets.redact(v.Reason)))
+		}
+	}
+	if len(reasons) > 0 {
+		return fmt.Errorf("node %s failed to validate: %s", NodeLabel(node), strings.Join(reasons, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+)
+
+// Inventory is what an inspection found; the parts that Terraform shows.
+type Inventory struct {
+	Hostname   string `json:"hostname"`
+	BMCAddress string `json:"bmc_address"`
+	BMCv6      string `json:"bmc_v6address"`
+	CPU        struct {
+		Count        int64  `json:"count"`
+		Architecture string `json:"architecture"`
+	} `json:"cpu"`
+	Memory struct {
+		PhysicalMB int64 `json:"physical_mb"`
+	} `json:"memory"`
+	System struct {
+		Manufacturer string `json:"manufacturer"`
+		Product      string `json:"product_name"`
+		Serial       string `json:"serial_number"`
+	} `json:"system_vendor"`
+	Boot struct {
+		PXEInterface string `json:"pxe_interface"`
+	} `json:"boot"`
+	Disks []struct {
+		Name       string `json:"name"`
+		Size       int64  `json:"size"` // bytes
+		Model      string `json:"model"`
+		Vendor     string `json:"vendor"`
+		Serial     string `json:"serial"`
+		WWN        string `json:"wwn"`
+		Rotational *bool  `json:"rotational"`
+	} `json:"disks"`
+	Interfaces []struct {
+		Name       string `json:"name"`
+		MAC        string `json:"mac_address"`
+		IPv4       string `json:"ipv4_address"`
+		IPv6       string `json:"ipv6_address"`
+		HasCarrier *bool  `json:"has_carrier"`
+		Product    string `json:"product"`
+		Vendor     string `json:"vendor"`
+	} `json:"interfaces"`
+}
+
+// Inventory returns what the last inspection of a node found; nil if there is none, or the API is older than 1.81.
+func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if version < versionInventory {
+		return nil, nil //nolint:nilnil // no inventory is an ordinary answer
+	}
+	var answer struct {
+		Inventory *Inventory `json:"inventory"`
+	}
+	err = c.do(ctx, http.MethodGet, "nodes/"+id+"/inventory", nil, &answer)
+	if IsNotFound(err) {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	return answer.Inventory, err
+}

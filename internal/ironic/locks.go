@@ -1,0 +1,57 @@
+package ironic
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+)
+
+// locks is a mutex for every node, waited for with ctx.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*heldLock
+}
+
+type heldLock struct {
+	token chan struct{} // holds one token while the lock is free
+	users int           // holder and waiters
+}
+
+// lock waits for the lock of a node and returns the function that releases it.
+func (l *locks) lock(ctx context.Context, id string) (unlock func(), err error) {
+	l.mu.Lock()
+	h := l.held[id]
+	if h == nil {
+		if l.held == nil {
+			l.held = map[string]*heldLock{}
+		}
+		h = &heldLock{token: make(chan struct{}, 1)}
+		h.token <- struct{}{}
+		l.held[id] = h
+	}
+	h.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if h.users--; h.users == 0 {
+			delete(l.held, id)
+		}
+	}
+	select {
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	case <-h.token:
+		return func() { h.token <- struct{}{}; leave() }, nil
+	}
+}
+
+// NewUUID returns a random UUID (version 4).
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

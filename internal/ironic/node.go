@@ -1,0 +1,289 @@
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// Node is Ironic's node. Attributes that are null in Ironic are zero here.
+type Node = nodes.Node
+
+// NodeLabel is how messages call a node: by its name, with the UUID.
+func NodeLabel(n *Node) string {
+	if n.Name == "" {
+		return n.UUID
+	}
+	return n.Name + " (" + n.UUID + ")"
+}
+
+// Enrollment is what a node is created with. Zero values are left to Ironic.
+type Enrollment struct {
+	UUID           string // chosen by the caller, so that a lost answer does no harm; required
+	Name           string
+	Driver         string
+	DriverInfo     map[string]any
+	Properties     map[string]any
+	Extra          map[string]any
+	ResourceClass  string
+	ConductorGroup string
+	Description    string
+	Lessee         string
+	Shard          string
+	AutomatedClean *bool
+	Interfaces     map[string]string // "deploy" -> "direct"
+}
+
+// ToNodeCreateMap makes the request's body; gophercloud's own lacks half of the attributes.
+func (e Enrollment) ToNodeCreateMap() (map[string]any, error) {
+	body := map[string]any{"uuid": e.UUID, "driver": e.Driver}
+	for key, value := range map[string]string{
+		"name": e.Name, "resource_class": e.ResourceClass, "conductor_group": e.ConductorGroup,
+		"description": e.Description, "lessee": e.Lessee, "shard": e.Shard,
+	} {
+		if value != "" {
+			body[key] = value
+		}
+	}
+	for key, value := range map[string]map[string]any{"driver_info": e.DriverInfo, "properties": e.Properties, "extra": e.Extra} {
+		if len(value) > 0 {
+			body[key] = value
+		}
+	}
+	if e.AutomatedClean != nil {
+		body["automated_clean"] = *e.AutomatedClean
+	}
+	for name, value := range e.Interfaces {
+		body[name+"_interface"] = value
+	}
+	return body, nil
+}
+
+// Enroll creates a node; it begins in state enroll. If the answer is lost, Enroll finds out whether the node exists
+// before it asks again. The owner is not part of it: Ironic refuses one at creation (reference ironic-facts.md 2.1).
+func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
+	var node *Node
+	err := c.create(ctx, func() error {
+		api, err := c.api(ctx)
+		if err != nil {
+			return err
+		}
+		node, err = nodes.Create(ctx, api, e).Extract()
+		return c.wrap(err)
+	}, func() error {
+		var err error
+		node, err = c.getNode(ctx, e.UUID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return node, nil
+}
+
+// create sends a POST that must not happen twice. After a failure that leaves open whether it happened, look tells: it
+// reads the object by the UUID that the caller chose, and answers 404 if the POST may be sent again.
+func (c *Client) create(ctx context.Context, post, look func() error) error {
+	for try := 1; ; try++ {
+		err := post()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		uncertain := isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
+		if !uncertain {
+			return err
+		}
+		found := look()
+		if found == nil {
+			return nil
+		}
+		if !IsNotFound(found) || try >= retries || sleep(ctx, firstBackoff<<min(try-1, 3)) != nil {
+			return err
+		}
+	}
+}
+
+// Node returns a node by UUID or name as Ironic knows it now.
+func (c *Client) Node(ctx context.Context, ref string) (*Node, error) { return c.getNode(ctx, ref) }
+
+// NodeForRefresh returns a node by UUID for a refresh: reads that arrive together are answered from one list, which may
+// be some seconds old, but never older than the last write of this process to the node.
+func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
+	return c.nodes.get(ctx, id)
+}
+
+func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
+	api, err := c.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node, err := nodes.Get(ctx, api, url.PathEscape(ref)).Extract()
+	if err != nil {
+		return nil, c.wrap(err)
+	}
+	return node, nil
+}
+
+func (c *Client) listNodesByID(ctx context.Context) (map[string]*Node, error) {
+	all, err := c.ListNodes(ctx, NodeFilter{})
+	if err != nil {
+		return nil, err
+	}
+	return byUUID(all, func(n *Node) string { return n.UUID }), nil
+}
+
+// NodeFilter selects nodes on the server; nil and empty fields do not select (reference ironic-facts.md 9.3).
+type NodeFilter struct {
+	ProvisionState, ResourceClass, ConductorGroup, Owner, Lessee, Project string
+	Driver, Fault, Shard, InstanceUUID, DescriptionContains, ChassisUUID  string
+	Maintenance, Associated, Retired                                      *bool
+}
+
+func (f NodeFilter) query() url.Values {
+	q := url.Values{}
+	for key, value := range map[string]string{
+		"provision_state": f.ProvisionState, "resource_class": f.ResourceClass, "conductor_group": f.ConductorGroup,
+		"owner": f.Owner, "lessee": f.Lessee, "project": f.Project, "driver": f.Driver, "fault": f.Fault, "shard": f.Shard,
+		"instance_uuid": f.InstanceUUID, "description_contains": f.DescriptionContains, "chassis_uuid": f.ChassisUUID,
+	} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	for key, value := range map[string]*bool{"maintenance": f.Maintenance, "associated": f.Associated, "retired": f.Retired} {
+		if value != nil {
+			q.Set(key, fmt.Sprint(*value))
+		}
+	}
+	return q
+}
+
+// ListNodes returns the nodes in full detail, child nodes too.
+func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, error) {
+	query, err := c.nodeQuery(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("detail", "true")
+	return list[Node](ctx, c, "nodes", "nodes", query)
+}
+
+// nodeQuery is the filter's query with child nodes included, where the server knows of them: a node that a defect has
+// made its own parent would be missing otherwise (reference ironic-facts.md 2.5).
+func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, error) {
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := filter.query()
+	if version >= versionParentNode {
+		query.Set("include_children", "true")
+	}
+	return query, nil
+}
+
+var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
+
+// FindNode returns a node by any of the names people have for it: UUID, name, the MAC address of a port, or
+// "bmc:ADDRESS". Not finding one, or finding several, is an error that says so.
+func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
+	if address, ok := strings.CutPrefix(ref, "bmc:"); ok {
+		return c.findNodeByBMC(ctx, address)
+	}
+	if !macPattern.MatchString(ref) {
+		return c.getNode(ctx, ref)
+	}
+	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
+	ports, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
+	if err != nil {
+		return nil, err
+	}
+	if len(ports) == 0 {
+		return nil, &StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
+	}
+	return c.getNode(ctx, ports[0].NodeUUID)
+}
+
+func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, error) {
+	all, err := c.ListNodes(ctx, NodeFilter{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*Node
+	for i := range all {
+		if BMCAddress(&all[i]) == address {
+			found = append(found, &all[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address}
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%d nodes have the BMC address %s, such as %s and %s: name one by its UUID",
+		len(found), address, NodeLabel(found[0]), NodeLabel(found[1]))
+}
+
+// DeleteNode removes a node and its ports. That it is gone already is no error.
+func (c *Client) DeleteNode(ctx context.Context, id string) error {
+	api, err := c.api(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.nodes.invalidate(id)
+	err = c.wrap(nodes.Delete(ctx, api, id).ExtractErr())
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// SetMaintenance puts a node into maintenance with a reason, or takes it out.
+func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason string) error {
+	api, err := c.api(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.nodes.invalidate(id)
+	if on {
+		return c.wrap(nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
+	}
+	return c.wrap(nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
+}
+
+// SetTraits adds and removes single traits of a node; those that are not named stay.
+func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string) error {
+	unlock, err := c.locks.lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer c.nodes.invalidate(id)
+	for _, trait := range add {
+		if err := c.do(ctx, http.MethodPut, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil); err != nil {
+			return fmt.Errorf("add trait %s: %w", trait, err)
+		}
+	}
+	for _, trait := range remove {
+		err := c.do(ctx, http.MethodDelete, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil)
+		if err != nil && !IsNotFound(err) {
+			return fmt.Errorf("remove trait %s: %w", trait, err)
+		}
+	}
+	return nil
+}
+
+// InspectedAt is when a node was last inspected, to the second; zero if it never was.
+func InspectedAt(n *Node) time.Time {
+	if n.InspectionFinishedAt == nil {
+		return time.Time{}
+	}
+	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
+}

@@ -1,0 +1,128 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/ports"
+)
+
+// Port is Ironic's port: a network card that it knows.
+type Port = ports.Port
+
+// PortSpec is what a port should be. Nil and empty values are left to Ironic.
+type PortSpec struct {
+	Address             string // MAC address, lower case with colons
+	PXEEnabled          *bool
+	PhysicalNetwork     string
+	LocalLinkConnection map[string]any
+}
+
+// CreatePort gives a node a port. If the answer is lost it finds out whether the port exists before it asks again.
+func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) error {
+	id := NewUUID()
+	body := map[string]any{"uuid": id, "node_uuid": nodeID, "address": spec.Address}
+	if spec.PXEEnabled != nil {
+		body["pxe_enabled"] = *spec.PXEEnabled
+	}
+	if spec.PhysicalNetwork != "" {
+		body["physical_network"] = spec.PhysicalNetwork
+	}
+	if spec.LocalLinkConnection != nil {
+		body["local_link_connection"] = spec.LocalLinkConnection
+	}
+	unlock, err := c.locks.lock(ctx, nodeID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer c.ports.invalidate(nodeID)
+	return c.create(ctx,
+		func() error { return c.do(ctx, http.MethodPost, "ports", body, nil) },
+		func() error { return c.do(ctx, http.MethodGet, "ports/"+id, nil, nil) })
+}
+
+// UpdatePort brings a port from what it is to what it should be; equal attributes are not sent. Ironic refuses changes
+// of connectivity while the node is available or active (reference ironic-facts.md 6).
+func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) error {
+	var patch []map[string]any
+	set := func(path string, value any) {
+		patch = append(patch, map[string]any{"op": "add", "path": path, "value": value})
+	}
+	if spec.PXEEnabled != nil && *spec.PXEEnabled != port.PXEEnabled {
+		set("/pxe_enabled", *spec.PXEEnabled)
+	}
+	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != port.PhysicalNetwork {
+		set("/physical_network", spec.PhysicalNetwork)
+	}
+	if spec.LocalLinkConnection != nil && !SameJSON(spec.LocalLinkConnection, port.LocalLinkConnection) {
+		set("/local_link_connection", spec.LocalLinkConnection)
+	}
+	if len(patch) == 0 {
+		return nil
+	}
+	defer c.ports.invalidate(port.NodeUUID)
+	return c.do(ctx, http.MethodPatch, "ports/"+port.UUID, patch, nil)
+}
+
+// DeletePort removes a port. That it is gone already is no error.
+func (c *Client) DeletePort(ctx context.Context, port Port) error {
+	api, err := c.api(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.ports.invalidate(port.NodeUUID)
+	err = c.wrap(ports.Delete(ctx, api, port.UUID).ExtractErr())
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Ports returns the ports of a node by MAC address, as Ironic knows them now.
+func (c *Client) Ports(ctx context.Context, nodeID string) (map[string]Port, error) {
+	all, err := c.listNodePorts(ctx, nodeID)
+	if err != nil {
+		return nil, err
+	}
+	return byAddress(*all), nil
+}
+
+// PortsForRefresh returns the ports of a node by MAC address; see NodeForRefresh.
+func (c *Client) PortsForRefresh(ctx context.Context, nodeID string) (map[string]Port, error) {
+	all, err := c.ports.get(ctx, nodeID)
+	if err != nil {
+		return nil, err
+	}
+	return byAddress(*all), nil
+}
+
+func byAddress(all []Port) map[string]Port {
+	m := make(map[string]Port, len(all))
+	for _, port := range all {
+		m[strings.ToLower(port.Address)] = port
+	}
+	return m
+}
+
+func (c *Client) listNodePorts(ctx context.Context, nodeID string) (*[]Port, error) {
+	all, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"node": {nodeID}})
+	return &all, err
+}
+
+func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error) {
+	all, err := list[Port](ctx, c, "ports/detail", "ports", nil)
+	if err != nil {
+		return nil, err
+	}
+	byNode := map[string]*[]Port{}
+	for _, port := range all {
+		if byNode[port.NodeUUID] == nil {
+			byNode[port.NodeUUID] = &[]Port{}
+		}
+		*byNode[port.NodeUUID] = append(*byNode[port.NodeUUID], port)
+	}
+	return byNode, nil
+}

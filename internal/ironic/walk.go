@@ -1,0 +1,228 @@
+package ironic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// order is what goes with a verb: the body of PUT states/provision.
+type order struct {
+	Verb        Verb             `json:"target"`
+	ConfigDrive any              `json:"configdrive,omitempty"`
+	DeploySteps []DeployStep     `json:"deploy_steps,omitempty"`
+	CleanSteps  []map[string]any `json:"clean_steps,omitempty"`
+}
+
+// ToProvisionStateMap makes the request's body; gophercloud's own knows no vendor_data.
+func (o order) ToProvisionStateMap() (map[string]any, error) {
+	body := map[string]any{"target": o.Verb}
+	if o.ConfigDrive != nil {
+		body["configdrive"] = o.ConfigDrive
+	}
+	if len(o.DeploySteps) > 0 {
+		body["deploy_steps"] = o.DeploySteps
+	}
+	return body, nil
+}
+
+// Reach walks a node to a goal and waits until it is there. limit does not include the time in the queue for a slot.
+// On error it still returns the node as last seen, if it was seen at all. The errors are FailedError, TimeoutError,
+// RefusedError, ctx's, and what Ironic answered.
+func (c *Client) Reach(ctx context.Context, id string, goal Goal, limit time.Duration) (*Node, error) {
+	return c.walk(ctx, id, goal, order{}, limit)
+}
+
+// walk is the one loop over provision states: look, move, wait. The order goes with the goal's own verb.
+func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, limit time.Duration) (*Node, error) {
+	w := &walker{c: c, id: id, goal: goal, order: with, limit: limit, deadline: time.Now().Add(limit), release: func() {}}
+	defer func() { w.release() }()
+	defer c.nodes.invalidate(id)
+	err := w.look(ctx)
+	for err == nil {
+		var arrived bool
+		if arrived, err = w.step(ctx); arrived {
+			break
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return w.node, fmt.Errorf("%s: %w", goal.Doing(), ctx.Err())
+	}
+	if w.node != nil { // what was seen last came from a short list
+		if full, ferr := c.getNode(ctx, id); ferr == nil {
+			w.node = full
+			var failed *FailedError
+			if errors.As(err, &failed) {
+				failed.Node = full
+			}
+		}
+	}
+	return w.node, err
+}
+
+// walker is the memory of one walk.
+type walker struct {
+	c        *Client
+	id       string
+	goal     Goal
+	order    order
+	limit    time.Duration
+	deadline time.Time
+	release  func() // gives the slot back
+	slot     bool   // whether a slot is held
+
+	node *Node // as last seen
+	sent Verb  // the last verb that this walk sent
+	from State // the state it was sent from
+}
+
+// step takes one step and reports whether the goal is reached.
+func (w *walker) step(ctx context.Context) (arrived bool, err error) {
+	state := State(w.node.ProvisionState)
+	m := nextMove(w.goal, state, fulfils(w.sent, w.goal))
+	if w.node.Reservation != "" && m.kind != wait {
+		// Final states become visible before the lock is released and last_error is written (ironic-facts.md 3.3).
+		return false, w.next(ctx)
+	}
+	if m.kind == send && state == nodes.Available && w.node.InstanceUUID != "" && !deploys(m.verb) {
+		m = move{kind: refuse, reason: fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID)}
+	}
+	switch m.kind {
+	case done:
+		return true, nil
+	case refuse:
+		return false, &RefusedError{Node: w.node, Goal: w.goal, Reason: m.reason}
+	case repair:
+		if w.sent != "" {
+			return false, &FailedError{Node: w.node, Goal: w.goal}
+		}
+		if err := w.clearFault(ctx); err != nil {
+			return false, err
+		}
+		return false, w.send(ctx, m.verb)
+	case send:
+		if w.sent == m.verb && w.from == state { // it came back to where it was, such as enroll after verifying
+			return false, &FailedError{Node: w.node, Goal: w.goal}
+		}
+		return false, w.send(ctx, m.verb)
+	case wait:
+		return false, w.wait(ctx)
+	}
+	return false, fmt.Errorf("no move from %q", state)
+}
+
+// fulfils reports whether having sent a verb is what a goal asks for, where the state alone cannot tell.
+func fulfils(sent Verb, goal Goal) bool {
+	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && deploys(sent))
+}
+
+// deploys reports whether a verb puts an instance on a node, and takes what goes with that.
+func deploys(verb Verb) bool { return verb == nodes.TargetActive || verb == nodes.TargetRebuild }
+
+// boots reports whether a verb makes a machine boot or write, and so needs a slot.
+func boots(verb Verb) bool { return verb != nodes.TargetManage && verb != nodes.TargetAbort }
+
+// send sends a verb, with a slot where it needs one, and looks at what it did.
+func (w *walker) send(ctx context.Context, verb Verb) error {
+	if boots(verb) {
+		if err := w.takeSlot(ctx); err != nil {
+			return err
+		}
+	}
+	with := order{Verb: verb}
+	if deploys(verb) {
+		with = w.order
+		with.Verb = verb
+	}
+	before := w.node
+	err := w.put(ctx, with)
+	if err != nil && isCapacityError(err) {
+		return w.next(ctx) // Ironic's own limit: ask again at the next look
+	}
+	if lookErr := w.look(ctx); lookErr != nil {
+		return errors.Join(err, lookErr)
+	}
+	// An answer may be lost after the verb was taken: then the node has moved, and a repeated verb is refused.
+	if err != nil && (w.node.ProvisionState == before.ProvisionState || w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)) {
+		return err
+	}
+	w.sent, w.from = verb, State(before.ProvisionState)
+	return nil
+}
+
+func (w *walker) put(ctx context.Context, with order) error {
+	api, err := w.c.api(ctx)
+	if err != nil {
+		return err
+	}
+	return w.c.wrap(nodes.ChangeProvisionState(ctx, api, w.id, with).ExtractErr())
+}
+
+func isCapacityError(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && isCapacity(status.Message)
+}
+
+// takeSlot waits for a slot, once a walk; the time in the queue does not count against the limit.
+func (w *walker) takeSlot(ctx context.Context) error {
+	if w.slot {
+		return nil
+	}
+	queued := time.Now()
+	release, err := w.c.cfg.Throttle.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	w.release, w.slot = release, true
+	w.deadline = w.deadline.Add(time.Since(queued))
+	return nil
+}
+
+// wait waits while Ironic is at work on the node.
+func (w *walker) wait(ctx context.Context) error {
+	if w.sent == "" && State(w.node.ProvisionState) != nodes.Verifying {
+		// An earlier run put the machine to work; it counts like one of ours.
+		if err := w.takeSlot(ctx); err != nil {
+			return err
+		}
+	}
+	return w.next(ctx)
+}
+
+// next waits for the next look at the node.
+func (w *walker) next(ctx context.Context) error {
+	node, err := w.c.fleet.next(ctx, w.id, time.Until(w.deadline))
+	if errors.Is(err, errLimit) {
+		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.limit}
+	}
+	if err != nil {
+		return err
+	}
+	w.node = node
+	return nil
+}
+
+// look reads the node at once.
+func (w *walker) look(ctx context.Context) error {
+	node, err := w.c.getNode(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	w.node = node
+	return nil
+}
+
+// clearFault takes a node out of the maintenance that Ironic itself has put it into after a failure, because in it the
+// failed operation cannot be repeated. Maintenance that somebody has set stays.
+func (w *walker) clearFault(ctx context.Context) error {
+	if !w.node.Maintenance || w.node.Fault != faultClean {
+		return nil
+	}
+	return w.c.SetMaintenance(ctx, w.id, false, "")
+}
+
+// faultClean is the fault that a failed clean step leaves (reference ironic-facts.md 3.7).
+const faultClean = "clean failure"

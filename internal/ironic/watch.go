@@ -1,0 +1,186 @@
+package ironic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// fewWaiters is up to how many waiting objects are cheaper to read singly than by a list of everything.
+const fewWaiters = 3
+
+// watch is the one way to wait for objects to change. All waiters of a process share its looks: one look an interval,
+// one list of everything for it when more than a few wait. It works only while somebody waits.
+type watch[T any] struct {
+	one      func(ctx context.Context, id string) (*T, error)
+	all      func(ctx context.Context) (map[string]*T, error)
+	interval time.Duration
+
+	mu      sync.Mutex
+	waiters map[*waiter[T]]struct{}
+	running bool
+}
+
+type waiter[T any] struct {
+	id  string
+	got chan result[T]
+}
+
+func newWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *watch[T] {
+	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}}
+}
+
+// errLimit says that next's time ran out.
+var errLimit = errors.New("time limit")
+
+// next waits for the next look at an object and returns what it showed. It returns errLimit when no look came within
+// limit, ctx's error when that ended, and an error for which IsNotFound holds when the object is gone. Looks that fail
+// for a passing reason are repeated.
+func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T, error) {
+	me := &waiter[T]{id: id, got: make(chan result[T], 1)}
+	w.mu.Lock()
+	w.waiters[me] = struct{}{}
+	if !w.running {
+		w.running = true
+		go w.run(context.WithoutCancel(ctx))
+	}
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.waiters, me)
+		w.mu.Unlock()
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case r := <-me.got:
+		return r.value, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, errLimit
+	}
+}
+
+// run looks once an interval until nobody waits any more. ctx carries the logger of whoever came first.
+func (w *watch[T]) run(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.stop(fmt.Errorf("looking at Ironic: panic: %v", r))
+		}
+	}()
+	for {
+		if err := sleep(ctx, w.interval); err != nil {
+			w.stop(err)
+			return
+		}
+		ids := w.wanted()
+		if ids == nil {
+			return
+		}
+		w.deliver(w.look(ctx, ids))
+	}
+}
+
+// wanted returns the ids that somebody waits for; nil, and the watch has stopped, if there are none.
+func (w *watch[T]) wanted() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiters) == 0 {
+		w.running = false
+		return nil
+	}
+	ids := map[string]bool{}
+	for waiter := range w.waiters {
+		ids[waiter.id] = true
+	}
+	return ids
+}
+
+// look reads the wanted objects. What failed for a passing reason is left out.
+func (w *watch[T]) look(ctx context.Context, ids map[string]bool) map[string]result[T] {
+	results := map[string]result[T]{}
+	single := func(id string) {
+		if value, err := w.one(ctx, id); err == nil || !isTransient(err) {
+			results[id] = result[T]{value: value, err: err}
+		}
+	}
+	if len(ids) <= fewWaiters {
+		for id := range ids {
+			single(id)
+		}
+		return results
+	}
+	list, err := w.all(ctx)
+	if err != nil && isTransient(err) {
+		return nil
+	}
+	for id := range ids {
+		if value := list[id]; value != nil || err != nil {
+			results[id] = result[T]{value: value, err: err}
+		} else {
+			single(id) // gone, or moved between two pages
+		}
+	}
+	return results
+}
+
+func (w *watch[T]) deliver(results map[string]result[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for waiter := range w.waiters {
+		if r, ok := results[waiter.id]; ok {
+			waiter.got <- r
+			delete(w.waiters, waiter)
+		}
+	}
+}
+
+// stop ends the watch and tells all who wait why.
+func (w *watch[T]) stop(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = false
+	for waiter := range w.waiters {
+		waiter.got <- result[T]{err: err}
+		delete(w.waiters, waiter)
+	}
+}
+
+// pollFields is what waiting for a node needs to know (reference ironic-facts.md 9: a third of the bytes of a full list).
+const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
+	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group"
+
+// pollNodes lists all nodes with what waiting needs.
+func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
+	query, err := c.nodeQuery(ctx, NodeFilter{})
+	if err != nil {
+		return nil, err
+	}
+	query.Set("fields", pollFields)
+	all, err := list[Node](ctx, c, "nodes", "nodes", query)
+	if err != nil {
+		return nil, err
+	}
+	return byUUID(all, func(n *Node) string { return n.UUID }), nil
+}
+
+// pollNode reads one node with what waiting needs.
+func (c *Client) pollNode(ctx context.Context, id string) (*Node, error) {
+	var node Node
+	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields, nil, &node); err != nil {
+		return nil, err
+	}
+	return &node, nil
+}
+
+func byUUID[T any](all []T, id func(*T) string) map[string]*T {
+	m := make(map[string]*T, len(all))
+	for i := range all {
+		m[id(&all[i])] = &all[i]
+	}
+	return m
+}

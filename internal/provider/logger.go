@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// tflogHandler carries what the code below the Terraform glue logs to Terraform's log (TF_LOG_PROVIDER).
+type tflogHandler struct{}
+
+func (tflogHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle writes a record with the logger of the RPC that ctx belongs to.
+func (tflogHandler) Handle(ctx context.Context, r slog.Record) error {
+	fields := map[string]any{}
+	r.Attrs(func(a slog.Attr) bool {
+		fields[a.Key] = a.Value.String()
+		return true
+	})
+	write := tflog.Debug
+	switch {
+	case r.Level >= slog.LevelError:
+		write = tflog.Error
+	case r.Level >= slog.LevelWarn:
+		write = tflog.Warn
+	case r.Level >= slog.LevelInfo:
+		write = tflog.Info
+	}
+	write(ctx, r.Message, fields)
+	return nil
+}
+
+// WithAttrs and WithGroup are not used below the glue.
+func (h tflogHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h tflogHandler) WithGroup(string) slog.Handler      { return h }

@@ -1,0 +1,249 @@
+// Package provider turns the provider block into clients, and lists what the provider offers.
+package provider
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// defaultMaxHosts is how many hosts are in work at once when nobody says otherwise.
+const defaultMaxHosts = 20
+
+var (
+	_ provider.Provider                   = (*metal)(nil)
+	_ provider.ProviderWithValidateConfig = (*metal)(nil)
+)
+
+// New returns a constructor of the provider, as the framework wants it.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &metal{version: version} }
+}
+
+type metal struct{ version string }
+
+type model struct {
+	Endpoint          types.String `tfsdk:"endpoint"`
+	AuthType          types.String `tfsdk:"auth_type"`
+	Username          types.String `tfsdk:"username"`
+	Password          types.String `tfsdk:"password"`
+	Cloud             types.String `tfsdk:"cloud"`
+	Region            types.String `tfsdk:"region"`
+	CACertFile        types.String `tfsdk:"cacert_file"`
+	ClientCertFile    types.String `tfsdk:"client_cert_file"`
+	ClientKeyFile     types.String `tfsdk:"client_key_file"`
+	Insecure          types.Bool   `tfsdk:"insecure"`
+	Microversion      types.String `tfsdk:"microversion"`
+	RequestTimeout    types.String `tfsdk:"request_timeout"`
+	APITimeout        types.String `tfsdk:"api_timeout"`
+	PollInterval      types.String `tfsdk:"poll_interval"`
+	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
+}
+
+type limitModel struct {
+	MaxHosts types.Int64 `tfsdk:"max_hosts"`
+}
+
+// Metadata names the provider.
+func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "metal"
+	resp.Version = p.version
+}
+
+// Resources lists the managed resources.
+func (p *metal) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment}
+}
+
+// DataSources lists the data sources.
+func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation}
+}
+
+// ValidateConfig checks what is known without the environment: the combinations of settings.
+func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	requireBoth(&resp.Diagnostics, "client_cert_file", m.ClientCertFile, "client_key_file", m.ClientKeyFile)
+	auth := ironic.AuthType(m.AuthType.ValueString())
+	if auth != "" && auth != ironic.AuthHTTPBasic && !m.Password.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("password"), "Password without use",
+			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))
+	}
+}
+
+func requireBoth(diags *diag.Diagnostics, a string, av types.String, b string, bv types.String) {
+	for _, missing := range []struct {
+		name        string
+		have, other types.String
+	}{{a, av, bv}, {b, bv, av}} {
+		if missing.have.IsNull() && !missing.other.IsNull() {
+			diags.AddAttributeError(path.Root(missing.name), "Setting missing", a+" and "+b+" go together; "+missing.name+" is not set.")
+		}
+	}
+}
+
+// Configure makes the client. It makes no request and accepts unknown values: the client then says so on first use.
+func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	cfg := p.config(ctx, m, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
+	cfg.Logger = slog.New(tflogHandler{})
+	client := ironic.New(cfg)
+	resp.ResourceData, resp.DataSourceData = client, client
+}
+
+// config merges the provider block with the environment. What is wrong is reported at its attribute.
+func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ironic.Config {
+	cfg := ironic.Config{
+		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
+		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
+		Cloud: fromEnv(m.Cloud, "OS_CLOUD"), Region: fromEnv(m.Region, "OS_REGION_NAME"),
+		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
+		Insecure: m.Insecure.ValueBool(),
+		Unknown:  firstUnknown(m),
+	}
+	cfg.RequestTimeout = duration(m.RequestTimeout)
+	cfg.APITimeout = duration(m.APITimeout)
+	cfg.PollInterval = duration(m.PollInterval)
+	if v := m.Microversion.ValueString(); v != "" {
+		version, err := ironic.ParseMicroversion(v)
+		if err != nil {
+			diags.AddAttributeError(path.Root("microversion"), "Not a microversion", err.Error())
+		}
+		cfg.Microversion = version
+	}
+	if slots := p.maxHosts(ctx, m, diags); slots >= 0 {
+		cfg.Throttle = throttle.New(slots)
+	}
+	cfg.Auth = authType(m, cfg)
+	if cfg.Unknown == "" {
+		requireSettings(cfg, diags)
+	}
+	return cfg
+}
+
+// authType is the configured one, or the one that the other settings stand for.
+func authType(m model, cfg ironic.Config) ironic.AuthType {
+	switch {
+	case m.AuthType.ValueString() != "":
+		return ironic.AuthType(m.AuthType.ValueString())
+	case cfg.Cloud != "" || os.Getenv("OS_AUTH_URL") != "":
+		return ironic.AuthKeystone
+	case cfg.Username != "":
+		return ironic.AuthHTTPBasic
+	}
+	return ironic.AuthNone
+}
+
+// requireSettings reports what the way to authenticate needs and does not have.
+func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
+	missing := func(attribute, detail string) {
+		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)
+	}
+	if cfg.Endpoint == "" && cfg.Auth != ironic.AuthKeystone {
+		missing("endpoint", "Set endpoint in the provider block, or METAL_ENDPOINT in the environment, to the URL of Ironic's API, "+
+			"such as https://ironic.example.com:6385. (With Keystone it is taken from the service catalog: set cloud or OS_CLOUD.)")
+	}
+	if cfg.Endpoint != "" {
+		if err := checkURL(cfg.Endpoint); err != nil {
+			missing("endpoint", fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", cfg.Endpoint, err))
+		}
+	}
+	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Username == "" {
+		missing("username", "auth_type is \"http_basic\". Set username in the provider block, or METAL_USERNAME in the environment.")
+	}
+	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Password == "" {
+		missing("password", "auth_type is \"http_basic\". Set password in the provider block, or METAL_PASSWORD in the environment.")
+	}
+	if cfg.Auth == ironic.AuthKeystone && cfg.Cloud == "" && os.Getenv("OS_AUTH_URL") == "" {
+		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
+			"or give the OS_* variables (OS_AUTH_URL and so on).")
+	}
+}
+
+// maxHosts is provisioning_limit.max_hosts, else the environment's, else the default; -1 after an error.
+func (p *metal) maxHosts(ctx context.Context, m model, diags *diag.Diagnostics) int {
+	const variable = "MAX_CONCURRENT_PROVISIONING_HOSTS"
+	var limit limitModel
+	if !m.ProvisioningLimit.IsNull() && !m.ProvisioningLimit.IsUnknown() {
+		diags.Append(m.ProvisioningLimit.As(ctx, &limit, objectAsOptions)...)
+	}
+	if !limit.MaxHosts.IsNull() && !limit.MaxHosts.IsUnknown() {
+		return int(limit.MaxHosts.ValueInt64())
+	}
+	text := os.Getenv(variable)
+	if text == "" {
+		return defaultMaxHosts
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		diags.AddAttributeError(path.Root("provisioning_limit").AtName("max_hosts"), "Not a number of hosts",
+			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", variable, text))
+		return -1
+	}
+	return n
+}
+
+func fromEnv(value types.String, variables ...string) string {
+	if !value.IsNull() {
+		return value.ValueString()
+	}
+	for _, name := range variables {
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// firstUnknown names a setting without which no request can be made and that is not known yet.
+func firstUnknown(m model) string {
+	for _, setting := range []struct {
+		name  string
+		value types.String
+	}{
+		{"endpoint", m.Endpoint}, {"auth_type", m.AuthType}, {"username", m.Username}, {"password", m.Password}, {"cloud", m.Cloud},
+		{"region", m.Region}, {"cacert_file", m.CACertFile}, {"client_cert_file", m.ClientCertFile}, {"client_key_file", m.ClientKeyFile},
+		{"microversion", m.Microversion},
+	} {
+		if setting.value.IsUnknown() {
+			return setting.name
+		}
+	}
+	return ""
+}
+
+// duration reads a duration that the schema has validated.
+func duration(value types.String) time.Duration {
+	d, err := time.ParseDuration(value.ValueString())
+	if err != nil {
+		return 0
+	}
+	return d
+}

@@ -1,0 +1,158 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+var objectAsOptions = basetypes.ObjectAsOptions{}
+
+// Schema describes the provider block.
+func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Allocates, prepares and deploys bare-metal machines through [OpenStack Ironic](https://docs.openstack.org/ironic/latest/), " +
+			"with Keystone or standalone. Configuring the provider makes no request; the first use does.",
+		Attributes: map[string]schema.Attribute{
+			"endpoint": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. " +
+					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. With Keystone: taken from the service catalog unless set.",
+				Validators: []validator.String{httpURL{}},
+			},
+			"auth_type": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How to authenticate: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud`, `OS_CLOUD` or `OS_AUTH_URL` is set, " +
+					"`http_basic` if `username` is, else `none`.",
+				Validators: []validator.String{stringvalidator.OneOf(string(ironic.AuthNone), string(ironic.AuthHTTPBasic), string(ironic.AuthKeystone))},
+			},
+			"username": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "User name for `http_basic`. Environment: `METAL_USERNAME`.",
+			},
+			"password": schema.StringAttribute{
+				Optional: true, Sensitive: true,
+				MarkdownDescription: "Password for `http_basic`. Environment: `METAL_PASSWORD`. It is never logged and in no state.",
+			},
+			"cloud": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Name of a cloud in `clouds.yaml`, for Keystone. Environment: `OS_CLOUD`. Without it, the `OS_*` variables are used, " +
+					"application credentials too.",
+			},
+			"region": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Region of the service catalog. Environment: `OS_REGION_NAME`.",
+			},
+			"cacert_file": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "File with the CA certificates (PEM) that Ironic's certificate is verified with. Default: the system's.",
+			},
+			"client_cert_file": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "File with a client certificate (PEM). Needs `client_key_file`.",
+			},
+			"client_key_file": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "File with the private key (PEM) of `client_cert_file`.",
+			},
+			"insecure": schema.BoolAttribute{
+				Optional:            true,
+				MarkdownDescription: "Do not verify Ironic's certificate. Default: `false`.",
+			},
+			"microversion": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Upper bound of the API version to use, such as `1.82`. Default: the highest that both Ironic and the provider know. " +
+					"What an API version lacks is refused at plan time, by name.",
+				Validators: []validator.String{microversion{}},
+			},
+			"request_timeout": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "How long one request may take, such as `60s` (the default).",
+				Validators:          []validator.String{durationAtLeast(time.Second)},
+			},
+			"api_timeout": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How long to wait, before the first use, for the API to answer and for a conductor to run, such as `5m`. " +
+					"Default: `0s`, no waiting beyond the usual retries of some seconds.",
+				Validators: []validator.String{durationAtLeast(0)},
+			},
+			"poll_interval": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Time between two looks at machines that are in work, such as `10s` (the default). One look serves all waiting resources, " +
+					"so its cost does not grow with their number.",
+				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
+			},
+			"provisioning_limit": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "How much work the site is given at once.",
+				Attributes: map[string]schema.Attribute{
+					"max_hosts": schema.Int64Attribute{
+						Optional: true,
+						MarkdownDescription: "How many hosts this run has in work at once: cleaning, inspecting, deploying, undeploying. The others wait their turn, " +
+							"first come, first served; time limits do not run meanwhile. `0`: no limit. Default: 20. " +
+							"Environment: `MAX_CONCURRENT_PROVISIONING_HOSTS`. Terraform itself works on 10 resources at once unless told otherwise (`-parallelism`).",
+						Validators: []validator.Int64{int64validator.AtLeast(0)},
+					},
+				},
+			},
+		},
+	}
+}
+
+// httpURL accepts http and https URLs.
+type httpURL struct{}
+
+func (httpURL) Description(context.Context) string             { return "must be an http or https URL" }
+func (v httpURL) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (httpURL) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if err := checkURL(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not the URL of an Ironic API",
+			fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", req.ConfigValue.ValueString(), err))
+	}
+}
+
+// microversion accepts "1.NN".
+type microversion struct{}
+
+func (microversion) Description(context.Context) string             { return "must be a microversion such as 1.82" }
+func (v microversion) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (microversion) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := ironic.ParseMicroversion(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a microversion", err.Error()+".")
+	}
+}
+
+// durationAtLeast accepts durations such as "10s" that are not shorter.
+type durationAtLeast time.Duration
+
+func (v durationAtLeast) Description(context.Context) string {
+	return fmt.Sprintf("must be a duration such as 30s or 5m, at least %s", time.Duration(v))
+}
+func (v durationAtLeast) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (v durationAtLeast) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	d, err := time.ParseDuration(req.ConfigValue.ValueString())
+	if err != nil || d < time.Duration(v) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a duration", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+	}
+}

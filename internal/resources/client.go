@@ -1,0 +1,91 @@
+// Package resources is the Terraform glue of the managed resources: Terraform's types to Ironic's and back, the order of
+// calls, and what goes into state. It decides nothing about provision states; that is internal/ironic's.
+package resources
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// withClient gives a resource the provider's client.
+type withClient struct{ client *ironic.Client }
+
+// Configure takes the client from the provider; there is none yet while Terraform only validates.
+func (w *withClient) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	client, ok := req.ProviderData.(*ironic.Client)
+	if !ok {
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
+		return
+	}
+	w.client = client
+}
+
+// known reports whether Ironic can be asked during a plan.
+func (w *withClient) known() bool { return w.client != nil && w.client.Known() }
+
+// requires reports at an attribute that the API is too old for it, during plan.
+func (w *withClient) requires(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, name path.Path) {
+	if err := w.client.Requires(ctx, since, name.String()); err != nil {
+		summary, detail := ironic.Explain("use "+name.String(), err)
+		diags.AddAttributeError(name, summary, detail)
+	}
+}
+
+// identity is the identity of every resource: its UUID.
+type identity struct {
+	ID types.String `tfsdk:"id"`
+}
+
+func identitySchema(what string) identityschema.Schema {
+	return identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"id": identityschema.StringAttribute{RequiredForImport: true, Description: "UUID of the " + what + "."},
+	}}
+}
+
+// caught turns a panic into a diagnostic, so that what the method has put into state by then is kept.
+func caught(ctx context.Context, diags *diag.Diagnostics) {
+	if r := recover(); r != nil {
+		tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
+		diags.AddError("The provider has a bug", fmt.Sprintf("It panicked: %v. What it had done by then is in the state. "+
+			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
+	}
+}
+
+// report adds what became of an operation to the diagnostics. An interruption by the user is a warning: the state is
+// complete, nothing is tainted, and the next apply goes on from there.
+func report(diags *diag.Diagnostics, doing string, err error) {
+	if err == nil {
+		return
+	}
+	summary, detail := ironic.Explain(doing, err)
+	if ironic.IsInterrupted(err) {
+		diags.AddWarning("Interrupted: "+doing, detail)
+		return
+	}
+	diags.AddError(summary, detail)
+}
+
+// orNull is a string for state: Ironic's empty is Terraform's null.
+func orNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+// isSet reports whether a value is there and known.
+func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
