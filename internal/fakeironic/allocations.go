@@ -51,7 +51,7 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 		case http.MethodPost:
 			return s.createAllocation(c)
 		}
-		return reply{}, methodNotAllowed("GET, POST")
+		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
 	}
 	if len(c.path) > 2 {
 		return reply{}, routerFault(http.StatusNotFound, "")
@@ -61,7 +61,7 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for allocation_ident: %s", ref)
 	}
 	if c.method == http.MethodPatch && c.minor < 57 {
-		return reply{}, routerFault(http.StatusMethodNotAllowed, "The API version does not allow updating allocations")
+		return reply{}, fault(http.StatusMethodNotAllowed, "The API version does not allow updating allocations")
 	}
 	a := s.findAllocation(ref)
 	if a == nil {
@@ -79,7 +79,7 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deleteAllocation(a)
 	}
-	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
 func (s *Server) findAllocation(ref string) *allocation {
@@ -171,7 +171,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 		return reply{}, notAcceptable()
 	}
 	if key := c.query.Get("sort_key"); key != "" && key != "id" && !contains(allocationFields, key) {
-		return reply{}, fault(http.StatusBadRequest, "The sort_key value \"%s\" is invalid for sorting", key)
+		return reply{}, fault(http.StatusBadRequest, "The sort_key value \"%s\" is an invalid field for sorting", key)
 	}
 	var selected []*allocation
 	for _, a := range s.allocations {
@@ -180,7 +180,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 			selected = append(selected, a)
 		}
 	}
-	page, err := paged(c, selected, func(a *allocation) string { return a.uuid }, func(marker string) error {
+	page, err := paged(c, fields, selected, func(a *allocation) string { return a.uuid }, func(marker string) error {
 		if s.findAllocation(marker) == nil {
 			return fault(http.StatusNotFound, "Allocation %s could not be found.", marker)
 		}
@@ -214,13 +214,7 @@ func (s *Server) createAllocation(c *call) (reply, error) {
 	} else {
 		s.after(0, func() { s.allocate(a) })
 	}
-	shown := a.show(c, nil)
-	for i := range shown {
-		if shown[i].key == "created_at" {
-			shown[i].value = coarse(shown[i].value)
-		}
-	}
-	return c.created("allocations/"+a.uuid, shown), nil
+	return c.created("allocations/"+a.uuid, coarseTimes(a.show(c, nil))), nil
 }
 
 // newAllocation checks the body of a POST in Ironic's order.
@@ -276,6 +270,11 @@ func (s *Server) checkAllocationBody(c *call, body map[string]any) error {
 	if err := rules.check(body); err != nil {
 		return err
 	}
+	for _, key := range []string{"candidate_nodes", "traits"} {
+		if err := checkTexts(rules.name, body[key]); err != nil {
+			return err
+		}
+	}
 	for _, trait := range texts(body["traits"]) {
 		if err := checkTrait(rules.name, trait); err != nil {
 			return err
@@ -303,8 +302,8 @@ func (s *Server) patchAllocation(c *call, a *allocation) (reply, error) {
 		return reply{}, err
 	}
 	for _, value := range patchValues(ops, "/name") {
-		if name := text(value); name != "" && !validName(name) {
-			return reply{}, fault(http.StatusBadRequest, "Cannot update allocation with invalid name '%s'", name)
+		if _, isText := value.(string); value != nil && value != "" && (!isText || !validName(text(value))) {
+			return reply{}, fault(http.StatusBadRequest, "Cannot update allocation with invalid name '%s'", pyText(value))
 		}
 	}
 	document := map[string]any{"name": orNull(a.name), "extra": clone(a.extra)}
@@ -368,5 +367,5 @@ func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deleteAllocation(a)
 	}
-	return reply{}, methodNotAllowed("GET, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET")
 }

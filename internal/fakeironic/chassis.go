@@ -25,7 +25,7 @@ func (ch *chassis) show(c *call, detail bool) ordered {
 	out := ordered{{"uuid", ch.uuid}}
 	if detail {
 		out = append(out, member{"created_at", ch.createdAt}, member{"updated_at", orNull(ch.updatedAt)}, member{"extra", ch.extra},
-			member{"nodes", c.links("chassis/" + ch.uuid + "/nodes")})
+			member{"nodes", []any{c.links("chassis/" + ch.uuid + "/nodes")}})
 	}
 	return append(out, member{"description", ch.description}, member{"links", c.links("chassis/" + ch.uuid)})
 }
@@ -65,7 +65,7 @@ func (s *Server) routeChassis(c *call) (reply, error) {
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deleteChassis(ch)
 	}
-	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
 func (s *Server) createChassis(c *call) (reply, error) {

@@ -39,7 +39,7 @@ func checkDriveParts(c *call, parts map[string]any) error {
 		var valid []string
 		switch key {
 		case "meta_data", "network_data", "vendor_data":
-			valid = []string{"object", "null"}
+			valid = []string{"object"}
 		case "user_data":
 			valid = []string{"object", "array", "string", "null"}
 		default:
@@ -47,8 +47,9 @@ func checkDriveParts(c *call, parts map[string]any) error {
 				"Failed validating 'additionalProperties' in schema[0]:\n    {}", pyRepr(key))
 		}
 		if !contains(valid, jsonType(parts[key])) {
-			return fault(http.StatusBadRequest, "Invalid configdrive format: %s is not valid under any of the given schemas\n\n"+
-				"Failed validating 'anyOf' in schema:\n    {}", pyRepr(any(parts)))
+			quoted := "'" + strings.Join(valid, "', '") + "'"
+			return fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in schema[0]:\n    {}",
+				pyRepr(parts[key]), quoted)
 		}
 	}
 	if c.minor < 56 {

@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"fmt"
 	"net/http"
 )
 
@@ -14,7 +15,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 		return err
 	}
 	for _, item := range request.deploySteps {
-		if err := checkDeployStep(object(item)); err != nil {
+		if err := checkDeployStep(n, object(item)); err != nil {
 			return err
 		}
 	}
@@ -38,6 +39,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 			if n.str("deploy_interface") != "fake" {
 				n.put("power_state", powerOn)
 			}
+			n.note("deploy_steps", nil)
 			s.rest(n, active, "", "")
 		},
 	}
@@ -53,11 +55,13 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 }
 
 // checkDeployStep refuses to override the steps of Ironic's own, but for switching them off with priority 0.
-func checkDeployStep(step map[string]any) error {
+func checkDeployStep(n *node, step map[string]any) error {
 	if step["interface"] != "deploy" || step["step"] != "deploy" || step["priority"] == 0.0 || step["priority"] == "0" {
 		return nil
 	}
-	return fault(http.StatusBadRequest, "Failed to validate deploy or power info: Deploy step 'deploy.deploy' is a core step and cannot be overridden by user steps. It may be disabled by setting the priority to 0.")
+	return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: Validation of deploy steps from \"deploy steps\" "+
+		"argument failed.deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. It may be disabled by "+
+		"setting the priority to 0", n.str("uuid"))
 }
 
 // skipsDeploy says that the steps switch the deployment itself off, which leaves nothing to do.
@@ -118,11 +122,14 @@ func (s *Server) clean(n *node, request provisionRequest) error {
 	o := operation{
 		verb: string(verbClean), phases: s.cleaningPhases(n),
 		fail: func(n *node, text string) { s.rest(n, cleanFail, manageable, text) },
-		done: func(n *node) { s.rest(n, manageable, "", "") },
+		done: func(n *node) {
+			n.note("clean_steps", nil)
+			s.rest(n, manageable, "", "")
+		},
 	}
 	for _, item := range request.cleanSteps {
 		step := object(item)
-		defect, executing := s.stepDefect(step)
+		defect, executing := s.stepDefect(n, step)
 		if defect == "" {
 			continue
 		}
@@ -146,33 +153,41 @@ func (n *node) breakDown(faultName, text string) {
 	n.put("maintenance_reason", text)
 }
 
-// stepDefect says how a step fails, and whether it does so while it runs. With fake hardware only BIOS settings and
-// steps that no interface knows do.
-func (s *Server) stepDefect(step map[string]any) (text string, executing bool) {
+// stepDefect says how a clean step fails, and whether it does so while it runs.
+func (s *Server) stepDefect(n *node, step map[string]any) (text string, executing bool) {
 	kind, name := stepName(step)
 	if kind == "bios" && name == "apply_configuration" {
 		settings, given := object(step["args"])["settings"].([]any)
 		if !given {
-			return "Failed to validate step bios.apply_configuration: the argument settings is required", false
+			return fmt.Sprintf("Cannot clean node %s: clean step %s is missing these required arguments: settings (List of BIOS settings, each item needs "+
+				"to contain a dictionary with name/value pairs)", n.str("uuid"), pyStep(step)), false
 		}
 		for _, item := range settings {
 			if _, named := object(item)["name"]; !named {
-				return "Step bios.apply_configuration failed: 'name'", true
+				return fmt.Sprintf("Node %s failed step %s: 'name'", n.str("uuid"), pyStep(step)), true
 			}
 		}
 		return "", false
 	}
 	known := map[string][]string{
-		"bios":   {"factory_reset"},
-		"deploy": {"erase_devices", "erase_devices_metadata", "erase_devices_express"},
-		"raid":   {"create_configuration", "delete_configuration", "apply_configuration"},
-		"power":  {"trigger_servicewait"}, "management": {"reset_idrac", "clear_job_queue"},
-		"vendor": {"trigger_servicewait", "send_raw"}, "firmware": {"update"},
+		"bios": {"factory_reset"}, "raid": {"create_configuration", "delete_configuration"},
+	}
+	if n.str("deploy_interface") != "fake" {
+		known["deploy"] = []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
 	}
 	if s.legacy() && !contains(known[kind], name) {
-		return "Step " + kind + "." + name + " is not supported by this node", false
+		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.str("uuid"), pyStep(step)), false
 	}
 	return "", false
+}
+
+// pyStep writes a step as Python prints it.
+func pyStep(step map[string]any) string {
+	kind, name := stepName(step)
+	if args, given := step["args"]; given {
+		return fmt.Sprintf("{'interface': '%s', 'step': '%s', 'args': %s, 'abortable': False, 'priority': 0}", kind, name, pyRepr(args))
+	}
+	return fmt.Sprintf("{'interface': '%s', 'step': '%s'}", kind, name)
 }
 
 func stepName(step map[string]any) (kind, name string) {

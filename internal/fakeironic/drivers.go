@@ -128,7 +128,7 @@ func (s *Server) routeDrivers(c *call) (reply, error) {
 	case 2:
 		h, found := findDriver(c.path[1])
 		if !found {
-			return reply{}, fault(http.StatusNotFound, "The following driver(s) or hardware types could not be found: %s.", c.path[1])
+			return reply{}, fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.path[1])
 		}
 		return ok(http.StatusOK, s.showDriver(c, h, true)), nil
 	}
@@ -167,7 +167,7 @@ const conductorHost = "localhost"
 // routeConductors answers /v1/conductors.
 func (s *Server) routeConductors(c *call) (reply, error) {
 	if c.minor < 49 {
-		return reply{}, routerFault(http.StatusNotFound, "")
+		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
 	}
 	if c.method != http.MethodGet {
 		return reply{}, methodNotAllowed("GET")

@@ -99,6 +99,16 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+// coarseTimes cuts the fractions of seconds off the times of creation and change, as answers to POST and PATCH have them.
+func coarseTimes(shown ordered) ordered {
+	for i := range shown {
+		if shown[i].key == "created_at" || shown[i].key == "updated_at" {
+			shown[i].value = coarse(shown[i].value)
+		}
+	}
+	return shown
+}
+
 // encode writes a value that is known to be plain JSON.
 func encode(value any) []byte {
 	out, err := json.Marshal(value)

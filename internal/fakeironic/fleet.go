@@ -22,7 +22,7 @@ func (s *Server) AddFleet(n int, class string) {
 func (s *Server) addMachine(name, class string, number int) {
 	c := &call{minor: s.maxMinor(), header: http.Header{}}
 	fields := s.newNodeFields(c, map[string]any{
-		"name": name, "driver": "fake-hardware", "resource_class": class,
+		"uuid": newUUID(), "name": name, "driver": "fake-hardware", "resource_class": class,
 		"properties": map[string]any{
 			"cpus": 32.0, "memory_mb": 131072.0, "local_gb": 893.0, "cpu_arch": "x86_64", "capabilities": "boot_mode:uefi",
 		},

@@ -163,6 +163,13 @@ func (n *node) put(field string, value any) {
 	n.rendered = nil
 }
 
+// note writes into driver_internal_info.
+func (n *node) note(key string, value any) {
+	info := object(clone(n.fields["driver_internal_info"]))
+	info[key] = value
+	n.put("driver_internal_info", info)
+}
+
 // str is a text field; null is "".
 func (n *node) str(field string) string { return text(n.fields[field]) }
 

@@ -3,7 +3,7 @@ package fakeironic
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -55,6 +55,11 @@ var nodeFilters = []nodeFilter{
 
 // listNodes answers GET /v1/nodes and, with detail, GET /v1/nodes/detail.
 func (s *Server) listNodes(c *call, detail bool) (reply, error) {
+	for _, key := range []string{"detail", "fields"} {
+		if detail && c.query.Has(key) {
+			return reply{}, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
+		}
+	}
 	keep, err := s.nodeSelection(c)
 	if err != nil {
 		return reply{}, err
@@ -72,7 +77,7 @@ func (s *Server) listNodes(c *call, detail bool) (reply, error) {
 	if err := sortNodes(c, selected); err != nil {
 		return reply{}, err
 	}
-	page, err := paged(c, selected, func(n *node) string { return n.str("uuid") }, func(marker string) error {
+	page, err := paged(c, withoutLinks(fields, detail), selected, func(n *node) string { return n.str("uuid") }, func(marker string) error {
 		if s.nodeByUUID[marker] == nil {
 			return fault(http.StatusNotFound, "Node %s could not be found.", marker)
 		}
@@ -107,6 +112,9 @@ func (s *Server) nodeSelection(c *call) (func(*node) bool, error) {
 		known = append(known, f.name)
 		if !c.query.Has(f.name) {
 			continue
+		}
+		if c.minor < f.since && f.name == "provision_state" {
+			return nil, notAcceptable()
 		}
 		if c.minor < f.since {
 			return nil, notAcceptableBefore(f.since)
@@ -155,11 +163,12 @@ func (s *Server) checkFilter(name, value string, repeated bool) error {
 			valid = append(valid, "service failure")
 		}
 		if !contains(valid, value) {
-			return fault(http.StatusBadRequest, "Unrecognized fault '%s'", value)
+			return fault(http.StatusBadRequest, "Unrecognized fault \"%s\" is specified, allowed faults are (%s)",
+				value, "'"+strings.Join(valid, "', '")+"'")
 		}
 	case "associated", "maintenance", "retired", "sharded", "include_children":
 		if _, valid := parseBool(value); !valid {
-			return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s'", name, value)
+			return notBool(name, value)
 		}
 	}
 	return nil
@@ -169,11 +178,11 @@ func (s *Server) checkFilter(name, value string, repeated bool) error {
 func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool, err error) {
 	if c.query.Has("detail") {
 		if c.minor < 43 {
-			return nil, false, notAcceptableBefore(43)
+			return nil, false, fault(http.StatusBadRequest, "Invalid query parameter ?detail=%s received.", pyBool(c.query.Get("detail")))
 		}
 		asked, valid := parseBool(c.query.Get("detail"))
 		if !valid {
-			return nil, false, fault(http.StatusBadRequest, "Invalid detail: Unrecognized value '%s'", c.query.Get("detail"))
+			return nil, false, notBool("detail", c.query.Get("detail"))
 		}
 		detail = detail || asked
 	}
@@ -181,7 +190,7 @@ func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool
 		return summaryFields, detail, nil
 	}
 	if detail {
-		return nil, false, fault(http.StatusBadRequest, "Can't fetch a subset of fields with 'detail' set")
+		return nil, false, fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
 	}
 	fields = splitList(c.query["fields"])
 	for _, name := range fields {
@@ -194,6 +203,14 @@ func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool
 		}
 	}
 	return append(fields, "links"), false, nil
+}
+
+// withoutLinks are the fields as the next link repeats them.
+func withoutLinks(fields []string, detail bool) []string {
+	if detail {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "links" })
 }
 
 // splitList splits the values of a query parameter at commas.
@@ -218,7 +235,11 @@ func sortNodes(c *call, nodes []*node) error {
 	if key == "" || key == "id" {
 		key = ""
 	} else if since, known := nodeFieldSince(key); !known || key == "traits" {
-		return fault(http.StatusBadRequest, "The sort_key value \"%s\" is invalid for sorting", key)
+		quoted := "\"" + key + "\""
+		if known {
+			quoted = key
+		}
+		return fault(http.StatusBadRequest, "The sort_key value %s is an invalid field for sorting", quoted)
 	} else if since > c.minor {
 		return notAcceptable()
 	}
@@ -245,8 +266,8 @@ type pageOf[T any] struct {
 const maxLimit = 1000
 
 // paged cuts the page out of a list that limit and marker ask for. As in Ironic a page that is exactly full has a next
-// link, even if nothing follows.
-func paged[T any](c *call, all []T, id func(T) string, known func(marker string) error) (pageOf[T], error) {
+// link, even if nothing follows. fields are those that the list shows.
+func paged[T any](c *call, fields []string, all []T, id func(T) string, known func(marker string) error) (pageOf[T], error) {
 	var page pageOf[T]
 	limit := maxLimit
 	if c.query.Has("limit") {
@@ -274,29 +295,43 @@ func paged[T any](c *call, all []T, id func(T) string, known func(marker string)
 		}
 	}
 	page.items = all[start:]
-	if len(page.items) >= limit {
+	if len(page.items) >= limit && !c.query.Has("instance_uuid") {
 		page.items = page.items[:limit]
-		page.next = nextLink(c, limit, id(page.items[limit-1]))
+		page.next = nextLink(c, fields, limit, id(page.items[limit-1]))
 	}
 	return page, nil
 }
 
-// nextLink repeats the query with the new marker, filters first and paging last.
-func nextLink(c *call, limit int, marker string) string {
-	paging := []string{"sort_key", "sort_dir", "fields", "limit", "marker", "detail"}
-	var parts []string
-	for _, key := range sortedKeys(c.query) {
-		if !contains(paging, key) {
-			parts = append(parts, key+"="+url.QueryEscape(c.query.Get(key)))
+// nextLink is the URL of the next page. As in Ironic it forgets most filters: whoever follows it gets the rest of the
+// unfiltered list.
+func nextLink(c *call, fields []string, limit int, marker string) string {
+	key, direction := c.query.Get("sort_key"), c.query.Get("sort_dir")
+	if key == "" {
+		key = "id"
+	}
+	if direction == "" {
+		direction = "asc"
+	}
+	parts := []string{"sort_key=" + key, "sort_dir=" + direction}
+	for _, flag := range []string{"associated", "maintenance", "retired"} {
+		if set, _ := parseBool(c.query.Get(flag)); set {
+			parts = append(parts, flag+"=True")
 		}
 	}
-	for _, key := range []string{"sort_key", "sort_dir", "fields", "detail"} {
-		if c.query.Has(key) {
-			parts = append(parts, key+"="+strings.Join(c.query[key], ","))
-		}
+	if c.query.Has("detail") {
+		parts = append(parts, "detail="+pyBool(c.query.Get("detail")))
+	}
+	if len(fields) > 0 {
+		parts = append(parts, "fields="+strings.Join(fields, ","))
 	}
 	parts = append(parts, "limit="+strconv.Itoa(limit), "marker="+marker)
 	return c.base + "/v1/" + strings.Join(c.path, "/") + "?" + strings.Join(parts, "&")
+}
+
+// pyBool writes a boolean query parameter as Python prints it.
+func pyBool(value string) string {
+	set, _ := parseBool(value)
+	return pyRepr(set)
 }
 
 // reply writes the page; name is the member that holds the list. The items are already JSON and are not checked again.

@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"strings"
@@ -59,7 +60,7 @@ func (s *Server) patchNode(c *call, ref string) (reply, error) {
 		return reply{}, err
 	}
 	s.saveNode(n, patched)
-	return ok(http.StatusOK, s.render(c, n, viewOf(c, nil))), nil
+	return ok(http.StatusOK, json.RawMessage(s.renderSaved(c, n))), nil
 }
 
 // checkNodePatch applies the rules that need only the patch.
@@ -149,15 +150,15 @@ func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[strin
 			switch key {
 			case "driver_info", "extra", "instance_info", "network_data", "properties":
 				value = map[string]any{}
-			case "protected", "retired", "disable_power_off":
+			case "protected", "disable_power_off":
 				value = false
 			case "maintenance":
-				return nil, fault(http.StatusInternalServerError, "Cannot set NULL to maintenance: 'NoneType' is not a bool")
+				return nil, fault(http.StatusInternalServerError, "Field `maintenance' cannot be None")
 			case "conductor_group":
 				if _, left := document[key]; !left {
-					return nil, fault(http.StatusInternalServerError, "Field `conductor_group' cannot be None")
+					return nil, fault(http.StatusInternalServerError, "'conductor_group'")
 				}
-				value = ""
+				return nil, fault(http.StatusInternalServerError, "'NoneType' object has no attribute 'lower'")
 			}
 		}
 		document[key] = value

@@ -1,6 +1,8 @@
 package fakeironic
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -43,10 +45,11 @@ func validName(name string) bool { return namePattern.MatchString(name) }
 func checkNodeName(name any, complaint string) error {
 	given, isText := name.(string)
 	if isText && contains(reservedNames, given) {
-		return fault(http.StatusBadRequest, "%s", complaint+pyRepr(name))
+		return fault(http.StatusBadRequest, "The word \"%s\" is reserved and can not be used as a node name. Reserved words are: %s.",
+			given, strings.Join(reservedNames, ", "))
 	}
 	if !isText || !validName(given) || isUUID(given) {
-		return fault(http.StatusBadRequest, "%s", complaint+pyRepr(name))
+		return fault(http.StatusBadRequest, "%s'%s'", complaint, pyText(name))
 	}
 	return nil
 }
@@ -54,7 +57,7 @@ func checkNodeName(name any, complaint string) error {
 // nodeByRef returns the node that a path names.
 func (s *Server) nodeByRef(c *call, ref string) (*node, error) {
 	if !isUUID(ref) && !validName(ref) {
-		return nil, routerFault(http.StatusBadRequest, "Expected UUID or name for node_ident: %s", ref)
+		return nil, routerFault(http.StatusBadRequest, "Expected UUID or name for node: %s", ref)
 	}
 	if !s.legacy() && c.minor >= 91 && strings.HasSuffix(ref, ".json") {
 		return nil, &apiError{status: http.StatusInternalServerError, empty: true}
@@ -79,17 +82,29 @@ func (s *Server) createNode(c *call) (reply, error) {
 		return reply{}, err
 	}
 	n := s.addNode(fields)
-	answer := c.created("nodes/"+n.str("uuid"), s.render(c, n, viewOf(c, nil)))
-	answer.body = s.renderNew(c, n)
-	return answer, nil
+	return c.created("nodes/"+n.str("uuid"), json.RawMessage(s.renderNew(c, n))), nil
 }
 
 // renderNew writes a node that was just created: its created_at has whole seconds only.
 func (s *Server) renderNew(c *call, n *node) []byte {
-	fine := n.fields["created_at"]
-	n.put("created_at", coarse(fine))
+	created := n.fields["created_at"]
+	n.put("created_at", coarse(created))
 	out := s.render(c, n, viewOf(c, nil))
-	n.put("created_at", fine)
+	n.put("created_at", created)
+	return out
+}
+
+// renderSaved writes a node that was just patched as the conductor had it in its hands: locked, and with times of whole
+// seconds.
+func (s *Server) renderSaved(c *call, n *node) []byte {
+	stored := n.fields
+	n.fields = maps.Clone(stored)
+	for _, key := range []string{"created_at", "updated_at", "provision_updated_at", "inspection_started_at", "inspection_finished_at"} {
+		n.fields[key] = coarse(stored[key])
+	}
+	n.put("reservation", conductorHost)
+	out := s.render(c, n, viewOf(c, nil))
+	n.fields, n.rendered = stored, nil
 	return out
 }
 
@@ -97,6 +112,10 @@ func (s *Server) renderNew(c *call, n *node) []byte {
 func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	if err := s.nodeSchema().check(body); err != nil {
 		return err
+	}
+	if data := object(body["network_data"]); len(data) > 0 && checkNetworkData(data) != nil {
+		return fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
+			"%s is not of type 'null'", pyRepr(data), pyRepr(data))
 	}
 	if err := checkNodeValues(body); err != nil {
 		return err
@@ -121,8 +140,11 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	if _, found := findDriver(driver); !found || group != "" {
 		return s.noValidHost(driver, group)
 	}
+	if text(body["uuid"]) == "" {
+		body["uuid"] = newUUID()
+	}
 	if cpus, isText := object(body["properties"])["cpus"].(string); isText && s.legacy() && strings.Trim(cpus, "0123456789") != "" {
-		return fault(http.StatusBadRequest, "Parameter 'cpus' value '%s' is not an integer", cpus)
+		return fault(http.StatusBadRequest, "The following properties for node %s should be non-negative integers, but provided values are: cpus=%s", text(body["uuid"]), cpus)
 	}
 	if uuid := text(body["uuid"]); s.nodeByUUID[uuid] != nil {
 		return fault(http.StatusConflict, "A node with UUID %s already exists.", uuid)
@@ -153,20 +175,23 @@ func checkNodeValues(body map[string]any) error {
 		}
 		b, valid := parseBool(value)
 		if !valid {
-			return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'", key, text(value))
+			return notBool(key, value)
 		}
 		body[key] = b
 	}
-	if data := object(body["network_data"]); len(data) > 0 {
-		return checkNetworkData(data)
-	}
 	return nil
+}
+
+// notBool refuses a value that is no boolean.
+func notBool(key string, value any) error {
+	return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', 'off', "+
+		"'on', 't', 'true', 'y', 'yes'", key, pyText(value))
 }
 
 // checkNetworkData checks the outline of network_data.
 func checkNetworkData(data map[string]any) error {
 	for _, key := range []string{"networks", "links", "services"} {
-		if _, given := data[key]; !given && key == "networks" {
+		if _, given := data[key]; !given {
 			return fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", pyRepr(key))
 		}
 	}
@@ -195,9 +220,6 @@ func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
 		if value != nil {
 			fields[key] = value
 		}
-	}
-	if text(fields["uuid"]) == "" {
-		fields["uuid"] = newUUID()
 	}
 	fields["conductor_group"] = text(fields["conductor_group"])
 	fields["provision_state"] = string(enroll)
@@ -236,11 +258,11 @@ func (s *Server) deleteNode(n *node) error {
 	if err := n.locked(); err != nil {
 		return err
 	}
-	if n.flag("protected") {
-		return protectedFault(n)
-	}
 	if instance := n.str("instance_uuid"); instance != "" && !n.flag("maintenance") {
 		return fault(http.StatusConflict, "Node %s is associated with instance %s.", uuid, instance)
+	}
+	if n.flag("protected") {
+		return protectedFault(n)
 	}
 	if !n.state().deletable() && !n.flag("maintenance") {
 		return fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+

@@ -180,6 +180,7 @@ func (s *Server) automatedCleaning(n *node, v verb, target state) operation {
 			if n.str("deploy_interface") != "fake" {
 				n.put("power_state", powerOff)
 			}
+			n.note("clean_steps", nil)
 			s.rest(n, target, "", "")
 		},
 	}
@@ -301,13 +302,17 @@ func (s *Server) unhold(n *node) {
 }
 
 // rescue boots a rescue ramdisk.
-func (s *Server) rescue(n *node, _ provisionRequest) error {
+func (s *Server) rescue(n *node, request provisionRequest) error {
 	if n.flag("maintenance") {
 		return inMaintenance("rescuing", n)
 	}
 	if n.str("rescue_interface") == "no-rescue" {
 		return fault(http.StatusBadRequest, "Driver %s does not support rescue (disabled or not implemented).", n.str("driver"))
 	}
+	info := object(clone(n.fields["instance_info"]))
+	info["rescue_password"] = request.rescuePassword
+	info["hashed_rescue_password"] = "hash of " + request.rescuePassword
+	n.put("instance_info", info)
 	phases := s.stay(rescuing)
 	if n.str("rescue_interface") != "fake" {
 		phases = s.stay(rescuing, rescueWait, rescuing)

@@ -18,9 +18,9 @@ type patchOp struct {
 // String writes the operation as Python prints it.
 func (p patchOp) String() string {
 	if p.op == "remove" {
-		return fmt.Sprintf("{'path': %s, 'op': %s}", pyRepr(p.path), pyRepr(p.op))
+		return fmt.Sprintf("{'op': %s, 'path': %s}", pyRepr(p.op), pyRepr(p.path))
 	}
-	return fmt.Sprintf("{'path': %s, 'value': %s, 'op': %s}", pyRepr(p.path), pyRepr(p.value), pyRepr(p.op))
+	return fmt.Sprintf("{'op': %s, 'path': %s, 'value': %s}", pyRepr(p.op), pyRepr(p.path), pyRepr(p.value))
 }
 
 // pathPattern is what Ironic takes for a path: no dots, spaces, colons or escapes.
@@ -71,7 +71,8 @@ func readOp(item any) (patchOp, error) {
 		return refuse("%s does not match '^(/[\\\\w-]+)+$'", pyRepr(members["path"]))
 	}
 	if _, given := members["value"]; !given && op.op != "remove" {
-		return patchOp{}, fault(http.StatusBadRequest, "Invalid input for field/attribute patch. The 'value' attribute is required for %s", op.op)
+		return patchOp{}, fault(http.StatusBadRequest, "Couldn't apply patch '{'op': %s, 'path': %s}'. Reason: The operation does not contain a 'value' member",
+			pyRepr(op.op), pyRepr(op.path))
 	}
 	return op, nil
 }
@@ -133,7 +134,7 @@ func applyOp(document map[string]any, op patchOp) error {
 			}
 			parent, store = holder[i], func(list any) { holder[i] = list }
 		default:
-			return fmt.Errorf("unable to resolve '%s' in %s", part, pyRepr(parent))
+			return notIndexable(parent)
 		}
 	}
 	switch holder := parent.(type) {
@@ -146,7 +147,13 @@ func applyOp(document map[string]any, op patchOp) error {
 		}
 		return err
 	}
-	return fmt.Errorf("unable to resolve '%s' in %s", last, pyRepr(parent))
+	return notIndexable(parent)
+}
+
+// notIndexable refuses to look into a scalar, with the Python name of its type.
+func notIndexable(value any) error {
+	name := map[string]string{"null": "NoneType", "boolean": "bool", "string": "str", "number": "int"}[jsonType(value)]
+	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__", name) //nolint:staticcheck // Ironic's text
 }
 
 func applyToObject(holder map[string]any, key string, op patchOp) error {

@@ -73,7 +73,7 @@ func (s *Server) routePortgroups(c *call, rest []string, onNode *node) (reply, e
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deletePortgroup(g)
 	}
-	return reply{}, methodNotAllowed("GET, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET")
 }
 
 func (s *Server) createPortgroup(c *call) (reply, error) {

@@ -2,6 +2,7 @@ package fakeironic
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -43,6 +44,9 @@ func (s *Server) portSchema() schema {
 	return rules
 }
 
+// datapathPattern is the OpenFlow ID of a switch.
+var datapathPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+
 var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 
 // readMAC checks a MAC address and returns it in lower case.
@@ -63,13 +67,15 @@ func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error)
 		return s.listPorts(c, onNode, true)
 	case len(rest) == 0 && c.method == http.MethodPost && onNode == nil:
 		return s.createPort(c)
+	case len(rest) == 0 && (c.method == http.MethodPatch || c.method == http.MethodDelete):
+		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: port_uuid")
 	case len(rest) == 0:
-		return reply{}, methodNotAllowed("GET, POST")
+		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
 	case len(rest) > 1:
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
 	if !isUUID(rest[0]) && (s.legacy() || c.minor < 88) {
-		return reply{}, fault(http.StatusBadRequest, "Expected UUID for port_ident: %s", rest[0])
+		return reply{}, fault(http.StatusBadRequest, "Expected UUID for port_uuid: %s", rest[0])
 	}
 	p := s.findPort(rest[0])
 	if p == nil {
@@ -77,6 +83,9 @@ func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error)
 	}
 	switch c.method {
 	case http.MethodGet:
+		if err := c.accept("fields"); err != nil {
+			return reply{}, err
+		}
 		fields, err := portQueryFields(c)
 		if err != nil {
 			return reply{}, err
@@ -87,7 +96,7 @@ func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error)
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deletePort(p)
 	}
-	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
 func (s *Server) findPort(ref string) *port {
@@ -151,7 +160,7 @@ func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 		return reply{}, err
 	}
 	if detail && fields != nil {
-		return reply{}, fault(http.StatusBadRequest, "Can't fetch a subset of fields with 'detail' set")
+		return reply{}, fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
 	}
 	if fields == nil && !detail {
 		fields = []string{"uuid", "address"}
@@ -179,7 +188,7 @@ func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 			selected = append(selected, p)
 		}
 	}
-	page, err := paged(c, selected, func(p *port) string { return p.uuid }, func(marker string) error {
+	page, err := paged(c, fields, selected, func(p *port) string { return p.uuid }, func(marker string) error {
 		if s.findPort(marker) == nil {
 			return fault(http.StatusNotFound, "Port %s could not be found.", marker)
 		}
@@ -224,6 +233,9 @@ func (s *Server) createPort(c *call) (reply, error) {
 	if n == nil {
 		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", text(body["node_uuid"]))
 	}
+	if group := text(body["portgroup_uuid"]); group != "" && s.findPortgroup(group) == nil {
+		return reply{}, fault(http.StatusBadRequest, "Portgroup %s could not be found.", group)
+	}
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
@@ -238,13 +250,7 @@ func (s *Server) createPort(c *call) (reply, error) {
 		return reply{}, fault(http.StatusConflict, "A port with UUID %s already exists.", uuid)
 	}
 	p := s.addPort(n, uuid, mac, body)
-	shown := p.show(c, nil)
-	for i := range shown {
-		if shown[i].key == "created_at" {
-			shown[i].value = coarse(shown[i].value)
-		}
-	}
-	return c.created("ports/"+p.uuid, shown), nil
+	return c.created("ports/"+p.uuid, coarseTimes(p.show(c, nil))), nil
 }
 
 // addPort puts a port into the database.
@@ -276,7 +282,7 @@ func checkPortValues(c *call, body map[string]any) error {
 		if value := body[key]; value != nil {
 			b, valid := parseBool(value)
 			if !valid {
-				return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s'", key, pyText(value))
+				return notBool(key, value)
 			}
 			body[key] = b
 		}
@@ -286,18 +292,35 @@ func checkPortValues(c *call, body map[string]any) error {
 			return notAcceptable()
 		}
 	}
+	return checkLink(body)
+}
+
+// checkLink checks the connection to the switch, and writes the switch_id in lower case.
+func checkLink(body map[string]any) error {
 	link := object(body["local_link_connection"])
+	if len(link) == 0 {
+		return nil
+	}
+	complaint := ""
 	for _, key := range sortedKeys(link) {
 		if !contains([]string{"port_id", "switch_id", "hostname", "switch_info", "network_type"}, key) {
-			return fault(http.StatusBadRequest, "Schema error for local_link_connection: Additional properties are not allowed (%s was unexpected)", pyRepr(key))
+			complaint = fmt.Sprintf("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
 		}
 	}
-	if len(link) > 0 && link["network_type"] != "unmanaged" {
-		for _, key := range []string{"port_id", "switch_id"} {
-			if _, given := link[key]; !given && link["hostname"] == nil {
-				return fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is a required property", pyRepr(key))
-			}
+	for _, key := range []string{"port_id", "switch_id"} {
+		if _, given := link[key]; complaint == "" && !given && link["network_type"] != "unmanaged" && link["hostname"] == nil {
+			complaint = pyRepr(key) + " is a required property"
 		}
+	}
+	if complaint != "" {
+		return fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is not valid under any of the given schemas. Possible root "+
+			"cause: %s", pyRepr(link), complaint)
+	}
+	if id := strings.ToLower(text(link["switch_id"])); id != "" {
+		if !macPattern.MatchString(id) && !datapathPattern.MatchString(id) {
+			return fault(http.StatusBadRequest, "Expected a MAC address or OpenFlow datapath ID but received %s.", text(link["switch_id"]))
+		}
+		link["switch_id"] = id
 	}
 	return nil
 }
@@ -316,13 +339,18 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 			allowed = append(allowed, f.name)
 		}
 	}
-	for _, op := range ops {
-		if op.field() == "node_uuid" {
-			return reply{}, fault(http.StatusInternalServerError, "Changing the node of a port is not possible here")
-		}
-	}
-	if err := checkPatchable(ops, append([]string{"address"}, allowed...)); err != nil {
+	listed := append([]string{"address", "node_uuid"}, allowed...)
+	slices.Sort(listed)
+	if err := checkPatchable(ops, listed); err != nil {
 		return reply{}, err
+	}
+	for _, op := range ops {
+		switch {
+		case op.field() == "node_uuid":
+			return reply{}, fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+		case op.op == "remove" && (op.path == "/pxe_enabled" || op.path == "/is_smartnic"):
+			return reply{}, fault(http.StatusInternalServerError, "Field `%s' cannot be None", op.field())
+		}
 	}
 	document := object(clone(p.fields))
 	document["address"] = p.address
@@ -351,7 +379,7 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 		return reply{}, err
 	}
 	s.savePort(p, mac, body, ops)
-	return ok(http.StatusOK, p.show(c, nil)), nil
+	return ok(http.StatusOK, coarseTimes(p.show(c, nil))), nil
 }
 
 func portFieldSince(name string) int {
@@ -385,11 +413,11 @@ func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops [
 			changed = append(changed, key)
 		}
 	}
-	slices.Sort(changed)
 	free := n.state() == enroll || n.state() == inspecting || n.state() == inspectWait || n.state() == manageable
 	if len(changed) > 0 && !free && !n.flag("maintenance") {
-		return fault(http.StatusConflict, "Port %s can not have any connectivity attributes (%s) updated unless node %s is in a enroll, inspecting, "+
-			"inspect wait, manageable state or in maintenance mode. The current state is %s.", p.uuid, strings.Join(connectivity, ", "), n.str("uuid"), n.state())
+		return fault(http.StatusConflict, "Port %s can not have any connectivity attributes (portgroup_id, local_link_connection, physical_network, "+
+			"pxe_enabled) updated unless node %s is in a enroll, inspecting, inspect wait, manageable state or in maintenance mode. The current state is %s.",
+			p.uuid, n.str("uuid"), n.state())
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 			n.powerCycles++
 		}
 		n.put("power_state", result)
+		n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
 	})
 }
 
@@ -108,6 +109,11 @@ func (s *Server) maintenance(c *call, n *node) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
+		for _, key := range sortedKeys(body) {
+			if key != "reason" {
+				return reply{}, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
+			}
+		}
 		n.put("maintenance", true)
 		n.put("maintenance_reason", body["reason"])
 	case http.MethodDelete:
@@ -115,7 +121,7 @@ func (s *Server) maintenance(c *call, n *node) (reply, error) {
 		n.put("maintenance_reason", nil)
 		n.put("fault", nil)
 	default:
-		return reply{}, methodNotAllowed("PUT, DELETE")
+		return reply{}, methodNotAllowed("DELETE, PUT")
 	}
 	n.put("updated_at", timestamp(s.now))
 	return done(http.StatusAccepted), nil
@@ -130,6 +136,9 @@ func (s *Server) bootDevice(c *call, n *node) (reply, error) {
 		device := c.query.Get("boot_device")
 		if body, err := c.object("body"); err == nil && device == "" {
 			device = text(body["boot_device"])
+		}
+		if device == "" {
+			return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: boot_device")
 		}
 		if n.str("management_interface") == "fake" && device != "pxe" ||
 			!contains([]string{"pxe", "disk", "cdrom", "bios", "safe", "wanboot", "iscsiboot", "floppy", "uefihttp"}, device) {

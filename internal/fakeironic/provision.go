@@ -14,6 +14,7 @@ type provisionRequest struct {
 	serviceSteps   []any
 	rescuePassword string
 	hasPassword    bool
+	noRamdisk      bool
 }
 
 // putProvision answers PUT /v1/nodes/{node}/states/provision.
@@ -22,7 +23,7 @@ func (s *Server) putProvision(c *call, n *node) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if c.minor < verbSince(request.target) {
+	if since := verbSince(request.target); c.minor < since && since <= s.maxMinor() {
 		return reply{}, notAcceptable()
 	}
 	if err := s.checkTransition(n, request); err != nil {
@@ -67,7 +68,9 @@ func readProvision(c *call) (provisionRequest, error) {
 		valid := true
 		switch key {
 		case "target":
-			_, valid = value.(string)
+			if kind := jsonType(value); kind != "string" && kind != "null" {
+				return request, fault(http.StatusBadRequest, "Expected string for target: %s", pyText(value))
+			}
 		case "configdrive":
 			kind := jsonType(value)
 			if kind != "null" && kind != "object" && kind != "string" {
@@ -84,7 +87,9 @@ func readProvision(c *call) (provisionRequest, error) {
 		case "rescue_password":
 			request.rescuePassword = text(value)
 			request.hasPassword = value != nil
-		case "disable_ramdisk", "runbook":
+		case "disable_ramdisk":
+			request.noRamdisk = value != nil
+		case "runbook":
 		default:
 			return request, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
 		}
@@ -92,7 +97,7 @@ func readProvision(c *call) (provisionRequest, error) {
 			return request, fault(http.StatusBadRequest, "Expected another type for %s: %s", key, pyRepr(value))
 		}
 	}
-	request.asked = text(target)
+	request.asked = pyText(target)
 	request.target = verb(request.asked)
 	return request, nil
 }
@@ -153,10 +158,12 @@ func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 	switch {
 	case len(request.cleanSteps) > 0 && target != verbClean:
 		return only("clean_steps", "clean")
-	case len(request.deploySteps) > 0 && c.minor < 69:
-		return notAcceptable()
+	case request.noRamdisk && target != verbClean && target != verbService:
+		return fault(http.StatusInternalServerError, "disable_ramdisk is supported only with manual cleaning")
 	case len(request.deploySteps) > 0 && target != verbActive && target != verbRebuild:
-		return only("deploy_steps", "active, rebuild")
+		return only("deploy_steps", "active or rebuild")
+	case len(request.deploySteps) > 0 && c.minor < 69:
+		return notAcceptableBefore(69)
 	case request.hasPassword && target != verbRescue:
 		return only("rescue_password", "rescue")
 	case target == verbRescue && blank(request.rescuePassword):
@@ -177,6 +184,10 @@ func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 
 // checkSteps refuses steps that lack a member or have one too many.
 func (s *Server) checkSteps(what string, steps []any, required ...string) error {
+	kinds := []string{"power", "management", "deploy", "bios", "raid"}
+	if !s.legacy() {
+		kinds = append(kinds, "firmware", "vendor")
+	}
 	for _, item := range steps {
 		step := object(item)
 		for _, key := range required {
@@ -188,6 +199,10 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 			}
 			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+
 				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, pyRepr(key), pyRepr(step))
+		}
+		if kind, _ := stepName(step); !contains(kinds, kind) {
+			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in schema['items']:\n    {}",
+				what, pyRepr(step["interface"]), pyRepr(clone(kinds)))
 		}
 		for _, key := range sortedKeys(step) {
 			if !contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"}, key) {

@@ -27,6 +27,7 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
+		refused.router = path != "v1" // v1 itself is the application, all below is behind the router
 		return refused.reply()
 	}
 	c.minor = minor
@@ -109,8 +110,10 @@ func (s *Server) routeNodes(c *call) (reply, error) {
 		return s.listNodes(c, false)
 	case len(c.path) == 1 && c.method == http.MethodPost:
 		return s.createNode(c)
+	case len(c.path) == 1 && (c.method == http.MethodPatch || c.method == http.MethodDelete):
+		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: node_ident")
 	case len(c.path) == 1:
-		return reply{}, methodNotAllowed("GET, POST")
+		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
 	case len(c.path) == 2 && c.path[1] == "detail" && c.method == http.MethodGet:
 		return s.listNodes(c, true)
 	case len(c.path) == 3 && c.path[2] == "allocation":
@@ -131,7 +134,7 @@ func (s *Server) routeNodes(c *call) (reply, error) {
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deleteNode(n)
 	}
-	return reply{}, methodNotAllowed("GET, PATCH, DELETE")
+	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
 // missingNode is the answer about the parts of a node that does not exist.
@@ -154,7 +157,7 @@ func (s *Server) showNode(c *call, n *node) (reply, error) {
 	for _, name := range fields {
 		since, known := nodeFieldSince(name)
 		if !known || since > s.maxMinor() {
-			return reply{}, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+			return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
 		}
 		if since > c.minor {
 			return reply{}, notAcceptable()
@@ -264,6 +267,9 @@ func (s *Server) routeStates(c *call, n *node, rest []string) (reply, error) {
 		}
 		return ok(http.StatusOK, states(c, n)), nil
 	}
+	if c.method == http.MethodGet {
+		return reply{}, fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments but 3 were given")
+	}
 	if c.method != http.MethodPut || len(rest) > 1 {
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
@@ -310,12 +316,12 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: target")
 	}
 	if what == "boot_mode" && value != "uefi" && value != "bios" {
-		return reply{}, fault(http.StatusBadRequest, "Invalid boot mode '%s'", pyText(value))
+		return reply{}, fault(http.StatusBadRequest, "Invalid boot mode %s requested for node. Allowed boot modes are: bios, uefi", pyText(value))
 	}
 	if what == "secure_boot" {
 		wanted, valid := parseBool(value)
 		if !valid {
-			return reply{}, fault(http.StatusBadRequest, "Invalid secure_boot: Unrecognized value '%s'", pyText(value))
+			return reply{}, notBool("target", value)
 		}
 		value = wanted
 	}
@@ -324,11 +330,13 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 	}
 	if n.str("management_interface") == "fake" {
 		n.put("last_error", "Failed to change "+strings.ReplaceAll(what, "_", " ")+" to '"+pyText(value)+
-			"': Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
+			": Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
 	} else {
 		n.put(what, value)
 	}
-	return done(http.StatusAccepted), nil
+	answer := done(http.StatusAccepted)
+	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
+	return answer, nil
 }
 
 // putRAID stores the target RAID configuration.
@@ -339,6 +347,9 @@ func (s *Server) putRAID(c *call, n *node) (reply, error) {
 	}
 	if _, given := body["logical_disks"]; !given && len(body) > 0 {
 		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: 'logical_disks' is a required property")
+	}
+	if disks, isList := body["logical_disks"].([]any); isList && len(disks) == 0 {
+		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: [] is too short")
 	}
 	if err := n.locked(); err != nil {
 		return reply{}, err

@@ -62,8 +62,23 @@ func (s schema) checkKind(k kind, value any) error {
 	return nil
 }
 
+// checkTexts refuses a list that has something else than strings in it; name is that of the body.
+func checkTexts(name string, value any) error {
+	list, _ := value.([]any)
+	for _, item := range list {
+		if err := (schema{name: name}).checkKind(stringKind, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s schema) fault(format string, args ...any) error {
-	return fault(http.StatusBadRequest, "Schema error for %s: %s", s.name, fmt.Sprintf(format, args...))
+	subject := ""
+	if s.name != "" {
+		subject = " for " + s.name
+	}
+	return fault(http.StatusBadRequest, "Schema error%s: %s", subject, fmt.Sprintf(format, args...))
 }
 
 func jsonType(value any) string {

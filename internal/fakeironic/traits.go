@@ -20,13 +20,14 @@ func checkTrait(schema, trait string) error {
 	if schema != "" {
 		schema = " for " + schema
 	}
-	return fault(http.StatusBadRequest, "Schema error%s: %s is not valid under any of the given schemas", schema, pyRepr(trait))
+	return fault(http.StatusBadRequest, "Schema error%s: %s is not valid under any of the given schemas. Possible root cause: %s does not match "+
+		"'^CUSTOM_[A-Z0-9_]+$'", schema, pyRepr(trait), pyRepr(trait))
 }
 
 // routeTraits answers /v1/nodes/{node}/traits.
 func (s *Server) routeTraits(c *call, n *node, rest []string) (reply, error) {
 	if c.minor < 37 {
-		return reply{}, routerFault(http.StatusNotFound, "")
+		return reply{}, notAcceptable()
 	}
 	if len(rest) > 1 {
 		return reply{}, routerFault(http.StatusNotFound, "")
@@ -52,7 +53,7 @@ func (s *Server) routeTraits(c *call, n *node, rest []string) (reply, error) {
 		}
 		traits = slices.Delete(traits, at, at+1)
 	default:
-		return reply{}, methodNotAllowed("GET, PUT, DELETE")
+		return reply{}, methodNotAllowed("DELETE, GET, PUT")
 	}
 	if err != nil {
 		return reply{}, err
@@ -76,7 +77,11 @@ func readTraits(c *call) ([]string, error) {
 		return nil, err
 	}
 	if _, given := body["traits"]; !given {
-		return nil, fault(http.StatusBadRequest, "Schema error for body: 'traits' is a required property")
+		return nil, fault(http.StatusBadRequest, "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no "+
+			"body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.")
+	}
+	if err := checkTexts("body", body["traits"]); err != nil {
+		return nil, err
 	}
 	traits := texts(body["traits"])
 	for _, trait := range traits {
@@ -92,7 +97,8 @@ func (s *Server) setTraits(n *node, traits []string) error {
 	sort.Strings(traits)
 	traits = slices.Compact(traits)
 	if len(traits) > maxTraits {
-		return fault(http.StatusBadRequest, "A node cannot have more than %d traits", maxTraits)
+		return fault(http.StatusBadRequest, "Could not modify traits for node %d as it would exceed the maximum number of traits per node (%d vs. %d)",
+			n.order, len(traits), maxTraits)
 	}
 	if err := n.locked(); err != nil {
 		return err

@@ -47,8 +47,12 @@ func (s *Server) negotiate(header http.Header) (int, *apiError) {
 		return 0, routerFault(http.StatusNotAcceptable, "Invalid value for %s header", versionHeader)
 	}
 	if major != 1 || minor < 1 || minor > s.maxMinor() {
-		refused := routerFault(http.StatusNotAcceptable,
-			"Version %s was requested but is not supported by this API service. The supported version range is: [1.1, 1.%d].", wanted, s.maxMinor())
+		complaint := "Version %s was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.%d]."
+		if major != 1 {
+			complaint = "Mutually exclusive versions requested. Version %s requested but not supported by this service. " +
+				"The supported version range is: [1.1, 1.%d]."
+		}
+		refused := routerFault(http.StatusNotAcceptable, complaint, wanted, s.maxMinor())
 		refused.header = http.Header{}
 		s.addVersionHeaders(refused.header, 0)
 		return 0, refused
