@@ -112,3 +112,26 @@ func BMCAddress(n *Node) string {
 func PowerManaged(driver string, info map[string]any) bool {
 	return driver == "fake-hardware" || addressKey(info) != ""
 }
+
+// DescribeBMC is a node's BMC as an address for people: what ParseBMC reads, as far as the driver is known to it.
+func DescribeBMC(n *Node) string {
+	text := func(key string) string { s, _ := n.DriverInfo[key].(string); return s }
+	switch {
+	case n.Driver == "redfish" && text("redfish_address") != "":
+		transport, host, _ := strings.Cut(text("redfish_address"), "://")
+		scheme := "redfish"
+		if n.BootInterface == "redfish-virtual-media" {
+			scheme = "redfish-virtualmedia"
+		}
+		if transport == "http" {
+			scheme += "+http"
+		}
+		return scheme + "://" + host + text("redfish_system_id")
+	case n.Driver == "ipmi" && text("ipmi_address") != "":
+		if port := fmt.Sprint(n.DriverInfo["ipmi_port"]); n.DriverInfo["ipmi_port"] != nil {
+			return "ipmi://" + net.JoinHostPort(text("ipmi_address"), port)
+		}
+		return "ipmi://" + text("ipmi_address")
+	}
+	return n.Driver + "://" + BMCAddress(n)
+}

@@ -206,7 +206,7 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	reserved, err := c.PatchNode(ctx, node.UUID, patch)
 	if isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated") {
 		if now, nerr := c.getNode(ctx, id); nerr == nil {
-			return now, &ReservedError{Node: now}
+			return now, CheckReservation(now, instance) // ours, if an answer was lost
 		}
 	}
 	return reserved, err
@@ -215,6 +215,9 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 // refusal is why a node that is not available cannot be deployed.
 func refusal(node *Node) error {
 	m := nextMove(GoalDeployed, State(node.ProvisionState), false)
+	if m.kind == wait {
+		m.reason = reasonBusy
+	}
 	if m.reason == "" {
 		m.reason = reasonDeployed
 	}
@@ -240,9 +243,16 @@ type DeployOptions struct {
 // Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
 // earlier run that is under way is waited for, one that has ended is kept. On error it returns the node as last seen.
 func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
-	node, err = c.getNode(ctx, id)
-	if err != nil {
+	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
+	}
+	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && node.InstanceUUID == "" {
+		// An earlier run was interrupted while it undeployed the node: bring that to its end first.
+		undeployed, err := c.Undeploy(ctx, node.UUID, o.Instance, o.Instance, o.Limit)
+		if err != nil {
+			return node, 0, err
+		}
+		node = undeployed.Node
 	}
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
@@ -338,4 +348,29 @@ func (c *Client) validate(ctx context.Context, node *Node) error {
 		return fmt.Errorf("node %s failed to validate: %s", NodeLabel(node), strings.Join(reasons, "; "))
 	}
 	return nil
+}
+
+// RunsInstance reports whether a node is active with what its instance_info says. It may say something else between the
+// preparation of a rebuild that never started and the next try.
+func RunsInstance(n *Node) bool {
+	m := markerOf(n)
+	return State(n.ProvisionState) == nodes.Active && (m.State != nodes.Active || m.Since != since(n))
+}
+
+// Lost says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed to get its
+// allocation back still does.
+func Lost(n *Node, instance, allocation string) string {
+	if n.InstanceUUID == instance && instance != "" {
+		return ""
+	}
+	if spec := SuspendedAllocation(n); n.InstanceUUID == "" && spec != nil && spec.UUID == allocation {
+		return ""
+	}
+	switch {
+	case n.InstanceUUID != "":
+		return fmt.Sprintf("is reserved by %s now: somebody else has deployed it, or is about to", n.InstanceUUID)
+	case State(n.ProvisionState) == nodes.Active:
+		return "still runs, but its reservation was removed: it is not ours to touch. Import it to take it back"
+	}
+	return fmt.Sprintf("was undeployed by somebody else, and is in state %q", n.ProvisionState)
 }

@@ -3,6 +3,7 @@ package ironic
 import (
 	"context"
 	"net/http"
+	"strings"
 )
 
 // Inventory is what an inspection found; the parts that Terraform shows.
@@ -62,4 +63,17 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 		return nil, nil //nolint:nilnil // likewise
 	}
 	return answer.Inventory, err
+}
+
+// BootMAC is the MAC address that the machine booted its ramdisk from, lower case; "" if unknown. The ramdisk reports it
+// as PXE firmware does, such as 01-52-54-00-aa-bb-01, or plainly.
+func (i *Inventory) BootMAC() string {
+	mac := strings.ToLower(strings.ReplaceAll(i.Boot.PXEInterface, "-", ":"))
+	if len(mac) == len("01:52:54:00:aa:bb:01") {
+		mac = mac[3:]
+	}
+	if !macPattern.MatchString(mac) {
+		return ""
+	}
+	return mac
 }

@@ -287,3 +287,65 @@ func InspectedAt(n *Node) time.Time {
 	}
 	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
 }
+
+// Deployed reports whether something is, or may be, running on a node, or it is reserved for that.
+func Deployed(n *Node) bool {
+	return n.InstanceUUID != "" || nextMove(GoalManageable, State(n.ProvisionState), false).kind == refuse
+}
+
+// Withdraw removes a node from Ironic. Operations that are under way end first, failed ones are put right as far as
+// needed. A node on which something is deployed, or that is reserved, is a RefusedError even where Ironic would delete
+// it, as it does in maintenance (reference ironic-facts.md 7). That it is gone already is no error.
+func (c *Client) Withdraw(ctx context.Context, id string, limit time.Duration) error {
+	node, err := c.getNode(ctx, id)
+	if IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !deletable(node) {
+		if node, err = c.Reach(ctx, id, GoalManageable, limit); err != nil {
+			return err
+		}
+	}
+	if Deployed(node) {
+		return &RefusedError{Node: node, Goal: GoalManageable, Reason: reasonDeployed + ". It is reserved by " + node.InstanceUUID}
+	}
+	return c.DeleteNode(ctx, id)
+}
+
+// deletable reports whether Ironic deletes a node in its present state.
+func deletable(n *Node) bool {
+	switch State(n.ProvisionState) { //nolint:exhaustive // the states of reference ironic-facts.md 7
+	case nodes.Enroll, nodes.Manageable, nodes.Available, nodes.AdoptFail:
+		return true
+	}
+	return false
+}
+
+// secretWords are by what Ironic recognises keys whose values it masks (reference ironic-facts.md 2.3).
+var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
+
+// IsSecretKey reports whether the value of a key of driver_info is a secret.
+func IsSecretKey(key string) bool {
+	key = strings.ToLower(key)
+	for _, word := range secretWords {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// NodeOfInstance returns the node that an allocation or instance has reserved.
+func (c *Client) NodeOfInstance(ctx context.Context, instance string) (*Node, error) {
+	found, err := c.ListNodes(ctx, NodeFilter{InstanceUUID: instance})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, &StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
+	}
+	return &found[0], nil
+}

@@ -126,3 +126,6 @@ func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error
 	}
 	return byNode, nil
 }
+
+// Addresses are the MAC addresses of ports, sorted.
+func Addresses(ports map[string]Port) []string { return sortedKeys(ports) }

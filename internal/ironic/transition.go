@@ -8,8 +8,6 @@ type (
 	Verb  = nodes.TargetProvisionState
 )
 
-// cleanHold and deployHold exist since API 1.85. gophercloud knows them; no constant of ours is needed.
-
 // Goal is where a node shall get to.
 type Goal string
 
@@ -72,6 +70,7 @@ const (
 	reasonHold     = "somebody holds it there. Unhold or abort it first"
 	reasonAdopt    = "its adoption failed. Adopt it again, or manage it, first"
 	reasonNotReady = "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")"
+	reasonBusy     = "Ironic is at work on it. Apply again when it is available"
 	reasonNoGoal   = "no walk leads from there"
 )
 
@@ -211,3 +210,20 @@ func running(goal Goal, reason string) move {
 	}
 	return move{kind: refuse, reason: reason}
 }
+
+// Settled reports whether a node in this state needs no step towards a goal: it is there, or something is deployed on it,
+// which preparing it must not disturb.
+func Settled(goal Goal, state State) bool {
+	m := nextMove(goal, state, false)
+	return m.kind == done || m.kind == refuse
+}
+
+// Finished reports whether a deployment in this state needs nothing more: it runs, or somebody works on it beside us
+// (rescue, service) in a way that a deployment must not disturb.
+func Finished(state State) bool {
+	m := nextMove(GoalDeployed, state, false)
+	return m.kind == done || (m.kind == refuse && m.reason != reasonNotReady)
+}
+
+// Failed reports whether a state is one in which Ironic has given up.
+func Failed(state State) bool { return nextMove(GoalDeployed, state, false).kind == repair }

@@ -1,0 +1,100 @@
+package datasources
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/datasourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+var (
+	_ datasource.DataSourceWithConfigure        = (*allocation)(nil)
+	_ datasource.DataSourceWithConfigValidators = (*allocation)(nil)
+)
+
+// NewAllocation returns the data source metal_allocation.
+func NewAllocation() datasource.DataSource { return &allocation{} }
+
+type allocation struct{ withClient }
+
+type allocationModel struct {
+	ID             types.String         `tfsdk:"id"`
+	Name           types.String         `tfsdk:"name"`
+	ResourceClass  types.String         `tfsdk:"resource_class"`
+	Traits         types.List           `tfsdk:"traits"`
+	CandidateNodes types.List           `tfsdk:"candidate_nodes"`
+	Owner          types.String         `tfsdk:"owner"`
+	Extra          jsontypes.Normalized `tfsdk:"extra"`
+	NodeID         types.String         `tfsdk:"node_id"`
+	NodeName       types.String         `tfsdk:"node_name"`
+	State          types.String         `tfsdk:"state"`
+	LastError      types.String         `tfsdk:"last_error"`
+	CreatedAt      types.String         `tfsdk:"created_at"`
+}
+
+// Metadata names the data source.
+func (a *allocation) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = "metal_allocation"
+}
+
+// Schema describes the data source.
+func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A reservation of a node, whoever made it. That there is none is an error. Needs API 1.52.",
+		Attributes: map[string]schema.Attribute{
+			"id":              schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "UUID. Give this or `name`."},
+			"name":            schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Name. Give this or `id`."},
+			"resource_class":  text("Class that the node has."),
+			"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that were asked for."},
+			"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes to choose from; empty for all."},
+			"owner":           text("Owner that was asked for."),
+			"extra":           schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON."},
+			"node_id":         text("UUID of the reserved node."), "node_name": text("Name of the reserved node."),
+			"state":      text("`allocating`, `active` or `error`."),
+			"last_error": text("Why it failed."), "created_at": text("When it was made, in RFC 3339."),
+		},
+	}
+}
+
+// ConfigValidators demand one way to look the allocation up.
+func (a *allocation) ConfigValidators(context.Context) []datasource.ConfigValidator {
+	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"))}
+}
+
+// Read looks the allocation up.
+func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m allocationModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ref := m.ID.ValueString()
+	if m.ID.IsNull() {
+		ref = m.Name.ValueString()
+	}
+	found, err := a.client.Allocation(ctx, ref)
+	if err != nil {
+		report(&resp.Diagnostics, "find allocation "+ref, err)
+		return
+	}
+	nodeName := ""
+	if found.NodeUUID != "" {
+		node, err := a.client.Node(ctx, found.NodeUUID)
+		if err != nil {
+			report(&resp.Diagnostics, "read node "+found.NodeUUID+" of allocation "+ref, err)
+			return
+		}
+		nodeName = node.Name
+	}
+	m = allocationModel{
+		ID: types.StringValue(found.UUID), Name: orNull(found.Name), ResourceClass: orNull(found.ResourceClass),
+		Traits: stringsValue(found.Traits), CandidateNodes: stringsValue(found.CandidateNodes), Owner: orNull(found.Owner), Extra: jsonText(found.Extra),
+		NodeID: orNull(found.NodeUUID), NodeName: orNull(nodeName), State: types.StringValue(string(found.State)),
+		LastError: orNull(found.LastError), CreatedAt: orNull(found.CreatedAt),
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}

@@ -1,0 +1,75 @@
+package datasources
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// nodeAttributes describe a node as the data sources show it.
+func nodeAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id": text("UUID of the node."), "name": text("Name of the node."), "driver": text("Ironic driver."),
+		"bmc_address":     text("Host of the BMC, from `driver_info`."),
+		"provision_state": text("Ironic's provision state."), "power_state": text("`on` or `off`; null if Ironic does not know."),
+		"resource_class": text("Class by which allocations find the node."), "description": text("Description."), "owner": text("Owner."), "lessee": text("Lessee."),
+		"conductor_group": text("Group of conductors that serve the node."), "shard": text("Shard."),
+		"instance_uuid": text("Who has reserved the node: the UUID of an allocation or instance."), "allocation_id": text("UUID of the allocation that has reserved the node."),
+		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Why."), "fault": text("Fault that Ironic has detected."),
+		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected."), "last_error": text("Why the node's last operation failed."),
+		"traits":       schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits, sorted."},
+		"properties":   schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties, as JSON."},
+		"extra":        schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON."},
+		"capabilities": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`."},
+	}
+}
+
+// nodeTypes are the types of nodeAttributes.
+func nodeTypes() map[string]attr.Type {
+	kinds := map[string]attr.Type{}
+	for name, attribute := range nodeAttributes() {
+		kinds[name] = attribute.GetType()
+	}
+	return kinds
+}
+
+// nodeValues are a node's values for nodeAttributes.
+func nodeValues(node *ironic.Node) map[string]attr.Value {
+	return map[string]attr.Value{
+		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(ironic.BMCAddress(node)),
+		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(strings.TrimPrefix(node.PowerState, "power ")),
+		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
+		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_uuid": orNull(node.InstanceUUID),
+		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
+		"fault": orNull(node.Fault), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
+		"traits": stringsValue(node.Traits), "properties": jsonText(node.Properties), "extra": jsonText(node.Extra), "capabilities": capabilities(node),
+	}
+}
+
+func jsonText(m map[string]any) jsontypes.Normalized {
+	if m == nil {
+		m = map[string]any{}
+	}
+	content, err := json.Marshal(m)
+	if err != nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	return jsontypes.NewNormalizedValue(string(content))
+}
+
+func capabilities(node *ironic.Node) types.Map {
+	values := map[string]attr.Value{}
+	for entry := range strings.SplitSeq(fmt.Sprint(node.Properties["capabilities"]), ",") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(entry), ":"); ok {
+			values[name] = types.StringValue(value)
+		}
+	}
+	return types.MapValueMust(types.StringType, values)
+}

@@ -1,0 +1,254 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*deployment)(nil)
+	_ resource.ResourceWithIdentity       = (*deployment)(nil)
+	_ resource.ResourceWithImportState    = (*deployment)(nil)
+	_ resource.ResourceWithModifyPlan     = (*deployment)(nil)
+	_ resource.ResourceWithValidateConfig = (*deployment)(nil)
+)
+
+const deploymentTimeout = 60 * time.Minute
+
+// importedKey marks, in private state, a deployment that was imported and not yet applied: what cannot be read back of
+// it is then noted from the configuration, and never rebuilt for.
+const importedKey = "imported"
+
+// NewDeployment returns metal_deployment.
+func NewDeployment() resource.Resource { return &deployment{} }
+
+type deployment struct{ withClient }
+
+// Metadata names the resource.
+func (d *deployment) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_deployment"
+}
+
+// IdentitySchema describes its identity.
+func (d *deployment) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identitySchema("node")
+}
+
+// Create reserves the node, records that, and deploys it.
+func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer caught(ctx, &resp.Diagnostics)
+	var plan, config deploymentModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	what := d.contentOf(ctx, &config, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	doing := "deploy node " + plan.NodeID.ValueString()
+	node, instance, err := d.reserve(ctx, &plan)
+	if err != nil {
+		report(&resp.Diagnostics, doing, err)
+		return
+	}
+	plan.record(node, instance, 0)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+
+	options := ironic.DeployOptions{Instance: instance, Attempts: plan.tries(), Limit: limit}
+	node, attempts, err := d.client.Deploy(ctx, node.UUID, what, options)
+	if err == nil {
+		doing = "switch node " + ironic.NodeLabel(node)
+		node, err = d.power(ctx, &config, node, limit)
+	}
+	if node != nil {
+		plan.record(node, instance, attempts)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	report(&resp.Diagnostics, doing, err)
+}
+
+// tries is max_attempts, or its default.
+func (m *deploymentModel) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
+
+// contentOf is the configuration in Ironic's terms; its secrets become unspeakable in errors.
+func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, diags *diag.Diagnostics) ironic.Deployment {
+	what, problems := config.deployment(ctx)
+	diags.Append(problems...)
+	if text, ok := what.ConfigDrive["user_data"].(string); ok {
+		d.client.Hide(text)
+	}
+	return what
+}
+
+// reserve makes sure that the node is reserved for us: by the allocation, or by a reservation of our own.
+func (d *deployment) reserve(ctx context.Context, plan *deploymentModel) (*ironic.Node, string, error) {
+	if isSet(plan.AllocationID) {
+		node, err := d.client.Node(ctx, plan.NodeID.ValueString())
+		if err == nil {
+			err = ironic.CheckReservation(node, plan.AllocationID.ValueString())
+		}
+		return node, plan.AllocationID.ValueString(), err
+	}
+	instance := ironic.NewUUID()
+	node, err := d.client.ReserveNode(ctx, plan.NodeID.ValueString(), instance)
+	return node, instance, err
+}
+
+// power switches the node as configured.
+func (d *deployment) power(ctx context.Context, config *deploymentModel, node *ironic.Node, limit time.Duration) (*ironic.Node, error) {
+	if !isSet(config.PowerState) {
+		return node, nil
+	}
+	now, err := d.client.SetPower(ctx, node.UUID, config.PowerState.ValueString() == powerOn, limit)
+	if now == nil {
+		now = node
+	}
+	return now, err
+}
+
+// Read refreshes the state, and removes it if the node runs nothing of ours any more.
+func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state deploymentModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
+	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
+	if ironic.IsNotFound(err) {
+		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
+		return
+	}
+	imported := state.InstanceUUID.IsNull()
+	if imported {
+		state.InstanceUUID, state.AllocationID = orNull(node.InstanceUUID), orNull(node.AllocationUUID)
+		state.NodeID, state.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
+	}
+	if reason := ironic.Lost(node, state.InstanceUUID.ValueString(), state.AllocationID.ValueString()); reason != "" {
+		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s %s.", ironic.NodeLabel(node), reason))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if ironic.RunsInstance(node) {
+		state.refreshImage(ctx, node, imported)
+	}
+	state.volatile(node)
+	warnNode(&resp.Diagnostics, node)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// warnNode tells of a deployed node that is not well.
+func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
+	if node.Fault != "" {
+		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s: %s", node.Fault, ironic.NodeLabel(node), node.MaintenanceReason))
+	} else if node.Maintenance {
+		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance: %s", ironic.NodeLabel(node), node.MaintenanceReason))
+	}
+}
+
+// Update resumes what was interrupted, rebuilds for another content, and switches power.
+func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer caught(ctx, &resp.Diagnostics)
+	var plan, config, state deploymentModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := plan.Timeouts.Update(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	what := d.contentOf(ctx, &config, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	id, instance := state.ID.ValueString(), state.InstanceUUID.ValueString()
+	doing := "deploy node " + id
+	node, attempts := (*ironic.Node)(nil), int(state.Attempts.ValueInt64())
+	var err error
+	if plan.ProvisionState.IsUnknown() { // ModifyPlan saw something to do
+		options := ironic.DeployOptions{Instance: instance, Rebuild: true, Attempts: plan.tries(), Limit: limit}
+		node, attempts, err = d.client.Deploy(ctx, id, what, options)
+	} else {
+		node, err = d.client.Node(ctx, id)
+	}
+	arrived := err == nil || (node != nil && what.DeployedWith(node))
+	if err == nil {
+		doing = "switch node " + ironic.NodeLabel(node)
+		node, err = d.power(ctx, &config, node, limit)
+	}
+	if !arrived { // what runs is what ran before: the state must not say otherwise
+		plan = state
+		plan.ProvisionState = types.StringUnknown()
+	}
+	wanted := plan
+	if node != nil {
+		plan.record(node, instance, attempts)
+	}
+	keep(&plan.ProvisionState, wanted.ProvisionState)
+	keep(&plan.LastError, wanted.LastError)
+	keep(&plan.Attempts, wanted.Attempts)
+	if node != nil {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+	if err != nil && !arrived {
+		reportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	report(&resp.Diagnostics, doing, err)
+}
+
+// Delete undeploys the node and keeps the allocation, or leaves the machine running.
+func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer caught(ctx, &resp.Diagnostics)
+	var state deploymentModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyDetach {
+		return
+	}
+	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	done, err := d.client.Undeploy(ctx, state.ID.ValueString(), state.InstanceUUID.ValueString(), state.AllocationID.ValueString(), limit)
+	if err != nil {
+		reportUndone(&resp.Diagnostics, "undeploy node "+state.ID.ValueString(), err)
+		return
+	}
+	if done.Lost != "" {
+		resp.Diagnostics.AddWarning("Allocation not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be made again: %s. The next plan shows it as gone.",
+			ironic.NodeLabel(done.Node), state.AllocationID.ValueString(), done.Lost))
+	}
+}
+
+// ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS". Something must run on it.
+func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := importID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	node, err := d.client.FindNode(ctx, id)
+	if err != nil {
+		report(&resp.Diagnostics, "import the deployment of node "+id, err)
+		return
+	}
+	if node.InstanceUUID == "" {
+		resp.Diagnostics.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and reserved by nobody: there is no deployment to import.",
+			ironic.NodeLabel(node), node.ProvisionState))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: types.StringValue(node.UUID)})...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+}

@@ -1,0 +1,204 @@
+package resources
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Schema describes metal_deployment.
+func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What runs on a node. Creating it writes the machine's disk; changing image, config drive or other content " +
+			"rebuilds it in place, **which wipes the root disk** and is announced in the plan; destroying it undeploys the node, which cleans it.\n\n" +
+			"The node must be `available`. It is reserved by the allocation, or by this resource itself.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node.", PlanModifiers: stays},
+			"node_id": schema.StringAttribute{
+				Required: true, MarkdownDescription: "UUID or name of the node. A change undeploys this node and deploys the other.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"allocation_id": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "UUID of the allocation that has reserved the node. It is checked before anything is touched, and kept: when the deployment is destroyed " +
+					"or replaced, the same allocation is made again as soon as the node is free. Without it, the resource reserves the node itself.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(otherReservation,
+					"Another reservation than the present one.", "Another reservation than the present one.")},
+				Validators: []validator.String{stringvalidator.RegexMatches(uuidPattern, "must be the UUID of an allocation")},
+			},
+			"image":        imageSchema(),
+			"config_drive": configDriveSchema(),
+			"deploy_steps": schema.ListNestedAttribute{
+				Optional: true, MarkdownDescription: "Further steps of the deployment. A change rebuilds. Needs API 1.69.",
+				Validators: []validator.List{listvalidator.SizeAtLeast(1)},
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"interface": schema.StringAttribute{
+						Required: true, MarkdownDescription: "Interface that has the step, such as `deploy`, `bios` or `raid`.",
+						Validators: []validator.String{stringvalidator.OneOf("bios", "deploy", "firmware", "management", "power", "raid", "vendor")},
+					},
+					"step": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the step.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+					"args": schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments, as a JSON object. Default: none."},
+					"priority": schema.Int64Attribute{
+						Required: true, MarkdownDescription: "Order among the steps, highest first. `0` disables a step.", Validators: []validator.Int64{int64validator.AtLeast(0)},
+					},
+				}},
+			},
+			"capabilities": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "`instance_info.capabilities`, such as `boot_mode = \"uefi\"`. A change rebuilds.",
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
+			},
+			"traits": schema.SetAttribute{
+				ElementType: types.StringType, Optional: true, Validators: traitValidators(),
+				MarkdownDescription: "Traits of the instance, which select deploy templates. Default: those of the allocation. A change rebuilds.",
+			},
+			"root_device": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, Validators: append(keyValidators(), mapvalidator.SizeAtLeast(1)),
+				MarkdownDescription: "Hints that select the disk, such as `serial` or `wwn`; they win over those of the host. A change rebuilds.",
+			},
+			"instance_info": schema.DynamicAttribute{
+				Optional: true, Validators: []validator.Dynamic{jsonObjectValue{}},
+				MarkdownDescription: "Further keys of Ironic's `instance_info`, as an object of JSON values. A change rebuilds.",
+			},
+			"on_change": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeIgnore)},
+				MarkdownDescription: "What a change of content does: `rebuild` (the default; **wipes the root disk**) or `ignore` (the change is noted, the machine runs on).",
+			},
+			"power_state": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(powerOn, powerOff)},
+				MarkdownDescription: "`on` or `off`. Left alone when unset; the attribute then shows what it is. A change switches the machine.",
+			},
+			"max_attempts": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
+				MarkdownDescription: "How often to try a deployment that Ironic gives up. Default: 1.",
+			},
+			"on_destroy": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyDetach)},
+				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation).",
+			},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "Time for each attempt to deploy, without the time in the queue. Default: `60m`.",
+				Update: true, UpdateDescription: "As for create, for a rebuild. Default: `60m`.",
+				Delete: true, DeleteDescription: "Time for undeploying and cleaning. Default: `60m`.",
+			}),
+			"instance_uuid":   schema.StringAttribute{Computed: true, MarkdownDescription: "The reservation: UUID of the allocation, or one of its own.", PlanModifiers: stays},
+			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
+			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why the node's last operation failed."},
+			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "How often the last deployment was tried."},
+		},
+	}
+}
+
+// otherReservation replaces a deployment whose allocation becomes another one. Naming the present reservation, or not
+// naming it any more, changes nothing on the machine.
+func otherReservation(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+	var present types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("instance_uuid"), &present)...)
+	resp.RequiresReplace = req.PlanValue.IsUnknown() || (!req.PlanValue.IsNull() && !req.PlanValue.Equal(present))
+}
+
+func imageSchema() schema.Attribute {
+	partition := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Partition images only."}
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true, MarkdownDescription: "Image to write to the root disk. A change rebuilds the node, which wipes the root disk.",
+		Attributes: map[string]schema.Attribute{
+			"url": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Where the image is: `http://`, `https://`, `file://`, `oci://`, or `glance://` with the image's UUID.",
+				Validators: []validator.String{imageURL{}},
+			},
+			"checksum": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums. Ironic demands one for `http`, `https` and `file` images.",
+				Validators: []validator.String{checksum{}},
+			},
+			"disk_format": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "`qcow2` or `raw`. Default: Ironic finds out.", Validators: []validator.String{stringvalidator.OneOf("qcow2", "raw")},
+			},
+			"type": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "`whole-disk` (the default) or `partition`.",
+				Validators: []validator.String{stringvalidator.OneOf(string(ironic.ImageWholeDisk), string(ironic.ImagePartition))},
+			},
+			"kernel":  partition("Kernel, a URL or image UUID."),
+			"ramdisk": partition("Initial ramdisk, a URL or image UUID."),
+			"root_gb": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Size of the root partition in GiB. Partition images only, and required there.", Validators: []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"swap_mb": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Size of the swap partition in MiB. Partition images only.", Validators: []validator.Int64{int64validator.AtLeast(1)},
+			},
+		},
+	}
+}
+
+func configDriveSchema() schema.Attribute {
+	document := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+	}
+	here := path.MatchRelative().AtParent()
+	return schema.SingleNestedAttribute{
+		Optional: true, MarkdownDescription: "What cloud-init finds on the config drive. A change rebuilds the node, which wipes the root disk.",
+		Attributes: map[string]schema.Attribute{
+			"hostname": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Host name; a short way to write it into `meta_data`.", Validators: []validator.String{stringvalidator.LengthBetween(1, 253)},
+			},
+			"user_data": schema.StringAttribute{
+				Optional: true, Sensitive: true,
+				MarkdownDescription: "User data, such as a cloud-config. In the state: prefer `user_data_wo` for secrets.",
+				Validators:          []validator.String{stringvalidator.ConflictsWith(here.AtName("user_data_wo"))},
+			},
+			"user_data_wo": schema.StringAttribute{
+				Optional: true, Sensitive: true, WriteOnly: true,
+				MarkdownDescription: "User data, write-only: in no plan and no state (Terraform and OpenTofu from 1.11).",
+				Validators:          []validator.String{stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
+			},
+			"user_data_wo_version": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Change it when `user_data_wo` has changed. That rebuilds.",
+				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
+			},
+			"meta_data":    document("Meta data, as a JSON object."),
+			"network_data": document("Network data in OpenStack's format, as a JSON object."),
+			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
+		},
+	}
+}
+
+// ValidateConfig checks what attributes cannot check alone.
+func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m deploymentModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	image := m.image(ctx)
+	if resp.Diagnostics.HasError() || image == nil || image.Type.IsUnknown() {
+		return
+	}
+	at := path.Root("image")
+	partition := ironic.ImageType(image.Type.ValueString()) == ironic.ImagePartition
+	if partition && image.RootGB.IsNull() {
+		resp.Diagnostics.AddAttributeError(at.AtName("root_gb"), "Setting missing", "A partition image needs root_gb, the size of the root partition in GiB.")
+	}
+	if partition {
+		return
+	}
+	for name, set := range map[string]bool{
+		"kernel": !image.Kernel.IsNull(), "ramdisk": !image.Ramdisk.IsNull(), "root_gb": !image.RootGB.IsNull(), "swap_mb": !image.SwapMB.IsNull(),
+	} {
+		if set {
+			resp.Diagnostics.AddAttributeError(at.AtName(name), "Setting without use", name+" belongs to partition images: set type = \"partition\", or remove it.")
+		}
+	}
+}

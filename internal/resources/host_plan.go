@@ -1,0 +1,257 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// ModifyPlan settles what is not in the configuration, sees what the node still has to do, and warns of what that costs.
+func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return // destroy
+	}
+	var plan, config hostModel
+	var state *hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if block := config.bmc(ctx); block != nil && isSet(block.Address) {
+		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+			plan.Driver = types.StringValue(bmc.Driver)
+		}
+	}
+	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
+	if state == nil {
+		planNew(&plan, &config, &resp.Diagnostics)
+	} else {
+		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
+		h.planWalk(ctx, &plan, &config, state, &resp.Diagnostics)
+	}
+	if changes && h.known() {
+		h.checkVersions(ctx, &config, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planNew plans a host that is to be created.
+func planNew(plan, config *hostModel, diags *diag.Diagnostics) {
+	if config.BMC.IsNull() && config.Driver.IsNull() {
+		diags.AddError("No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info: how shall Ironic reach the machine? "+
+			"For a machine that Ironic knows already, import it.")
+	}
+	if config.TargetState.IsNull() {
+		plan.TargetState = types.StringValue(string(ironic.GoalManageable))
+	}
+	if plan.TargetState.ValueString() == string(ironic.GoalAvailable) {
+		warnCleaning(diags, plan)
+	}
+}
+
+// warnCleaning warns of cleaning. The summary is the same for all hosts, so that Terraform folds the warnings into one.
+func warnCleaning(diags *diag.Diagnostics, plan *hostModel) {
+	if isSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
+		return
+	}
+	diags.AddAttributeWarning(path.Root("target_state"), "Cleaning erases data",
+		fmt.Sprintf("Host %s becomes available, and Ironic cleans it on the way: it boots, and what the site's cleaning steps erase is lost.", plan.describe()))
+}
+
+// describe is how a plan's messages call the host.
+func (m *hostModel) describe() string {
+	switch {
+	case isSet(m.Name):
+		return m.Name.ValueString()
+	case isSet(m.ID):
+		return m.ID.ValueString()
+	}
+	return "(name not known yet)"
+}
+
+// keepUnmanaged plans what is not in the configuration: what was in it before is removed, everything else stays.
+func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel, before managed) {
+	unset(&m.Name, config.Name, state.Name, before.has("/name"), types.StringNull())
+	unset(&m.ResourceClass, config.ResourceClass, state.ResourceClass, before.has("/resource_class"), types.StringNull())
+	unset(&m.Description, config.Description, state.Description, before.has("/description"), types.StringNull())
+	unset(&m.Owner, config.Owner, state.Owner, before.has("/owner"), types.StringNull())
+	unset(&m.Lessee, config.Lessee, state.Lessee, before.has("/lessee"), types.StringNull())
+	unset(&m.ConductorGroup, config.ConductorGroup, state.ConductorGroup, before.has("/conductor_group"), types.StringNull())
+	unset(&m.Shard, config.Shard, state.Shard, before.has("/shard"), types.StringNull())
+	unset(&m.AutomatedClean, config.AutomatedClean, state.AutomatedClean, before.has("/automated_clean"), types.BoolNull())
+	unset(&m.Maintenance, config.Maintenance, state.Maintenance, before.has("/maintenance"), types.BoolValue(false))
+	unset(&m.MaintenanceReason, config.MaintenanceReason, state.MaintenanceReason, before.has("/maintenance"), types.StringNull())
+	unset(&m.Retired, config.Retired, state.Retired, before.has("/retired"), types.BoolValue(false))
+	unset(&m.RetiredReason, config.RetiredReason, state.RetiredReason, before.has("/retired"), types.StringNull())
+	unset(&m.Protected, config.Protected, state.Protected, before.has("/protected"), types.BoolValue(false))
+	unset(&m.ProtectedReason, config.ProtectedReason, state.ProtectedReason, before.has("/protected"), types.StringNull())
+	unset(&m.DriverInfo, config.DriverInfo, state.DriverInfo, before.has("/driver_info") && isSet(state.DriverInfo), types.MapNull(types.StringType))
+	unset(&m.Properties, config.Properties, state.Properties, before.has("/properties"), types.MapNull(types.StringType))
+	unset(&m.RootDevice, config.RootDevice, state.RootDevice, before.has("/properties/"+rootDeviceKey), types.MapNull(types.StringType))
+	unset(&m.Capabilities, config.Capabilities, state.Capabilities, before.has("/capabilities"), types.MapNull(types.StringType))
+	unset(&m.Traits, config.Traits, state.Traits, before.has("/traits"), types.SetNull(types.StringType))
+	unset(&m.Extra, config.Extra, state.Extra, before.has("/extra"), types.DynamicNull())
+	unset(&m.Ports, config.Ports, state.Ports, before.has("/ports"), types.MapNull(portType))
+	unset(&m.PowerState, config.PowerState, state.PowerState, false, types.StringNull())
+	unset(&m.TargetState, config.TargetState, state.TargetState, false, types.StringNull())
+	if config.BMC.IsNull() {
+		unset(&m.Driver, config.Driver, state.Driver, false, types.StringNull())
+	}
+	m.keepUnmanagedPorts(ctx, config, state)
+	m.keepUnmanagedInterfaces(config, state, before)
+	for _, volatile := range []struct{ value, before *types.String }{
+		{&m.LastError, &state.LastError}, {&m.Fault, &state.Fault}, {&m.InstanceUUID, &state.InstanceUUID},
+		{&m.AllocationID, &state.AllocationID}, {&m.ProvisionState, &state.ProvisionState},
+	} {
+		*volatile.value = *volatile.before
+	}
+	m.Inventory, m.PowerManaged = state.Inventory, state.PowerManaged
+	if !m.Driver.Equal(state.Driver) || !m.DriverInfo.Equal(state.DriverInfo) || !m.BMC.Equal(state.BMC) {
+		m.PowerManaged = types.BoolUnknown()
+	}
+}
+
+// unset plans an attribute that the configuration lacks: gone if it was there before, else as it is.
+func unset[T attr.Value](plan *T, config, state T, was bool, gone T) {
+	switch {
+	case !config.IsNull():
+	case was:
+		*plan = gone
+	default:
+		*plan = state
+	}
+}
+
+// keepUnmanagedPorts plans the attributes of ports that the configuration lacks.
+func (m *hostModel) keepUnmanagedPorts(ctx context.Context, config, state *hostModel) {
+	wanted, had := config.ports(ctx), state.ports(ctx)
+	if wanted == nil {
+		return
+	}
+	for mac, port := range wanted {
+		old, exists := had[mac]
+		if port.PXEEnabled.IsNull() {
+			port.PXEEnabled = types.BoolUnknown()
+			if exists {
+				port.PXEEnabled = old.PXEEnabled
+			}
+		}
+		if port.PhysicalNetwork.IsNull() {
+			port.PhysicalNetwork = types.StringUnknown()
+			if exists {
+				port.PhysicalNetwork = old.PhysicalNetwork
+			}
+		}
+		if port.LocalLinkConnection.IsNull() {
+			port.LocalLinkConnection = types.MapUnknown(types.StringType)
+			if exists {
+				port.LocalLinkConnection = old.LocalLinkConnection
+			}
+		}
+		wanted[mac] = port
+	}
+	m.Ports = portsValue(ctx, wanted)
+}
+
+// keepUnmanagedInterfaces plans the interfaces that the configuration lacks: another driver, or one that is not written any
+// more, brings a default that only Ironic knows.
+func (m *hostModel) keepUnmanagedInterfaces(config, state *hostModel, before managed) {
+	if config.Interfaces.IsUnknown() {
+		return
+	}
+	values := map[string]attr.Value{}
+	for name, old := range state.Interfaces.Attributes() {
+		values[name] = old
+		if !m.Driver.Equal(state.Driver) || before.has("/"+name+"_interface") || !m.BMC.Equal(state.BMC) {
+			values[name] = types.StringUnknown()
+		}
+		if wanted, ok := config.Interfaces.Attributes()[name]; ok && !wanted.IsNull() {
+			values[name] = wanted
+		}
+	}
+	m.Interfaces = types.ObjectValueMust(interfacesType, values)
+}
+
+// planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
+func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, diags *diag.Diagnostics) {
+	node := &ironic.Node{ProvisionState: state.ProvisionState.ValueString(), InstanceUUID: state.InstanceUUID.ValueString()}
+	target := plan.TargetState.ValueString()
+	switch {
+	case !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull():
+		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
+		return
+	case state.PowerManaged.Equal(types.BoolValue(false)) && plan.PowerManaged.Equal(state.PowerManaged):
+		h.warnUnmanaged(plan, state, diags)
+	case ironic.Deployed(node):
+		if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
+			warnPower(diags, plan, "Something is deployed on it.")
+		}
+		return
+	default:
+		inspects := plan.Inspect.ValueBool() && !state.Inspect.ValueBool() && state.Inventory.IsNull()
+		goal := ironic.Goal(target)
+		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
+		if walks || inspects {
+			plan.ProvisionState, plan.LastError, plan.Fault = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		}
+		if inspects {
+			plan.Inventory = types.ObjectUnknown(inventoryType)
+			diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
+		}
+		if goal == ironic.GoalAvailable && (walks || inspects) {
+			warnCleaning(diags, plan)
+		}
+	}
+	if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
+		warnPower(diags, plan, "")
+	}
+}
+
+// warnUnmanaged warns that what is planned for power and preparation cannot be done without a BMC.
+func (h *host) warnUnmanaged(plan, state *hostModel, diags *diag.Diagnostics) {
+	if !plan.TargetState.Equal(state.TargetState) || !plan.PowerState.Equal(state.PowerState) {
+		diags.AddWarning("Host without BMC", fmt.Sprintf("Ironic knows no BMC of host %s: its power is left alone and it is not cleaned. Give bmc, or driver_info.", plan.describe()))
+	}
+}
+
+func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {
+	detail := fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString())
+	if why != "" {
+		detail += " " + why
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", detail)
+}
+
+// checkVersions refuses what the server's API does not have.
+func (h *host) checkVersions(ctx context.Context, config *hostModel, diags *diag.Diagnostics) {
+	for _, feature := range []struct {
+		used  bool
+		since ironic.Microversion
+		name  path.Path
+	}{
+		{!config.ResourceClass.IsNull(), 21, path.Root("resource_class")},
+		{!config.Traits.IsNull(), 37, path.Root("traits")},
+		{!config.ConductorGroup.IsNull(), 46, path.Root("conductor_group")},
+		{!config.AutomatedClean.IsNull(), 47, path.Root("automated_clean")},
+		{!config.Protected.IsNull(), 48, path.Root("protected")},
+		{!config.Owner.IsNull(), 50, path.Root("owner")},
+		{!config.Description.IsNull(), 51, path.Root("description")},
+		{!config.Retired.IsNull(), 61, path.Root("retired")},
+		{!config.Lessee.IsNull(), 65, path.Root("lessee")},
+		{!config.Shard.IsNull(), 82, path.Root("shard")},
+		{isSet(config.Interfaces) && !config.Interfaces.Attributes()["firmware"].IsNull(), 86, path.Root("interfaces").AtName("firmware")},
+	} {
+		if feature.used {
+			h.requires(ctx, diags, feature.since, feature.name)
+		}
+	}
+}
