@@ -39,10 +39,12 @@ var allocationFields = []string{
 // routeAllocations answers /v1/allocations.
 func (s *Server) routeAllocations(c *call) (reply, error) {
 	if c.minor < 52 {
+		refused := fault(http.StatusNotFound, "The API version does not allow allocations")
 		if c.method == http.MethodPost {
-			return reply{}, routerFault(http.StatusMethodNotAllowed, "The API version does not allow allocations")
+			refused.status = http.StatusMethodNotAllowed
 		}
-		return reply{}, routerFault(http.StatusNotFound, "The API version does not allow allocations")
+		refused.router = s.legacy()
+		return reply{}, refused
 	}
 	if len(c.path) == 1 {
 		switch c.method {
@@ -58,13 +60,16 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 	}
 	ref := c.path[1]
 	if !isUUID(ref) && !validName(ref) {
-		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for allocation_ident: %s", ref)
+		if s.legacy() {
+			return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for allocation_ident: %s", ref)
+		}
+		return reply{}, fault(http.StatusBadRequest, "Expected a logical name or UUID but received %s.", ref)
 	}
 	if c.method == http.MethodPatch && c.minor < 57 {
 		return reply{}, fault(http.StatusMethodNotAllowed, "The API version does not allow updating allocations")
 	}
 	a := s.findAllocation(ref)
-	if a == nil {
+	if a == nil || a.uuid == ref && !isUUID(ref) {
 		return reply{}, fault(http.StatusNotFound, "Allocation %s could not be found.", ref)
 	}
 	switch c.method {
@@ -147,7 +152,7 @@ func allocationQuery(c *call, accepted ...string) ([]string, error) {
 	fields := splitList(c.query["fields"])
 	for _, name := range fields {
 		if !contains(allocationFields, name) {
-			return nil, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+			return nil, fault(http.StatusBadRequest, "Schema error: %s is not one of %s", pyRepr(name), pyRepr(clone(allocationFields)))
 		}
 		if name == "owner" && c.minor < 60 {
 			return nil, notAcceptable()
@@ -211,7 +216,7 @@ func (s *Server) createAllocation(c *call) (reply, error) {
 		if err := s.backfill(a, backfill); err != nil {
 			return reply{}, err
 		}
-	} else {
+	} else if isUUID(a.uuid) {
 		s.after(0, func() { s.allocate(a) })
 	}
 	return c.created("allocations/"+a.uuid, coarseTimes(a.show(c, nil))), nil
@@ -280,7 +285,11 @@ func (s *Server) checkAllocationBody(c *call, body map[string]any) error {
 			return err
 		}
 	}
-	if uuid := text(body["uuid"]); uuid != "" && !isUUID(uuid) {
+	if _, given := body["node"]; given && c.minor < 58 && !s.legacy() {
+		return fault(http.StatusBadRequest, "Schema error: Additional properties are not allowed ('node' was unexpected)")
+	}
+	// 39 takes any text for a UUID; such a record is never processed and cannot be deleted.
+	if uuid := text(body["uuid"]); uuid != "" && !isUUID(uuid) && s.legacy() {
 		return fault(http.StatusBadRequest, "Expected UUID for uuid: %s", uuid)
 	}
 	if body["owner"] != nil && c.minor < 60 {

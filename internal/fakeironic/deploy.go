@@ -3,6 +3,7 @@ package fakeironic
 import (
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // deploy checks and starts a deployment or a rebuild.
@@ -21,7 +22,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	}
 	info := object(n.fields["instance_info"])
 	if rebuild && !s.legacy() && !isURL(text(info["image_source"])) && !isUUID(text(info["image_source"])) {
-		return fault(http.StatusInternalServerError, "Unexpected error raised by RPC. The request id may help to find the cause in the log.")
+		return fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 	}
 	if err := validateDeploy(n); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (s *Server) stepDefect(n *node, step map[string]any) (text string, executin
 		settings, given := object(step["args"])["settings"].([]any)
 		if !given {
 			return fmt.Sprintf("Cannot clean node %s: clean step %s is missing these required arguments: settings (List of BIOS settings, each item needs "+
-				"to contain a dictionary with name/value pairs)", n.str("uuid"), pyStep(step)), false
+				"to contain a dictionary with name/value pairs)", n.str("uuid"), s.missingArguments(step)), false
 		}
 		for _, item := range settings {
 			if _, named := object(item)["name"]; !named {
@@ -175,10 +176,18 @@ func (s *Server) stepDefect(n *node, step map[string]any) (text string, executin
 	if n.str("deploy_interface") != "fake" {
 		known["deploy"] = []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
 	}
-	if s.legacy() && !contains(known[kind], name) {
+	if !contains(known[kind], name) {
 		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.str("uuid"), pyStep(step)), false
 	}
 	return "", false
+}
+
+// missingArguments writes a step that lacks arguments as Python prints it; 39 has filled in its defaults by then.
+func (s *Server) missingArguments(step map[string]any) string {
+	if s.legacy() {
+		return pyStep(step)
+	}
+	return strings.TrimSuffix(pyStep(step), "}") + ", 'abortable': False, 'priority': 0}"
 }
 
 // pyStep writes a step as Python prints it.

@@ -167,7 +167,10 @@ const conductorHost = "localhost"
 // routeConductors answers /v1/conductors.
 func (s *Server) routeConductors(c *call) (reply, error) {
 	if c.minor < 49 {
-		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+		if s.legacy() {
+			return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+		}
+		return reply{}, fault(http.StatusNotFound, "The API is not supported for this version")
 	}
 	if c.method != http.MethodGet {
 		return reply{}, methodNotAllowed("GET")

@@ -42,19 +42,24 @@ func (a *api) at(version string) *api { return &api{t: a.t, fake: a.fake, versio
 // do sends a request; body is a Go value, or a string that is sent as it is.
 func (a *api) do(method, path string, body any) answer {
 	a.t.Helper()
-	response, err := a.fake.RoundTrip(a.request(method, path, body))
+	return a.send(a.request(method, path, body))
+}
+
+func (a *api) send(request *http.Request) answer {
+	a.t.Helper()
+	response, err := a.fake.RoundTrip(request)
 	if err != nil {
-		a.t.Fatalf("%s %s: %v", method, path, err)
+		a.t.Fatalf("%s %s: %v", request.Method, request.URL, err)
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		a.t.Fatalf("%s %s: %v", method, path, err)
+		a.t.Fatalf("%s %s: %v", request.Method, request.URL, err)
 	}
 	got := answer{status: response.StatusCode, header: response.Header, text: string(raw)}
 	if len(raw) > 0 && raw[0] == '{' {
 		if err := json.Unmarshal(raw, &got.body); err != nil {
-			a.t.Fatalf("%s %s answered %q: %v", method, path, raw, err)
+			a.t.Fatalf("%s %s answered %q: %v", request.Method, request.URL, raw, err)
 		}
 	}
 	return got

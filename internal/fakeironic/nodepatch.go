@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,9 @@ func (s *Server) patchableNodeFields() []string {
 		"storage_interface", "vendor_interface",
 	}
 	if !s.legacy() {
-		fields = append(fields, "parent_node", "firmware_interface", "disable_power_off", "instance_name")
+		fields = append(fields, "disable_power_off", "instance_name")
+		slices.Sort(fields)
+		fields = append(fields, "parent_node", "firmware_interface")
 	}
 	return fields
 }
@@ -188,13 +191,13 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 		return err
 	}
 	if n.changed(patched, "resource_class") && n.str("resource_class") != "" && !interfacesChangeable(n.state()) {
-		return fault(http.StatusConflict, "Node %s can not have resource_class updated unless it is in one of allowed (%s) states.",
-			n.str("uuid"), interfaceStates)
+		return fault(http.StatusConflict, "Node %s can not have resource_class updated unless it is in one of allowed (%s) states.%s",
+			n.str("uuid"), interfaceStates, s.currentState(n))
 	}
 	if n.str("instance_uuid") != "" && text(patched["instance_uuid"]) == "" && n.str("allocation_uuid") != "" &&
 		!n.flag("maintenance") && !interfacesChangeable(n.state()) {
 		return fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of allowed (%s) "+
-			"states or in maintenance mode.", n.str("uuid"), interfaceStates)
+			"states or in maintenance mode.%s", n.str("uuid"), interfaceStates, s.currentState(n))
 	}
 	return nil
 }
@@ -242,12 +245,8 @@ func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset boo
 			continue
 		}
 		if !interfacesChangeable(n.state()) && patched["maintenance"] != true {
-			current := ""
-			if !s.legacy() {
-				current = " Current state is '" + n.str("provision_state") + "'."
-			}
 			return fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in maintenance mode.%s",
-				n.str("uuid"), key, interfaceStates, current)
+				n.str("uuid"), key, interfaceStates, s.currentState(n))
 		}
 		settle = true
 	}
@@ -255,6 +254,14 @@ func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset boo
 		return settleInterfaces(patched)
 	}
 	return nil
+}
+
+// currentState ends the refusals of 39 with the state of the node.
+func (s *Server) currentState(n *node) string {
+	if s.legacy() {
+		return ""
+	}
+	return " Current state is '" + n.str("provision_state") + "'."
 }
 
 // checkUnique refuses a name or an instance that another node has, and a second instance on the same node.

@@ -41,7 +41,10 @@ func (s *Server) start(n *node, request provisionRequest) error {
 		s.begin(n, operation{
 			verb: string(verbAdopt), phases: s.stay(adopting),
 			fail: func(n *node, text string) { s.rest(n, adoptFail, active, text) },
-			done: func(n *node) { s.rest(n, active, "", "") },
+			done: func(n *node) {
+				n.note("deploy_steps", nil)
+				s.rest(n, active, "", "")
+			},
 		}, active)
 	case verbRescue:
 		return s.rescue(n, request)

@@ -26,6 +26,15 @@ func (g *portgroup) show(c *call, detail bool) ordered {
 			member{"extra", g.extra}, member{"properties", g.properties}, member{"internal_info", map[string]any{}},
 			member{"created_at", g.createdAt}, member{"updated_at", nil}, member{"ports", c.links("portgroups/" + g.uuid + "/ports")})
 	}
+	for _, later := range []struct {
+		since int
+		name  string
+		value any
+	}{{102, "physical_network", nil}, {103, "category", nil}, {111, "dynamic_portgroup", false}} {
+		if detail && c.minor >= later.since {
+			out = append(out, member{later.name, later.value})
+		}
+	}
 	return append(out, member{"links", c.links("portgroups/" + g.uuid)})
 }
 

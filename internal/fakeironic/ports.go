@@ -25,11 +25,11 @@ type portField struct {
 }
 
 var portFields = []portField{
-	{"created_at", 1, kind{}, nil}, {"updated_at", 1, kind{}, nil},
-	{"category", 101, textKind, nil}, {"description", 97, textKind, nil}, {"extra", 1, objectKind, nil}, {"internal_info", 18, kind{}, nil},
+	{"created_at", 1, kind{}, nil}, {"updated_at", 1, kind{}, nil}, {"available_for_dynamic_portgroup", 111, boolKind, true},
+	{"category", 101, kind{types: textKind.types, maxLength: 80}, nil}, {"description", 97, kind{types: textKind.types, maxLength: 255}, nil}, {"extra", 1, objectKind, nil}, {"internal_info", 18, kind{}, nil},
 	{"is_smartnic", 53, boolKind, false}, {"local_link_connection", 19, objectKind, nil}, {"name", 88, textKind, nil},
 	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil}, {"portgroup_uuid", 24, textKind, nil},
-	{"pxe_enabled", 19, boolKind, true}, {"vendor", 100, textKind, nil},
+	{"pxe_enabled", 19, boolKind, true}, {"vendor", 100, kind{types: textKind.types, maxLength: 32}, nil},
 }
 
 // portSchema is what a port may be created or patched with.
@@ -74,8 +74,11 @@ func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error)
 	case len(rest) > 1:
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
-	if !isUUID(rest[0]) && (s.legacy() || c.minor < 88) {
+	if !isUUID(rest[0]) && s.legacy() {
 		return reply{}, fault(http.StatusBadRequest, "Expected UUID for port_uuid: %s", rest[0])
+	}
+	if !isUUID(rest[0]) && !validName(rest[0]) {
+		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for port_ident: %s", rest[0])
 	}
 	p := s.findPort(rest[0])
 	if p == nil {
@@ -339,25 +342,23 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 			allowed = append(allowed, f.name)
 		}
 	}
-	listed := append([]string{"address", "node_uuid"}, allowed...)
-	slices.Sort(listed)
-	if err := checkPatchable(ops, listed); err != nil {
+	if err := checkPatchable(ops, s.patchablePortFields()); err != nil {
 		return reply{}, err
 	}
 	for _, op := range ops {
 		switch {
-		case op.field() == "node_uuid":
+		case op.field() == "node_uuid" && op.value != p.node.str("uuid"):
 			return reply{}, fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 		case op.op == "remove" && (op.path == "/pxe_enabled" || op.path == "/is_smartnic"):
 			return reply{}, fault(http.StatusInternalServerError, "Field `%s' cannot be None", op.field())
 		}
 	}
 	document := object(clone(p.fields))
-	document["address"] = p.address
+	document["address"], document["node_uuid"] = p.address, p.node.str("uuid") // node_uuid can be given, but not changed
 	if err := applyPatch(document, ops); err != nil {
 		return reply{}, err
 	}
-	body := map[string]any{"node_uuid": p.node.str("uuid")}
+	body := map[string]any{"node_uuid": document["node_uuid"]}
 	for _, key := range append([]string{"address"}, allowed...) {
 		if value, left := document[key]; left && (value != nil || key == "address") && portFieldSince(key) <= c.minor {
 			body[key] = value
@@ -380,6 +381,19 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 	}
 	s.savePort(p, mac, body, ops)
 	return ok(http.StatusOK, coarseTimes(p.show(c, nil))), nil
+}
+
+// patchablePortFields are the fields of a port that PATCH may change.
+func (s *Server) patchablePortFields() []string {
+	if s.legacy() {
+		return []string{
+			"address", "extra", "is_smartnic", "local_link_connection", "node_uuid", "physical_network", "portgroup_uuid", "pxe_enabled",
+		}
+	}
+	return []string{
+		"address", "extra", "is_smartnic", "local_link_connection", "node_ident", "node_uuid", "physical_network", "portgroup_uuid",
+		"pxe_enabled", "name", "description", "vendor", "category", "available_for_dynamic_portgroup",
+	}
 }
 
 func portFieldSince(name string) int {
@@ -425,7 +439,7 @@ func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops [
 func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchOp) {
 	for _, op := range ops {
 		key := op.field()
-		if key == "address" {
+		if key == "address" || key == "node_uuid" {
 			continue
 		}
 		value := body[key]

@@ -158,8 +158,10 @@ func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 	switch {
 	case len(request.cleanSteps) > 0 && target != verbClean:
 		return only("clean_steps", "clean")
-	case request.noRamdisk && target != verbClean && target != verbService:
+	case request.noRamdisk && target != verbClean && s.legacy():
 		return fault(http.StatusInternalServerError, "disable_ramdisk is supported only with manual cleaning")
+	case request.noRamdisk && target != verbClean && target != verbService:
+		return fault(http.StatusBadRequest, "disable_ramdisk is supported only with manual cleaning or servicing")
 	case len(request.deploySteps) > 0 && target != verbActive && target != verbRebuild:
 		return only("deploy_steps", "active or rebuild")
 	case len(request.deploySteps) > 0 && c.minor < 69:
@@ -186,7 +188,7 @@ func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 func (s *Server) checkSteps(what string, steps []any, required ...string) error {
 	kinds := []string{"power", "management", "deploy", "bios", "raid"}
 	if !s.legacy() {
-		kinds = append(kinds, "firmware", "vendor")
+		kinds = []string{"vendor", "power", "management", "firmware", "deploy", "bios", "raid"}
 	}
 	for _, item := range steps {
 		step := object(item)
@@ -194,7 +196,7 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 			if _, given := step[key]; given {
 				continue
 			}
-			if what == "clean" && key == "interface" && !s.legacy() {
+			if key == "interface" && !s.legacy() {
 				return fault(http.StatusInternalServerError, "'interface'")
 			}
 			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+

@@ -69,7 +69,7 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 		if f.since > c.minor || wanted != nil && !wanted[f.name] {
 			continue
 		}
-		out = append(out, member{f.name, shownField(c, n, f.name)})
+		out = append(out, member{f.name, s.shownField(c, n, f.name)})
 	}
 	path := "nodes/" + uuid
 	out = append(out, member{"links", c.links(path)})
@@ -90,13 +90,13 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 }
 
 // shownField is the value of a field as the API shows it: secrets are masked.
-func shownField(c *call, n *node, name string) any {
+func (s *Server) shownField(c *call, n *node, name string) any {
 	value := n.fields[name]
 	switch name {
 	case "driver_info":
-		return mask(object(value))
+		return s.mask(object(value))
 	case "instance_info":
-		return maskInstanceInfo(object(value))
+		return s.maskInstanceInfo(object(value))
 	case "driver_internal_info":
 		info := object(value)
 		if text(info["agent_secret_token"]) != "" {
@@ -121,18 +121,33 @@ var secretWords = []string{
 	"sys_pswd", "token", "configdrive", "encrypted_key", "private_key", "fernetkey", "sslkey", "passphrase", "chapsecret",
 }
 
-// mask returns a copy in which the secrets are stars, at any depth of dicts but not inside lists.
-func mask(info map[string]any) map[string]any {
+// mask returns a copy in which the secrets are stars, at any depth of dicts. 21.4 does not look into lists.
+func (s *Server) mask(info map[string]any) map[string]any {
 	out := make(map[string]any, len(info))
 	for key, value := range info {
 		nested, isDict := value.(map[string]any)
 		switch {
 		case isDict:
-			out[key] = mask(nested)
+			out[key] = s.mask(nested)
 		case secretKey(key):
 			out[key] = stars
 		default:
-			out[key] = value
+			out[key] = s.maskList(value)
+		}
+	}
+	return out
+}
+
+func (s *Server) maskList(value any) any {
+	list, isList := value.([]any)
+	if !isList || s.legacy() {
+		return value
+	}
+	out := make([]any, len(list))
+	for i, item := range list {
+		out[i] = s.maskList(item)
+		if dict, isDict := item.(map[string]any); isDict {
+			out[i] = s.mask(dict)
 		}
 	}
 	return out
@@ -149,8 +164,8 @@ func secretKey(key string) bool {
 }
 
 // maskInstanceInfo masks also the config drive, whatever its form, and the URL of the image.
-func maskInstanceInfo(info map[string]any) map[string]any {
-	out := mask(info)
+func (s *Server) maskInstanceInfo(info map[string]any) map[string]any {
+	out := s.mask(info)
 	for _, key := range []string{"configdrive", "image_url"} {
 		switch value := out[key].(type) {
 		case nil:

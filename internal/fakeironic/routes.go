@@ -16,30 +16,31 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 		return refused.reply()
 	}
 	path := strings.Trim(r.URL.Path, "/")
-	if path == "" {
-		if _, refused := s.negotiate(r.Header); refused != nil && !s.legacy() {
-			return refused.reply()
-		}
+	if path == "" && s.legacy() {
 		return s.root(c)
 	}
-	if path != "v1" && !strings.HasPrefix(path, "v1/") {
+	if path != "" && path != "v1" && !strings.HasPrefix(path, "v1/") {
 		return routerFault(http.StatusNotFound, "").reply()
 	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
-		refused.router = path != "v1" // v1 itself is the application, all below is behind the router
+		// Discovery is the application's, all below is behind the router. 39 has its discovery at /, 21.4 looks at /v1.
+		refused.router = path != "" && (path != "v1" || !s.legacy())
 		return refused.reply()
 	}
 	c.minor = minor
 
-	answer, err := s.route(c)
-	bare := false // the router's own answers carry no versions on 21.4
+	answer, err := s.root(c), error(nil)
+	if path != "" {
+		answer, err = s.route(c)
+	}
+	bare := false // the router's own answers carry no versions
 	if err != nil {
 		var known *apiError
 		if !errors.As(err, &known) {
 			known = fault(http.StatusInternalServerError, "%s", err)
 		}
-		bare = known.router && s.legacy()
+		bare = known.router
 		answer = known.reply()
 	}
 	if !bare {
@@ -239,7 +240,7 @@ func (s *Server) children(n *node) []string {
 func validation(c *call, n *node) ordered {
 	var out ordered
 	for _, kind := range interfaceKinds {
-		if kind == "firmware" && c.minor < 86 {
+		if kind == "vendor" || kind == "firmware" && c.minor < 86 {
 			continue
 		}
 		name := n.str(kind + "_interface")
@@ -349,7 +350,7 @@ func (s *Server) putRAID(c *call, n *node) (reply, error) {
 		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: 'logical_disks' is a required property")
 	}
 	if disks, isList := body["logical_disks"].([]any); isList && len(disks) == 0 {
-		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: [] is too short")
+		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: [] %s", map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
 	}
 	if err := n.locked(); err != nil {
 		return reply{}, err
