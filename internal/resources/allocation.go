@@ -10,11 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -31,6 +31,9 @@ var (
 )
 
 const allocationTimeout = 10 * time.Minute
+
+// mayReserveAnew ends the descriptions of what an allocation demands of its node.
+const mayReserveAnew = " After a change that the reserved node satisfies, it stays reserved; else another is reserved in its place."
 
 // NewAllocation returns metal_allocation.
 func NewAllocation() resource.Resource { return &allocation{} }
@@ -67,8 +70,6 @@ func (a *allocation) IdentitySchema(_ context.Context, _ resource.IdentitySchema
 // Schema describes metal_allocation.
 func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
-	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	replaceSet := []planmodifier.Set{setplanmodifier.RequiresReplace()}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A reservation of a node: Ironic finds an available one by class, traits and candidates. Reserving changes nothing on the machine. " +
 			"Needs API 1.52.\n\n" +
@@ -81,28 +82,28 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "Name, unique in Ironic. Ironic prefers the node of the same name (API 1.79). Renaming costs nothing (API 1.57).",
 			},
 			"resource_class": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{stringvalidator.LengthBetween(1, 80)},
-				MarkdownDescription: "Class that the node must have. Required unless `node` is given. A change reserves anew.",
+				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 80)},
+				MarkdownDescription: "Class that the node must have. Required unless `node` is given." + mayReserveAnew,
 			},
 			"traits": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, PlanModifiers: replaceSet, Validators: append(traitValidators(), setvalidator.SizeAtLeast(1)),
-				MarkdownDescription: "Traits that the node must have. A change reserves anew.",
+				ElementType: types.StringType, Optional: true, Validators: append(traitValidators(), setvalidator.SizeAtLeast(1)),
+				MarkdownDescription: "Traits that the node must have." + mayReserveAnew,
 			},
 			"candidate_nodes": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, PlanModifiers: replaceSet, Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
-				MarkdownDescription: "Names or UUIDs of the nodes to choose from. Default: all. A change reserves anew.",
+				ElementType: types.StringType, Optional: true, Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
+				MarkdownDescription: "Names or UUIDs of the nodes to choose from. Default: all. An import does not read them back." + mayReserveAnew,
 			},
 			"owner": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
-				MarkdownDescription: "Project that the node's owner or lessee must be. Needs API 1.60. A change reserves anew.",
+				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
+				MarkdownDescription: "Project that the node's owner or lessee must be. Needs API 1.60." + mayReserveAnew,
 			},
 			"extra": schema.DynamicAttribute{
 				Optional: true, Validators: []validator.Dynamic{jsonObjectValue{}},
 				MarkdownDescription: "Anything you want to keep with the allocation, as an object of JSON values. A change costs nothing (API 1.57).",
 			},
 			"node": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace,
-				MarkdownDescription: "Name or UUID of an active node that nobody has reserved, to make an allocation for afterwards. Needs API 1.58. A change reserves anew.",
+				Optional:            true,
+				MarkdownDescription: "Name or UUID of an active node that nobody has reserved, to make an allocation for afterwards. Needs API 1.58." + mayReserveAnew,
 				Validators: []validator.String{
 					stringvalidator.ConflictsWith(path.MatchRoot("candidate_nodes"), path.MatchRoot("traits")), stringvalidator.LengthAtLeast(1),
 				},
@@ -142,6 +143,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if state != nil {
+		a.planReservation(ctx, &plan, state, resp)
+	}
 	if state != nil && len(resp.RequiresReplace) == 0 {
 		plan.NodeName, plan.State, plan.LastError = state.NodeName, state.State, state.LastError
 		if state.State.ValueString() == string(ironic.AllocationAllocating) {
@@ -167,6 +171,71 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 			a.requires(ctx, &resp.Diagnostics, feature.since, feature.name)
 		}
 	}
+}
+
+// planReservation plans whether changed demands need another node. What is not known yet is checked when it is.
+func (a *allocation) planReservation(ctx context.Context, plan, state *allocationModel, resp *resource.ModifyPlanResponse) {
+	changed := plan.demands(state)
+	if len(changed) == 0 || !a.known() {
+		return
+	}
+	var misfits []string
+	node, err := a.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	switch {
+	case !isSet(state.NodeID) || ironic.IsNotFound(err):
+		misfits = changed
+	case err != nil:
+		report(&resp.Diagnostics, "read node "+state.NodeID.ValueString(), err)
+		return
+	default:
+		misfits = plan.misfits(node, changed)
+	}
+	for _, name := range misfits {
+		resp.RequiresReplace.Append(path.Root(name))
+	}
+	if len(misfits) > 0 {
+		plan.ID, plan.NodeID, plan.NodeName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		plan.State, plan.LastError, plan.CreatedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	}
+}
+
+// demands names what a plan demands of the node otherwise than the state did.
+func (m *allocationModel) demands(state *allocationModel) []string {
+	var names []string
+	for _, demand := range []struct {
+		name          string
+		after, before attr.Value
+	}{
+		{"resource_class", m.ResourceClass, state.ResourceClass}, {"traits", m.Traits, state.Traits},
+		{"candidate_nodes", m.CandidateNodes, state.CandidateNodes}, {"owner", m.Owner, state.Owner}, {"node", m.Node, state.Node},
+	} {
+		if !demand.after.Equal(demand.before) {
+			names = append(names, demand.name)
+		}
+	}
+	return names
+}
+
+// misfits are those of the named demands that a node does not satisfy. Null demands nothing; unknown is left open.
+func (m *allocationModel) misfits(node *ironic.Node, names []string) []string {
+	is := func(value types.String, have ...string) bool {
+		return !isSet(value) || slices.Contains(have, value.ValueString())
+	}
+	candidates := stringSet(m.CandidateNodes)
+	fits := map[string]bool{
+		"resource_class":  is(m.ResourceClass, node.ResourceClass),
+		"traits":          len(intersection(stringSet(m.Traits), node.Traits)) == len(stringSet(m.Traits)),
+		"candidate_nodes": candidates == nil || len(intersection(candidates, []string{node.UUID, node.Name})) > 0 || hasUnknown(m.CandidateNodes),
+		"owner":           is(m.Owner, node.Owner, node.Lessee),
+		"node":            is(m.Node, node.UUID, node.Name),
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return fits[name] })
+}
+
+// hasUnknown reports whether an element of a set is not known yet.
+func hasUnknown(s types.Set) bool {
+	return slices.ContainsFunc(s.Elements(), func(v attr.Value) bool { return v.IsUnknown() })
 }
 
 // Create reserves a node.
@@ -266,7 +335,7 @@ func (a *allocation) suspended(ctx context.Context, state *allocationModel) bool
 // importAll takes over what a configuration may say, from an allocation that was imported.
 func (m *allocationModel) importAll(ctx context.Context, found *ironic.Allocation) {
 	m.Name, m.ResourceClass, m.Owner = orNull(found.Name), orNull(found.ResourceClass), orNull(found.Owner)
-	m.Traits, m.CandidateNodes = setValue(found.Traits), setValue(found.CandidateNodes)
+	m.Traits, m.CandidateNodes = setValue(found.Traits), types.SetNull(types.StringType)
 	m.Extra = dynamicObject(ctx, found.Extra)
 }
 
@@ -308,6 +377,15 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		reportUndone(&resp.Diagnostics, "allocate a node"+plan.purpose(), err)
 		return
 	}
+	if node, err := a.client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+		if misfits := plan.misfits(node, plan.demands(&state)); len(misfits) > 0 {
+			resp.Diagnostics.AddAttributeError(path.Root(misfits[0]), "The reserved node does not fit any more",
+				fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %v, as only became known now. To reserve another node, "+
+					"run terraform apply -replace for this resource.", ironic.NodeLabel(node), id, misfits))
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
 	wanted := plan
 	a.take(ctx, &plan, found)
 	keep(&plan.NodeName, wanted.NodeName)

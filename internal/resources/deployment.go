@@ -174,6 +174,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
 	id, instance := state.ID.ValueString(), state.InstanceUUID.ValueString()
 	doing := "deploy node " + id
 	node, attempts := (*ironic.Node)(nil), int(state.Attempts.ValueInt64())

@@ -26,6 +26,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
+	if state != nil && d.otherNode(ctx, &plan, state) {
+		resp.RequiresReplace.Append(path.Root("node_id"))
+		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	}
 	if state != nil && len(resp.RequiresReplace) == 0 {
 		mark, diags := req.Private.GetKey(ctx, importedKey)
 		resp.Diagnostics.Append(diags...)
@@ -35,6 +40,18 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if changes && d.known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 	}
+}
+
+// otherNode reports whether node_id names another node than the present one, which it may call by name or UUID.
+func (d *deployment) otherNode(ctx context.Context, plan, state *deploymentModel) bool {
+	if plan.NodeID.Equal(state.NodeID) || plan.NodeID.Equal(state.ID) {
+		return false
+	}
+	if plan.NodeID.IsUnknown() || !d.known() {
+		return true
+	}
+	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
+	return err != nil || node.Name != plan.NodeID.ValueString()
 }
 
 // planInPlace plans what happens to a deployment that stays.

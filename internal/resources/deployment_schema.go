@@ -30,9 +30,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node.", PlanModifiers: stays},
 			"node_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "UUID or name of the node. A change undeploys this node and deploys the other.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
+				Required: true, MarkdownDescription: "UUID or name of the node. Another node undeploys this one and deploys the other.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"allocation_id": schema.StringAttribute{
 				Optional: true,

@@ -113,6 +113,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		return
 	}
 	h.hide(ctx, &config)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	node, err := h.client.Node(ctx, state.ID.ValueString())
