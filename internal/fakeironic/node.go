@@ -57,6 +57,7 @@ func (s *Server) Set(ref, field string, value any) {
 	if n == nil {
 		return
 	}
+	value = clone(value)
 	switch field {
 	case "provision_state":
 		n.work = nil
@@ -70,11 +71,11 @@ func (s *Server) Set(ref, field string, value any) {
 			s.nodeByName[name] = n
 		}
 	case "traits":
-		list := texts(clone(value))
-		sort.Strings(list)
-		value = list
+		traits := texts(value)
+		sort.Strings(traits)
+		value = traits
 	}
-	n.put(field, clone(value))
+	n.put(field, value)
 	n.put("updated_at", timestamp(s.now))
 }
 
