@@ -60,6 +60,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		report(&resp.Diagnostics, doing, err)
 		return
 	}
+	doing = "deploy node " + ironic.NodeLabel(node)
 	plan.record(node, instance, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -184,6 +185,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		node, attempts, err = d.client.Deploy(ctx, id, what, options)
 	} else {
 		node, err = d.client.Node(ctx, id)
+	}
+	if node != nil {
+		doing = "deploy node " + ironic.NodeLabel(node)
 	}
 	arrived := err == nil || (node != nil && what.DeployedWith(node))
 	if err == nil {

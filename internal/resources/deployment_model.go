@@ -228,14 +228,3 @@ func (m *deploymentModel) refreshImage(ctx context.Context, node *ironic.Node, a
 	}
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
-
-// label is how a plan's messages call the deployment.
-func (m *deploymentModel) label() string {
-	switch {
-	case isSet(m.ID):
-		return m.ID.ValueString()
-	case isSet(m.NodeID):
-		return m.NodeID.ValueString()
-	}
-	return "(node not known yet)"
-}

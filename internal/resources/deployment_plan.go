@@ -34,7 +34,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && len(resp.RequiresReplace) == 0 {
 		mark, diags := req.Private.GetKey(ctx, importedKey)
 		resp.Diagnostics.Append(diags...)
-		plan.planInPlace(&config, state, len(mark) > 0, &resp.Diagnostics)
+		p := inPlace{plan: &plan, config: &config, state: state, imported: len(mark) > 0, label: func() string { return d.label(ctx, &plan) }}
+		p.decide(&resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
 	if changes && d.known() {
@@ -54,49 +55,72 @@ func (d *deployment) otherNode(ctx context.Context, plan, state *deploymentModel
 	return err != nil || node.Name != plan.NodeID.ValueString()
 }
 
-// planInPlace plans what happens to a deployment that stays.
-func (m *deploymentModel) planInPlace(config, state *deploymentModel, imported bool, diags *diag.Diagnostics) {
-	m.LastError, m.Attempts, m.ProvisionState = state.LastError, state.Attempts, state.ProvisionState
-	if config.PowerState.IsNull() {
-		m.PowerState = state.PowerState
+// label is how a plan's messages call the node: by name if Ironic can be asked.
+func (d *deployment) label(ctx context.Context, plan *deploymentModel) string {
+	id := plan.ID.ValueString()
+	if !d.known() {
+		return id
 	}
-	changed := !m.sameContent(state)
-	resumes := !ironic.Finished(ironic.State(state.ProvisionState.ValueString()))
+	node, err := d.client.NodeForRefresh(ctx, id)
+	if err != nil {
+		return id
+	}
+	return ironic.NodeLabel(node)
+}
+
+// inPlace plans a deployment that stays on its node.
+type inPlace struct {
+	plan, config, state *deploymentModel
+	imported            bool          // and not applied since
+	label               func() string // of the node; costs a request
+}
+
+// decide plans what happens, and warns of what it does to the machine.
+func (p inPlace) decide(diags *diag.Diagnostics) {
+	m := p.plan
+	m.LastError, m.Attempts, m.ProvisionState = p.state.LastError, p.state.Attempts, p.state.ProvisionState
+	if p.config.PowerState.IsNull() {
+		m.PowerState = p.state.PowerState
+	}
+	changed := !m.sameContent(p.state)
+	rebuilds := changed && m.OnChange.ValueString() != onChangeIgnore
+	resumes := !ironic.Finished(ironic.State(p.state.ProvisionState.ValueString()))
 	switch {
-	case imported:
+	case p.imported:
 		if changed {
 			diags.AddWarning("Imported deployment is left as it is", fmt.Sprintf("What the configuration says of node %s is noted, and the machine is not touched. "+
-				"If its image turns out to be another one, the plan after this shows that.", m.label()))
+				"If its image turns out to be another one, the plan after this shows that.", p.label()))
 		}
 		return
-	case changed && m.OnChange.ValueString() == onChangeIgnore:
-		diags.AddWarning("Change without effect", fmt.Sprintf("on_change is \"ignore\": the new content of node %s is noted, and the machine runs on as it is.", m.label()))
-	case changed:
+	case rebuilds:
 		diags.AddWarning("Rebuild wipes the root disk", fmt.Sprintf("The content of node %s changes: it is rebuilt in place, and what is on its root disk is lost. "+
-			"Its reservation stays. Set on_change = \"ignore\" to leave the machine as it is.", m.label()))
+			"Its reservation stays. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))
+	case changed:
+		diags.AddWarning("Change without effect", fmt.Sprintf("on_change is \"ignore\": the new content of node %s is noted, and the machine runs on as it is.", p.label()))
 	case resumes:
-		m.warnResume(state, diags)
+		p.warnResume(diags)
 	}
-	if resumes || (changed && m.OnChange.ValueString() != onChangeIgnore) {
+	if resumes || rebuilds {
 		m.ProvisionState, m.LastError, m.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
-		if config.PowerState.IsNull() {
+		if p.config.PowerState.IsNull() {
 			m.PowerState = types.StringUnknown()
 		}
 	}
-	if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) && !resumes {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", m.label(), config.PowerState.ValueString()))
+	if isSet(p.config.PowerState) && !p.config.PowerState.Equal(p.state.PowerState) && !resumes {
+		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", p.label(), p.config.PowerState.ValueString()))
 	}
 }
 
 // warnResume warns of a deployment that an earlier run has not finished.
-func (m *deploymentModel) warnResume(state *deploymentModel, diags *diag.Diagnostics) {
-	if ironic.Failed(ironic.State(state.ProvisionState.ValueString())) {
+func (p inPlace) warnResume(diags *diag.Diagnostics) {
+	state := p.state.ProvisionState.ValueString()
+	if ironic.Failed(ironic.State(state)) {
 		diags.AddWarning("Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, which writes its root disk.",
-			m.label(), state.ProvisionState.ValueString(), state.LastError.ValueString()))
+			p.label(), state, p.state.LastError.ValueString()))
 		return
 	}
 	diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is waited for and brought to its end.",
-		m.label(), state.ProvisionState.ValueString()))
+		p.label(), state))
 }
 
 // checkVersions refuses what the server's API does not have.
