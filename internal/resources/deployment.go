@@ -145,7 +145,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if ironic.RunsInstance(node) {
+	if ironic.RunsInstance(node) && state.OnChange.ValueString() != onChangeIgnore {
 		state.refreshImage(ctx, node, imported)
 	}
 	state.volatile(node)
