@@ -77,3 +77,13 @@ func coarse(stamp any) any {
 	}
 	return t.UTC().Format("2006-01-02T15:04:05-07:00")
 }
+
+// coarseTimes cuts the fractions of seconds off the times of creation and change, as answers to POST and PATCH have them.
+func coarseTimes(shown ordered) ordered {
+	for i := range shown {
+		if shown[i].key == "created_at" || shown[i].key == "updated_at" {
+			shown[i].value = coarse(shown[i].value)
+		}
+	}
+	return shown
+}

@@ -176,8 +176,12 @@ func (s *Server) routeConductors(c *call) (reply, error) {
 		return reply{}, methodNotAllowed("GET")
 	}
 	show := ordered{
-		{"hostname", s.conductor()}, {"conductor_group", ""}, {"alive", true},
-		{"created_at", timestamp(s.now)}, {"updated_at", timestamp(s.now)}, {"links", c.links("conductors/" + s.conductor())},
+		{"hostname", s.conductor()},
+		{"conductor_group", ""},
+		{"alive", true},
+		{"created_at", timestamp(s.now)},
+		{"updated_at", timestamp(s.now)},
+		{"links", c.links("conductors/" + s.conductor())},
 	}
 	switch {
 	case len(c.path) == 1:

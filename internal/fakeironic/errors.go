@@ -1,7 +1,6 @@
 package fakeironic
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -69,51 +68,4 @@ func (e *apiError) reply() reply {
 	}
 	inner := ordered{{"faultcode", code}, {"faultstring", e.text}, {"debuginfo", nil}}
 	return reply{status: e.status, header: header, body: encode(ordered{{"error_message", string(encode(inner))}})}
-}
-
-// ordered is a JSON object that keeps the order of its members.
-type ordered []member
-
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (o ordered) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, err := json.Marshal(m.key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
-
-// coarseTimes cuts the fractions of seconds off the times of creation and change, as answers to POST and PATCH have them.
-func coarseTimes(shown ordered) ordered {
-	for i := range shown {
-		if shown[i].key == "created_at" || shown[i].key == "updated_at" {
-			shown[i].value = coarse(shown[i].value)
-		}
-	}
-	return shown
-}
-
-// encode writes a value that is known to be plain JSON.
-func encode(value any) []byte {
-	out, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("fakeironic: a value that is not JSON got in: %v", err))
-	}
-	return out
 }

@@ -55,7 +55,7 @@ func (s *Server) patchNode(c *call, ref string) (reply, error) {
 	if err := s.checkPatchState(c, n, ref, ops); err != nil {
 		return reply{}, err
 	}
-	patched, err := s.patchedFields(n, ref, ops)
+	patched, err := s.patchedFields(n, ops)
 	if err != nil {
 		return reply{}, err
 	}
@@ -121,7 +121,7 @@ func (s *Server) checkPatchState(c *call, n *node, ref string, ops []patchOp) er
 }
 
 // patchedFields applies the patch to a copy of the fields and checks the result.
-func (s *Server) patchedFields(n *node, ref string, ops []patchOp) (map[string]any, error) {
+func (s *Server) patchedFields(n *node, ops []patchOp) (map[string]any, error) {
 	document := object(clone(n.fields))
 	if err := applyPatch(document, ops); err != nil {
 		return nil, err

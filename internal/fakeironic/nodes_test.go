@@ -179,6 +179,11 @@ func TestParentNodeDefectHidesAPatchedNode(t *testing.T) {
 	if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes?include_children=true", nil), "nodes"); len(got) != 1 {
 		t.Errorf("list with children shows %d nodes, want 1", len(got))
 	}
+	a.fake.Set(uuid, "provision_state", "available")
+	a.provision(uuid, "active")
+	if got, _ := a.state(uuid, "deploy failed")["last_error"].(string); !strings.Contains(got, "child_node "+uuid+" is presently locked") {
+		t.Errorf("last_error = %q", got)
+	}
 }
 
 func TestFullPageHasANextLinkEvenAtTheEnd(t *testing.T) {
@@ -264,8 +269,15 @@ func TestDeleteRules(t *testing.T) {
 		state       string
 		plain, kept int // statuses, the second in maintenance
 	}{
-		{"enroll", 204, 204}, {"manageable", 204, 204}, {"available", 204, 204}, {"adopt failed", 204, 204},
-		{"active", 409, 204}, {"deploy failed", 409, 204}, {"clean failed", 409, 204}, {"error", 409, 204}, {"wait call-back", 409, 204},
+		{"enroll", 204, 204},
+		{"manageable", 204, 204},
+		{"available", 204, 204},
+		{"adopt failed", 204, 204},
+		{"active", 409, 204},
+		{"deploy failed", 409, 204},
+		{"clean failed", 409, 204},
+		{"error", 409, 204},
+		{"wait call-back", 409, 204},
 	} {
 		for _, maintenance := range []bool{false, true} {
 			a := newAPI(t, &fakeironic.Server{})

@@ -114,19 +114,57 @@ func (s *Server) endPhase(n *node, o *operation) {
 	}
 	n.work = nil
 	n.put("reservation", nil)
-	if text := s.verdict(n, o); text != "" {
+	text := s.verdict(n, o)
+	if text == "" {
+		o.done(n)
+	} else {
 		o.fail(n, text)
-		return
 	}
-	o.done(n)
+	if s.UnlockDelay > 0 && n.work == nil {
+		s.unlockLater(n, o, text)
+	}
+}
+
+// unlockLater keeps the node locked, and its error back, for the UnlockDelay.
+func (s *Server) unlockLater(n *node, o *operation, lastError string) {
+	n.work = o
+	n.put("reservation", conductorHost)
+	if lastError != "" {
+		n.put("last_error", nil)
+	}
+	s.after(s.UnlockDelay, func() {
+		if n.work != o {
+			return
+		}
+		n.work = nil
+		n.put("reservation", nil)
+		if lastError != "" {
+			n.put("last_error", lastError)
+		}
+	})
 }
 
 // verdict is the last_error of an operation, "" when it succeeds.
 func (s *Server) verdict(n *node, o *operation) string {
-	if o.defect != "" || s.Fail == nil {
+	if o.defect != "" {
 		return o.defect
 	}
+	if defect := ownChild(n); defect != "" && (n.state() == deploying || n.state() == deleting) {
+		return defect
+	}
+	if s.Fail == nil {
+		return ""
+	}
 	return s.Fail(n.public(), o.verb)
+}
+
+// ownChild is what stops work on a node that is its own parent.
+func ownChild(n *node) string {
+	uuid := n.str("uuid")
+	if n.str("parent_node") != uuid {
+		return ""
+	}
+	return "Node " + uuid + " child_node " + uuid + " is presently locked, and can not be powered on at this time."
 }
 
 // rest leaves the node in a state in which nothing goes on. A failed state keeps its target.
@@ -267,7 +305,8 @@ func (s *Server) abort(n *node) error {
 	}
 	n.work = nil
 	target := state(n.str("target_provision_state"))
-	//exhaustive:ignore // only these states can be left by abort
+	// Only these states can be left by abort.
+	//exhaustive:ignore
 	switch n.state() {
 	case cleanWait, cleanHold:
 		s.rest(n, cleanFail, target, "By request, the clean operation was aborted")
@@ -291,7 +330,8 @@ func (s *Server) abort(n *node) error {
 func (s *Server) unhold(n *node) {
 	o := operation{verb: string(verbUnhold)}
 	in, failed, target := servicing, serviceFail, active
-	//exhaustive:ignore // only held states can be left by unhold
+	// Only held states can be left by unhold.
+	//exhaustive:ignore
 	switch n.state() {
 	case cleanHold:
 		in, failed, target = cleaning, cleanFail, manageable

@@ -25,11 +25,20 @@ type portField struct {
 }
 
 var portFields = []portField{
-	{"created_at", 1, kind{}, nil}, {"updated_at", 1, kind{}, nil}, {"available_for_dynamic_portgroup", 111, boolKind, true},
-	{"category", 101, kind{types: textKind.types, maxLength: 80}, nil}, {"description", 97, kind{types: textKind.types, maxLength: 255}, nil}, {"extra", 1, objectKind, nil}, {"internal_info", 18, kind{}, nil},
-	{"is_smartnic", 53, boolKind, false}, {"local_link_connection", 19, objectKind, nil}, {"name", 88, textKind, nil},
-	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil}, {"portgroup_uuid", 24, textKind, nil},
-	{"pxe_enabled", 19, boolKind, true}, {"vendor", 100, kind{types: textKind.types, maxLength: 32}, nil},
+	{"created_at", 1, kind{}, nil},
+	{"updated_at", 1, kind{}, nil},
+	{"available_for_dynamic_portgroup", 111, boolKind, true},
+	{"category", 101, kind{types: textKind.types, maxLength: 80}, nil},
+	{"description", 97, kind{types: textKind.types, maxLength: 255}, nil},
+	{"extra", 1, objectKind, nil},
+	{"internal_info", 18, kind{}, nil},
+	{"is_smartnic", 53, boolKind, false},
+	{"local_link_connection", 19, objectKind, nil},
+	{"name", 88, textKind, nil},
+	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil},
+	{"portgroup_uuid", 24, textKind, nil},
+	{"pxe_enabled", 19, boolKind, true},
+	{"vendor", 100, kind{types: textKind.types, maxLength: 32}, nil},
 }
 
 // portSchema is what a port may be created or patched with.

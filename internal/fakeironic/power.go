@@ -84,6 +84,10 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 		n.put("target_power_state", nil)
 		n.put("reservation", nil)
 		n.put("updated_at", timestamp(s.now))
+		if defect := ownChild(n); defect != "" {
+			n.put("last_error", "Failed to change power state to '"+result+"': "+defect)
+			return
+		}
 		if s.Fail != nil {
 			if text := s.Fail(n.public(), target); text != "" {
 				n.put("last_error", text)

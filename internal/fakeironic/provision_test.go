@@ -236,6 +236,24 @@ func TestFailedOperationsKeepTheirTarget(t *testing.T) {
 	}
 }
 
+func TestFinalStateCanBeSeenBeforeLockAndErrorAreSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, &fakeironic.Server{UnlockDelay: time.Second, Fail: func(fakeironic.Node, string) string { return "no luck" }})
+		uuid := a.node("n1", nil)
+		a.fake.Set(uuid, "provision_state", "manageable")
+		a.provision(uuid, "provide")
+		if got := a.state(uuid, "clean failed"); got["reservation"] != "localhost" || got["last_error"] != nil {
+			t.Errorf("at first reservation %v, last_error %v; want the lock and no error yet", got["reservation"], got["last_error"])
+		}
+		a.refused(http.StatusConflict, "is locked by host", http.MethodPut, provisionPath(uuid), requestOf("manage"))
+		time.Sleep(time.Second)
+		if got := a.state(uuid, "clean failed"); got["reservation"] != nil || got["last_error"] != "no luck" {
+			t.Errorf("later reservation %v, last_error %v; want no lock and the error", got["reservation"], got["last_error"])
+		}
+	})
+}
+
 func TestNextOperationClearsTheLastError(t *testing.T) {
 	t.Parallel()
 	fails := true
@@ -271,21 +289,25 @@ func TestStepsThatFailWithFakeHardware(t *testing.T) {
 			"deploy step off", "available", "deploy failed", "No deploy steps returned by the driver",
 			map[string]any{"target": "active", "deploy_steps": []any{
 				map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 0},
-			}}, nil,
+			}},
+			nil,
 		},
 		{
 			"clean step without its argument", "manageable", "clean failed", "is missing these required arguments: settings",
-			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "apply_configuration"}}}, nil,
+			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "apply_configuration"}}},
+			nil,
 		},
 		{
 			"clean step that breaks", "manageable", "clean failed", "failed step",
 			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{
 				"interface": "bios", "step": "apply_configuration", "args": map[string]any{"settings": []any{map[string]any{"bad": 1}}},
-			}}}, "clean failure",
+			}}},
+			"clean failure",
 		},
 		{
 			"no such service step", "active", "service failed", "not supported",
-			map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": "vendor", "step": "nostep"}}}, "service failure",
+			map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": "vendor", "step": "nostep"}}},
+			"service failure",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -456,8 +478,12 @@ func TestPowerChangesTakeOneStepAndAreCounted(t *testing.T) {
 			target, result string
 			cycles         int
 		}{
-			{"power on", "power on", 1}, {"power on", "power on", 1}, {"rebooting", "power on", 2}, {"soft rebooting", "power on", 3},
-			{"soft power off", "power off", 3}, {"power off", "power off", 3},
+			{"power on", "power on", 1},
+			{"power on", "power on", 1},
+			{"rebooting", "power on", 2},
+			{"soft rebooting", "power on", 3},
+			{"soft power off", "power off", 3},
+			{"power off", "power off", 3},
 		} {
 			a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": tt.target})
 			if n, _ := a.fake.Node("n1"); n.TargetPowerState != tt.result || n.Reservation == "" {

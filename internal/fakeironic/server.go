@@ -7,6 +7,7 @@ package fakeironic
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -26,10 +27,15 @@ type Server struct {
 	// a change of power) lasts. With zero it is over by the next request.
 	StepTime time.Duration
 
+	// UnlockDelay is how long a node stays locked after an operation has reached its last state. A last_error is written
+	// only then. Real conductors write state, error and lock one after the other, and clients can see what is between.
+	UnlockDelay time.Duration
+
 	// Username and Password switch http_basic authentication on when Username is set.
 	Username, Password string
 
 	// ParentNodeDefect makes any PATCH of a node set parent_node to the node itself, as 29.0.5 and 35.0.1 in Debian do.
+	// Such a node cannot be deployed, undeployed or switched any more.
 	ParentNodeDefect bool
 
 	// MaxConcurrentDeploy and MaxConcurrentClean are the conductor's max_concurrent_deploy and max_concurrent_clean.
@@ -114,7 +120,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, syscall.ECONNRESET
 	}
 	return &http.Response{
-		Status:        http.StatusText(answer.status),
+		Status:        fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
 		StatusCode:    answer.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,

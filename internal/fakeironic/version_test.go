@@ -61,9 +61,18 @@ func TestNewFieldsAreHiddenFromOldVersions(t *testing.T) {
 	for _, tt := range []struct {
 		field, without, with string
 	}{
-		{"name", "1.4", "1.5"}, {"resource_class", "1.20", "1.21"}, {"deploy_interface", "1.30", "1.31"}, {"traits", "1.36", "1.37"},
-		{"owner", "1.49", "1.50"}, {"allocation_uuid", "1.51", "1.52"}, {"lessee", "1.64", "1.65"}, {"boot_mode", "1.74", "1.75"},
-		{"shard", "1.81", "1.82"}, {"parent_node", "1.82", "1.83"}, {"firmware_interface", "1.85", "1.86"}, {"health", "1.108", "1.109"},
+		{"name", "1.4", "1.5"},
+		{"resource_class", "1.20", "1.21"},
+		{"deploy_interface", "1.30", "1.31"},
+		{"traits", "1.36", "1.37"},
+		{"owner", "1.49", "1.50"},
+		{"allocation_uuid", "1.51", "1.52"},
+		{"lessee", "1.64", "1.65"},
+		{"boot_mode", "1.74", "1.75"},
+		{"shard", "1.81", "1.82"},
+		{"parent_node", "1.82", "1.83"},
+		{"firmware_interface", "1.85", "1.86"},
+		{"health", "1.108", "1.109"},
 	} {
 		uuid := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1", nil)["uuid"]
 		show := func(version string) bool {
@@ -147,8 +156,10 @@ func TestErrorsHaveIronicsShapes(t *testing.T) {
 		status       int
 		text         string
 	}{
-		{http.MethodGet, "/v1/nodes/nope", nil, http.StatusNotFound,
-			`{"error_message":"{\"faultcode\":\"Client\",\"faultstring\":\"Node nope could not be found.\",\"debuginfo\":null}"}`},
+		{
+			http.MethodGet, "/v1/nodes/nope", nil, http.StatusNotFound,
+			`{"error_message":"{\"faultcode\":\"Client\",\"faultstring\":\"Node nope could not be found.\",\"debuginfo\":null}"}`,
+		},
 		{http.MethodGet, "/v1/nope", nil, http.StatusNotFound, `{"error_message":"{\"code\":404,\"title\":\"Not Found\",\"description\":\"\"}"}`},
 		{http.MethodPost, "/v1/nodes", "{bad", http.StatusInternalServerError, "Expecting property name"},
 		{http.MethodPost, "/v1/nodes", "[]", http.StatusBadRequest, "Schema error for node: [] is not of type 'object'"},
