@@ -68,8 +68,12 @@ func (e Enrollment) ToNodeCreateMap() (map[string]any, error) {
 // Enroll creates a node; it begins in state enroll. If the answer is lost, Enroll finds out whether the node exists
 // before it asks again. The owner is not part of it: Ironic refuses one at creation (reference ironic-facts.md 2.1).
 func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
+	err := c.defect.check(ctx, c, func() (string, string, error) { return e.Driver, e.ConductorGroup, nil })
+	if err != nil {
+		return nil, err
+	}
 	var node *Node
-	err := c.create(ctx, func() error {
+	err = c.create(ctx, func() error {
 		api, err := c.api(ctx)
 		if err != nil {
 			return err

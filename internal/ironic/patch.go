@@ -75,7 +75,14 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 	}
 	defer unlock()
 	defer c.nodes.invalidate(id)
-	if err := c.defect.check(ctx, c, id); err != nil {
+	err = c.defect.check(ctx, c, func() (string, string, error) {
+		node, err := c.getNode(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		return node.Driver, node.ConductorGroup, nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	path := "nodes/" + id
@@ -170,8 +177,9 @@ const (
 	defectUntil = Microversion(114)
 )
 
-// check tries the defect out on a node of its own, once for a Client, on servers of the versions in question.
-func (d *parentDefect) check(ctx context.Context, c *Client, id string) error {
+// check tries the defect out on a node of its own, once for a Client, on servers of the versions in question. like says
+// what driver and conductor group the node can have.
+func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver, group string, err error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known {
@@ -184,26 +192,9 @@ func (d *parentDefect) check(ctx context.Context, c *Client, id string) error {
 		d.known = true
 		return nil
 	}
-	node, err := c.getNode(ctx, id)
+	driver, group, err := like()
 	if err != nil {
 		return err
-	}
-	return d.probe(ctx, c, node.Driver, node.ConductorGroup)
-}
-
-// checkDriver is check for a node that does not exist yet.
-func (d *parentDefect) checkDriver(ctx context.Context, c *Client, driver, group string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known {
-		return d.verdict()
-	}
-	if _, err := c.api(ctx); err != nil {
-		return err
-	}
-	if c.server < defectFrom || c.server > defectUntil {
-		d.known = true
-		return nil
 	}
 	return d.probe(ctx, c, driver, group)
 }
