@@ -110,7 +110,8 @@ func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *data
 // regularExpression accepts what the regexp package does.
 type regularExpression struct{}
 
-func (regularExpression) Description(context.Context) string               { return "must be a regular expression" }
+func (regularExpression) Description(context.Context) string { return "must be a regular expression" }
+
 func (v regularExpression) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (regularExpression) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {

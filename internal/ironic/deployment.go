@@ -261,7 +261,7 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 		node, err = c.walk(ctx, node.UUID, GoalDeployed, c.orderOf(d), o.Limit)
 		attempts++
 		var failed *FailedError
-		if err != nil && !(errors.As(err, &failed) && attempts < o.Attempts) {
+		if err != nil && (!errors.As(err, &failed) || attempts >= o.Attempts) {
 			return node, attempts, err
 		}
 	}

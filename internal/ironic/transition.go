@@ -2,11 +2,11 @@ package ironic
 
 import "github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-// State is a provision state of Ironic, Verb what one asks a node to do (PUT states/provision).
-type (
-	State = nodes.ProvisionState
-	Verb  = nodes.TargetProvisionState
-)
+// State is a provision state of Ironic.
+type State = nodes.ProvisionState
+
+// Verb is what one asks a node to do (PUT states/provision).
+type Verb = nodes.TargetProvisionState
 
 // Goal is where a node shall get to.
 type Goal string

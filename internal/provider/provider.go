@@ -228,8 +228,15 @@ func firstUnknown(m model) string {
 		name  string
 		value types.String
 	}{
-		{"endpoint", m.Endpoint}, {"auth_type", m.AuthType}, {"username", m.Username}, {"password", m.Password}, {"cloud", m.Cloud},
-		{"region", m.Region}, {"cacert_file", m.CACertFile}, {"client_cert_file", m.ClientCertFile}, {"client_key_file", m.ClientKeyFile},
+		{"endpoint", m.Endpoint},
+		{"auth_type", m.AuthType},
+		{"username", m.Username},
+		{"password", m.Password},
+		{"cloud", m.Cloud},
+		{"region", m.Region},
+		{"cacert_file", m.CACertFile},
+		{"client_cert_file", m.ClientCertFile},
+		{"client_key_file", m.ClientKeyFile},
 		{"microversion", m.Microversion},
 	} {
 		if setting.value.IsUnknown() {

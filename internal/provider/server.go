@@ -51,9 +51,9 @@ func (l *lease) Done() <-chan struct{}       { return l.get().Done() }
 func (l *lease) Err() error                  { return l.get().Err() }
 func (l *lease) Value(key any) any           { return l.get().Value(key) }
 
-// ended is a context that is over.
+// ended is a context that is over, and holds nothing.
 var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it stands in for a caller that is gone
 	cancel()
 	return ctx
 }()

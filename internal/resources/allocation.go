@@ -207,8 +207,11 @@ func (m *allocationModel) demands(state *allocationModel) []string {
 		name          string
 		after, before attr.Value
 	}{
-		{"resource_class", m.ResourceClass, state.ResourceClass}, {"traits", m.Traits, state.Traits},
-		{"candidate_nodes", m.CandidateNodes, state.CandidateNodes}, {"owner", m.Owner, state.Owner}, {"node", m.Node, state.Node},
+		{"resource_class", m.ResourceClass, state.ResourceClass},
+		{"traits", m.Traits, state.Traits},
+		{"candidate_nodes", m.CandidateNodes, state.CandidateNodes},
+		{"owner", m.Owner, state.Owner},
+		{"node", m.Node, state.Node},
 	} {
 		if !demand.after.Equal(demand.before) {
 			names = append(names, demand.name)

@@ -60,9 +60,11 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		report(&resp.Diagnostics, "enroll node "+plan.Name.ValueString(), err)
 		return
 	}
-	plan.recordNode(ctx, node)
+	recorded := plan
+	recorded.recordNode(ctx, node)
+	plan.ID = recorded.ID // all else that is unknown stays so until the node is prepared
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
 	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)

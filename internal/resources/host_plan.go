@@ -36,7 +36,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		planNew(&plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
-		h.planWalk(ctx, &plan, &config, state, &resp.Diagnostics)
+		h.planWalk(&plan, &config, state, &resp.Diagnostics)
 	}
 	if changes && h.known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
@@ -107,10 +107,13 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 		unset(&m.Driver, config.Driver, state.Driver, false, types.StringNull())
 	}
 	m.keepUnmanagedPorts(ctx, config, state)
-	m.keepUnmanagedInterfaces(config, state, before)
+	m.keepUnmanagedInterfaces(ctx, config, state, before)
 	for _, volatile := range []struct{ value, before *types.String }{
-		{&m.LastError, &state.LastError}, {&m.Fault, &state.Fault}, {&m.InstanceUUID, &state.InstanceUUID},
-		{&m.AllocationID, &state.AllocationID}, {&m.ProvisionState, &state.ProvisionState},
+		{&m.LastError, &state.LastError},
+		{&m.Fault, &state.Fault},
+		{&m.InstanceUUID, &state.InstanceUUID},
+		{&m.AllocationID, &state.AllocationID},
+		{&m.ProvisionState, &state.ProvisionState},
 	} {
 		*volatile.value = *volatile.before
 	}
@@ -162,27 +165,34 @@ func (m *hostModel) keepUnmanagedPorts(ctx context.Context, config, state *hostM
 	m.Ports = portsValue(ctx, wanted)
 }
 
-// keepUnmanagedInterfaces plans the interfaces that the configuration lacks: another driver, or one that is not written any
-// more, brings a default that only Ironic knows.
-func (m *hostModel) keepUnmanagedInterfaces(config, state *hostModel, before managed) {
+// keepUnmanagedInterfaces plans the interfaces: as written, or as the scheme of the BMC's address says. Another driver, or one
+// that is not written any more, brings a default that only Ironic knows.
+func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *hostModel, before managed) {
 	if config.Interfaces.IsUnknown() {
 		return
 	}
+	settings := config.settings(ctx)
 	values := map[string]attr.Value{}
 	for name, old := range state.Interfaces.Attributes() {
-		values[name] = old
-		if !m.Driver.Equal(state.Driver) || before.has("/"+name+"_interface") || !m.BMC.Equal(state.BMC) {
+		path := "/" + name + "_interface"
+		written := config.Interfaces.Attributes()[name]
+		setting, set := settings[path].(string)
+		switch {
+		case written != nil && !written.IsNull():
+			values[name] = written
+		case set:
+			values[name] = types.StringValue(setting)
+		case !m.Driver.Equal(state.Driver) || before.has(path):
 			values[name] = types.StringUnknown()
-		}
-		if wanted, ok := config.Interfaces.Attributes()[name]; ok && !wanted.IsNull() {
-			values[name] = wanted
+		default:
+			values[name] = old
 		}
 	}
 	m.Interfaces = types.ObjectValueMust(interfacesType, values)
 }
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
-func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, diags *diag.Diagnostics) {
+func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics) {
 	node := &ironic.Node{ProvisionState: state.ProvisionState.ValueString(), InstanceUUID: state.InstanceUUID.ValueString()}
 	target := plan.TargetState.ValueString()
 	switch {

@@ -93,6 +93,7 @@ type jsonObjectValue struct{}
 func (jsonObjectValue) Description(context.Context) string {
 	return "must be an object, such as { team = \"web\" }"
 }
+
 func (v jsonObjectValue) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (v jsonObjectValue) ValidateDynamic(ctx context.Context, req validator.DynamicRequest, resp *validator.DynamicResponse) {
