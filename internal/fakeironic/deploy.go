@@ -170,16 +170,27 @@ func (s *Server) stepDefect(n *node, step map[string]any) (text string, executin
 		}
 		return "", false
 	}
-	known := map[string][]string{
-		"bios": {"factory_reset"}, "raid": {"create_configuration", "delete_configuration"},
-	}
-	if n.str("deploy_interface") != "fake" {
-		known["deploy"] = []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
-	}
-	if !contains(known[kind], name) {
+	if !contains(n.steps(kind), name) {
 		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.str("uuid"), pyStep(step)), false
 	}
 	return "", false
+}
+
+// steps are the steps that an interface of the node knows.
+func (n *node) steps(kind string) []string {
+	switch kind {
+	case "bios":
+		return []string{"apply_configuration", "factory_reset"}
+	case "raid":
+		return []string{"create_configuration", "delete_configuration"}
+	case "deploy":
+		if n.str("deploy_interface") != "fake" {
+			return []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
+		}
+	case "firmware":
+		return []string{"update"}
+	}
+	return nil
 }
 
 // missingArguments writes a step that lacks arguments as Python prints it; 39 has filled in its defaults by then.
@@ -213,14 +224,19 @@ func (s *Server) service(n *node, request provisionRequest) error {
 		fail: func(n *node, text string) { s.rest(n, serviceFail, active, text) },
 		done: func(n *node) { s.rest(n, active, "", "") },
 	}
+	n.put("service_step", map[string]any{})
 	for _, item := range request.serviceSteps {
 		kind, name := stepName(object(item))
 		if kind == "vendor" && name == "trigger_servicewait" {
-			o.done = func(n *node) { s.rest(n, serviceWait, active, "") }
+			o.done = func(n *node) {
+				n.put("service_step", map[string]any{"interface": kind, "step": name, "priority": 0, "abortable": false})
+				s.rest(n, serviceWait, active, "")
+			}
 			continue
 		}
-		if kind == "vendor" && name != "send_raw" {
-			o.defect = "Step " + kind + "." + name + " is not supported by this node"
+		if !contains(n.steps(kind), name) {
+			o.defect = fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
+				n.str("uuid"), kind, name, kind, name)
 			o.fail = func(n *node, text string) {
 				n.breakDown("service failure", text)
 				s.rest(n, serviceFail, active, text)

@@ -153,7 +153,7 @@ func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[strin
 			switch key {
 			case "driver_info", "extra", "instance_info", "network_data", "properties":
 				value = map[string]any{}
-			case "protected", "disable_power_off":
+			case "protected":
 				value = false
 			case "maintenance":
 				return nil, fault(http.StatusInternalServerError, "Field `maintenance' cannot be None")
@@ -177,6 +177,12 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 	}
 	if chassis := text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
 		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
+	}
+	if parent := text(patched["parent_node"]); parent != "" && n.changed(patched, "parent_node") {
+		if s.find(parent) == nil {
+			return fault(http.StatusBadRequest, "Unable to apply the requested parent_node '%s'. Requested value was invalid.", parent)
+		}
+		patched["parent_node"] = s.find(parent).str("uuid")
 	}
 	if err := n.checkProtection(patched); err != nil {
 		return err

@@ -149,7 +149,7 @@ func (s *Server) verdict(n *node, o *operation) string {
 	if o.defect != "" {
 		return o.defect
 	}
-	if defect := ownChild(n); defect != "" && (n.state() == deploying || n.state() == deleting) {
+	if defect := s.ownChild(n); defect != "" && (n.state() == deploying || n.state() == deleting) {
 		return defect
 	}
 	if s.Fail == nil {
@@ -158,10 +158,10 @@ func (s *Server) verdict(n *node, o *operation) string {
 	return s.Fail(n.public(), o.verb)
 }
 
-// ownChild is what stops work on a node that is its own parent.
-func ownChild(n *node) string {
+// ownChild is what stops work on a node that the defect made its own parent.
+func (s *Server) ownChild(n *node) string {
 	uuid := n.str("uuid")
-	if n.str("parent_node") != uuid {
+	if !s.ParentNodeDefect || n.str("parent_node") != uuid {
 		return ""
 	}
 	return "Node " + uuid + " child_node " + uuid + " is presently locked, and can not be powered on at this time."
@@ -301,7 +301,13 @@ func (s *Server) inspect(n *node) error {
 // abort ends a wait for the ramdisk or a hold.
 func (s *Server) abort(n *node) error {
 	if n.flag("maintenance") && (n.state() == serviceWait || n.state() == serviceFail) {
-		return fault(http.StatusConflict, "Can not abort service on node \"%s\" while it is in maintenance mode.", n.str("uuid"))
+		return fault(http.StatusConflict, "Can not abort service on node \"%s\" while it is in maintenance mode. Please remove the node from "+
+			"maintenance prior to issuing the request to abort the service operation.", n.str("uuid"))
+	}
+	if step := object(clone(n.fields["service_step"])); n.state() == serviceWait && step["abortable"] == false {
+		step["abort_after"] = true // the step has to end first
+		n.put("service_step", step)
+		return nil
 	}
 	n.work = nil
 	target := state(n.str("target_provision_state"))
@@ -320,8 +326,7 @@ func (s *Server) abort(n *node) error {
 	case serviceWait, serviceHold:
 		s.rest(n, serviceFail, target, "By request, the service operation was aborted")
 	case serviceFail:
-		n.put("last_error", nil)
-		s.rest(n, active, "", "")
+		s.rest(n, active, "", "By request, the service operation was aborted")
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 		n.put("target_power_state", nil)
 		n.put("reservation", nil)
 		n.put("updated_at", timestamp(s.now))
-		if defect := ownChild(n); defect != "" {
+		if defect := s.ownChild(n); defect != "" {
 			n.put("last_error", "Failed to change power state to '"+result+"': "+defect)
 			return
 		}

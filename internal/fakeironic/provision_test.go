@@ -305,7 +305,7 @@ func TestStepsThatFailWithFakeHardware(t *testing.T) {
 			"clean failure",
 		},
 		{
-			"no such service step", "active", "service failed", "not supported",
+			"no such service step", "active", "service failed", "has no attribute 'nostep'",
 			map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": "vendor", "step": "nostep"}}},
 			"service failure",
 		},

@@ -216,7 +216,17 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 		}
 	case "children":
 		if c.minor >= 83 {
-			return ok(http.StatusOK, ordered{{"children", s.children(n)}}), nil
+			return ok(http.StatusOK, ordered{
+				{"children", s.children(n)},
+				{"links", ordered{{"href", c.base + "/v1/nodes?parent_node=" + n.str("uuid")}, {"rel", "children"}}},
+			}), nil
+		}
+	case "vmedia":
+		if c.minor >= 89 && !get {
+			return done(http.StatusNoContent), n.locked()
+		}
+		if c.minor >= 93 {
+			return reply{}, fault(http.StatusBadRequest, "Driver %s does not support get_virtual_media (disabled or not implemented).", n.str("driver"))
 		}
 	}
 	if get {
