@@ -34,6 +34,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		planNew(&plan, &config, &resp.Diagnostics)
+		plan.planDefaults(ctx, &config)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
 		h.planWalk(&plan, &config, state, &resp.Diagnostics)
@@ -56,6 +57,32 @@ func planNew(plan, config *hostModel, diags *diag.Diagnostics) {
 	if plan.TargetState.ValueString() == string(ironic.GoalAvailable) {
 		warnCleaning(diags, plan)
 	}
+}
+
+// planDefaults plans what a new node has where the configuration says nothing. What is left unknown depends on Ironic's own
+// configuration, the driver, or the walk.
+func (m *hostModel) planDefaults(ctx context.Context, config *hostModel) {
+	for plan, config := range map[*types.String]types.String{
+		&m.Name: config.Name, &m.Description: config.Description, &m.Lessee: config.Lessee, &m.ConductorGroup: config.ConductorGroup,
+		&m.Shard: config.Shard, &m.MaintenanceReason: config.MaintenanceReason, &m.RetiredReason: config.RetiredReason,
+		&m.ProtectedReason: config.ProtectedReason, &m.Fault: types.StringNull(), &m.InstanceUUID: types.StringNull(),
+		&m.AllocationID: types.StringNull(),
+	} {
+		unset(plan, config, types.StringNull(), false, types.StringNull())
+	}
+	for plan, config := range map[*types.Bool]types.Bool{&m.Maintenance: config.Maintenance, &m.Retired: config.Retired, &m.Protected: config.Protected} {
+		unset(plan, config, types.BoolValue(false), false, types.BoolNull())
+	}
+	unset(&m.AutomatedClean, config.AutomatedClean, types.BoolNull(), false, types.BoolNull())
+	for plan, config := range map[*types.Map]types.Map{
+		&m.DriverInfo: config.DriverInfo, &m.Properties: config.Properties, &m.RootDevice: config.RootDevice, &m.Capabilities: config.Capabilities,
+	} {
+		unset(plan, config, types.MapNull(types.StringType), false, types.MapNull(types.StringType))
+	}
+	unset(&m.Traits, config.Traits, types.SetNull(types.StringType), false, types.SetNull(types.StringType))
+	unset(&m.Extra, config.Extra, types.DynamicNull(), false, types.DynamicNull())
+	unset(&m.Ports, config.Ports, types.MapNull(portType), false, types.MapNull(portType))
+	m.keepUnmanagedPorts(ctx, config, &hostModel{})
 }
 
 // warnCleaning warns of cleaning. The summary is the same for all hosts, so that Terraform folds the warnings into one.
@@ -148,17 +175,11 @@ func (m *hostModel) keepUnmanagedPorts(ctx context.Context, config, state *hostM
 				port.PXEEnabled = old.PXEEnabled
 			}
 		}
-		if port.PhysicalNetwork.IsNull() {
-			port.PhysicalNetwork = types.StringUnknown()
-			if exists {
-				port.PhysicalNetwork = old.PhysicalNetwork
-			}
+		if port.PhysicalNetwork.IsNull() && exists {
+			port.PhysicalNetwork = old.PhysicalNetwork
 		}
-		if port.LocalLinkConnection.IsNull() {
-			port.LocalLinkConnection = types.MapUnknown(types.StringType)
-			if exists {
-				port.LocalLinkConnection = old.LocalLinkConnection
-			}
+		if port.LocalLinkConnection.IsNull() && exists {
+			port.LocalLinkConnection = old.LocalLinkConnection
 		}
 		wanted[mac] = port
 	}
@@ -211,7 +232,7 @@ func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics)
 		goal := ironic.Goal(target)
 		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
 		if walks || inspects {
-			plan.ProvisionState, plan.LastError, plan.Fault = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+			plan.planWalked(config, state)
 		}
 		if inspects {
 			plan.Inventory = types.ObjectUnknown(inventoryType)
@@ -223,6 +244,19 @@ func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics)
 	}
 	if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
 		warnPower(diags, plan, "")
+	}
+}
+
+// planWalked plans what a walk over provision states changes. An error and a fault that are not there stay away.
+func (m *hostModel) planWalked(config, state *hostModel) {
+	m.ProvisionState = types.StringUnknown()
+	for plan, before := range map[*types.String]types.String{&m.LastError: state.LastError, &m.Fault: state.Fault} {
+		if !before.IsNull() {
+			*plan = types.StringUnknown()
+		}
+	}
+	if config.PowerState.IsNull() {
+		m.PowerState = types.StringUnknown()
 	}
 }
 
