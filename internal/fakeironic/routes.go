@@ -194,6 +194,23 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 		if get {
 			return ok(http.StatusOK, validation(c, n)), nil
 		}
+	case "vmedia":
+		if c.minor >= 89 && !get {
+			return done(http.StatusNoContent), n.locked()
+		}
+		if c.minor >= 93 {
+			return reply{}, fault(http.StatusBadRequest, "Driver %s does not support get_virtual_media (disabled or not implemented).", n.str("driver"))
+		}
+	}
+	if get {
+		return s.nodeRecords(c, n, part)
+	}
+	return reply{}, routerFault(http.StatusNotFound, "")
+}
+
+// nodeRecords answers what Ironic keeps about a node and shows only.
+func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
+	switch part {
 	case "inventory":
 		if c.minor < 81 {
 			return reply{}, routerFault(http.StatusNotFound, "")
@@ -221,18 +238,8 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 				{"links", ordered{{"href", c.base + "/v1/nodes?parent_node=" + n.str("uuid")}, {"rel", "children"}}},
 			}), nil
 		}
-	case "vmedia":
-		if c.minor >= 89 && !get {
-			return done(http.StatusNoContent), n.locked()
-		}
-		if c.minor >= 93 {
-			return reply{}, fault(http.StatusBadRequest, "Driver %s does not support get_virtual_media (disabled or not implemented).", n.str("driver"))
-		}
 	}
-	if get {
-		return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", part)
-	}
-	return reply{}, routerFault(http.StatusNotFound, "")
+	return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", part)
 }
 
 // children are the UUIDs of the nodes whose parent is n.
