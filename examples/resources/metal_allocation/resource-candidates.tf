@@ -1,0 +1,6 @@
+# One of the named nodes, whichever is free.
+resource "metal_allocation" "db" {
+  name            = "db"
+  resource_class  = "baremetal"
+  candidate_nodes = ["rack1-03", "rack1-04"]
+}

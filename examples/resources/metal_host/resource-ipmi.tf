@@ -1,0 +1,21 @@
+variable "bmc_password" {
+  type      = string
+  ephemeral = true
+}
+
+# A server with IPMI that boots over the network. It is verified and not cleaned: target_state is "manageable" by default.
+resource "metal_host" "rack2_02" {
+  name = "rack2-02"
+  bmc = {
+    address             = "ipmi://192.0.2.12:6230"
+    username            = "terraform"
+    password_wo         = var.bmc_password
+    password_wo_version = 1
+  }
+  interfaces = { boot = "ipxe", deploy = "direct" }
+  driver_info = {
+    deploy_kernel  = "http://images.example.com/ipa.kernel"
+    deploy_ramdisk = "http://images.example.com/ipa.initramfs"
+  }
+  ports = { "52:54:00:02:00:03" = {} }
+}
