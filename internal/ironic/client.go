@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -279,35 +280,46 @@ func (c *Client) do(ctx context.Context, method, path string, body, out any) err
 	return c.wrap(err)
 }
 
-// list follows all pages of a list; key names the array in the answers. Only the query of `next` is followed: its host
-// is what Ironic was called by, which behind a proxy need not be what we call it.
+// relists is how often a list is begun anew because the node at which a page ended was deleted before the next was asked for.
+const relists = 3
+
+// list follows all pages of a list; key names the array in the answers. Of `next` only the marker is followed: its host is
+// what Ironic was called by, which behind a proxy need not be what we call it, and it lacks most filters of the query.
 func list[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
-	if query == nil {
-		query = url.Values{}
+	for try := 1; ; try++ {
+		all, whole, err := listOnce[T](ctx, c, path, key, query)
+		if whole || !IsNotFound(err) {
+			return all, err
+		}
+		if try == relists {
+			return nil, fmt.Errorf("list %s: it changes faster than it can be read: %v", path, err) //nolint:errorlint // not a 404 of what is listed
+		}
 	}
-	var all []T
-	for {
+}
+
+// listOnce reads a list page by page; whole is false if a page after the first could not be had.
+func listOnce[T any](ctx context.Context, c *Client, path, key string, query url.Values) (all []T, whole bool, err error) {
+	asked := url.Values{}
+	maps.Copy(asked, query)
+	for marker := ""; ; {
 		var page map[string]jsonRaw
-		if err := c.do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
-			return nil, err
+		if err := c.do(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page); err != nil {
+			return nil, marker == "", err
 		}
 		var items []T
-		if err := page[key].into(&items); err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
+		var next string
+		if err := errors.Join(page[key].into(&items), page["next"].into(&next)); err != nil {
+			return nil, true, fmt.Errorf("list %s: %w", path, err)
 		}
 		all = append(all, items...)
-		var next string
-		if err := page["next"].into(&next); err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
-		}
 		u, err := url.Parse(next)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
+			return nil, true, fmt.Errorf("list %s: %w", path, err)
 		}
-		if next == "" || len(items) == 0 {
-			return all, nil
+		if marker = u.Query().Get("marker"); marker == "" || len(items) == 0 {
+			return all, true, nil
 		}
-		query = u.Query()
+		asked.Set("marker", marker)
 	}
 }
 
