@@ -280,44 +280,48 @@ func (c *Client) do(ctx context.Context, method, path string, body, out any) err
 	return c.wrap(err)
 }
 
-// relists is how often a list is begun anew because the node at which a page ended was deleted before the next was asked for.
+// relists is how often a list is begun anew because it shifted under the pages.
 const relists = 3
+
+// errShifted says that the object at which one page ended was gone before the next page was asked for.
+var errShifted = errors.New("it changes faster than it can be read")
 
 // list follows all pages of a list; key names the array in the answers. Of `next` only the marker is followed: its host is
 // what Ironic was called by, which behind a proxy need not be what we call it, and it lacks most filters of the query.
 func list[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
 	for try := 1; ; try++ {
-		all, whole, err := listOnce[T](ctx, c, path, key, query)
-		if whole || !IsNotFound(err) {
+		all, err := listOnce[T](ctx, c, path, key, query)
+		if !errors.Is(err, errShifted) || try == relists {
 			return all, err
-		}
-		if try == relists {
-			return nil, fmt.Errorf("list %s: it changes faster than it can be read: %v", path, err) //nolint:errorlint // not a 404 of what is listed
 		}
 	}
 }
 
-// listOnce reads a list page by page; whole is false if a page after the first could not be had.
-func listOnce[T any](ctx context.Context, c *Client, path, key string, query url.Values) (all []T, whole bool, err error) {
+func listOnce[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
 	asked := url.Values{}
 	maps.Copy(asked, query)
+	var all []T
 	for marker := ""; ; {
 		var page map[string]jsonRaw
-		if err := c.do(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page); err != nil {
-			return nil, marker == "", err
+		err := c.do(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page)
+		if marker != "" && IsNotFound(err) {
+			return nil, fmt.Errorf("list %s: %w", path, errShifted)
+		}
+		if err != nil {
+			return nil, err
 		}
 		var items []T
 		var next string
 		if err := errors.Join(page[key].into(&items), page["next"].into(&next)); err != nil {
-			return nil, true, fmt.Errorf("list %s: %w", path, err)
+			return nil, fmt.Errorf("list %s: %w", path, err)
 		}
 		all = append(all, items...)
 		u, err := url.Parse(next)
 		if err != nil {
-			return nil, true, fmt.Errorf("list %s: %w", path, err)
+			return nil, fmt.Errorf("list %s: %w", path, err)
 		}
 		if marker = u.Query().Get("marker"); marker == "" || len(items) == 0 {
-			return all, true, nil
+			return all, nil
 		}
 		asked.Set("marker", marker)
 	}
