@@ -3,6 +3,7 @@ package resources
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -121,7 +122,7 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 	unset(&m.RetiredReason, config.RetiredReason, state.RetiredReason, before.has("/retired"), types.StringNull())
 	unset(&m.Protected, config.Protected, state.Protected, before.has("/protected"), types.BoolValue(false))
 	unset(&m.ProtectedReason, config.ProtectedReason, state.ProtectedReason, before.has("/protected"), types.StringNull())
-	unset(&m.DriverInfo, config.DriverInfo, state.DriverInfo, before.has("/driver_info") && isSet(state.DriverInfo), types.MapNull(types.StringType))
+	unset(&m.DriverInfo, config.DriverInfo, state.DriverInfo, state.wroteDriverInfo(ctx, config, before), types.MapNull(types.StringType))
 	unset(&m.Properties, config.Properties, state.Properties, before.has("/properties"), types.MapNull(types.StringType))
 	unset(&m.RootDevice, config.RootDevice, state.RootDevice, before.has("/properties/"+rootDeviceKey), types.MapNull(types.StringType))
 	unset(&m.Capabilities, config.Capabilities, state.Capabilities, before.has("/capabilities"), types.MapNull(types.StringType))
@@ -148,6 +149,20 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 	if !m.Driver.Equal(state.Driver) || !m.DriverInfo.Equal(state.DriverInfo) || !m.BMC.Equal(state.BMC) {
 		m.PowerManaged = types.BoolUnknown()
 	}
+}
+
+// wroteDriverInfo reports whether driver_info itself was in the configuration before: an import fills it, and bmc and
+// driver_info_wo manage keys of it too.
+func (m *hostModel) wroteDriverInfo(ctx context.Context, config *hostModel, before managed) bool {
+	others := config.secrets(ctx)
+	m.bmcSettings(ctx, others)
+	for key := range stringMap(m.DriverInfo) {
+		path := "/driver_info/" + key
+		if _, other := others[path]; !other && slices.Contains(before, path) {
+			return true
+		}
+	}
+	return false
 }
 
 // unset plans an attribute that the configuration lacks: gone if it was there before, else as it is.
