@@ -105,6 +105,10 @@ func New(cfg Config) *Client {
 	}
 	c := &Client{cfg: cfg}
 	c.secrets.hide(cfg.Password)
+	if u, err := url.Parse(cfg.Endpoint); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		c.secrets.hide(password)
+	}
 	c.nodes = newBatch(c.getNode, c.listNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
@@ -217,12 +221,12 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	auth.AllowReauth = true
 	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
 	if err != nil {
-		return nil, &AuthError{Auth: AuthKeystone, Err: err}
+		return nil, c.authError(err)
 	}
 	service, err := openstack.NewBareMetalV1(provider, endpoint)
 	var missing *gophercloud.ErrEndpointNotFound
 	if err != nil && (c.cfg.Endpoint == "" || !errors.As(err, &missing)) {
-		return nil, &AuthError{Auth: AuthKeystone, Err: err}
+		return nil, c.authError(err)
 	}
 	if service == nil {
 		service = &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal"}

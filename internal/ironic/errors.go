@@ -20,6 +20,8 @@ type StatusError struct {
 	Status      int
 	Message     string // Ironic's own words, without secrets
 	RequestID   string // to be found in Ironic's log
+
+	foreign bool // the words are not Ironic's but those of something before it, such as a proxy
 }
 
 // Error returns Ironic's words with the status.
@@ -126,10 +128,16 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("node %s is reserved by %s", NodeLabel(e.Node), e.Node.InstanceUUID)
 }
 
-// IsNotFound reports whether Ironic answered that the object does not exist.
+// IsNotFound reports whether Ironic answered that the object does not exist. A 404 of anything else, such as a proxy
+// before it or a wrong endpoint, says nothing about objects.
 func IsNotFound(err error) bool {
+	var endpoint *EndpointError
+	var auth *AuthError
+	if errors.As(err, &endpoint) || errors.As(err, &auth) {
+		return false
+	}
 	var status *StatusError
-	return errors.As(err, &status) && status.Status == http.StatusNotFound
+	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.foreign
 }
 
 // IsInterrupted reports whether the user stopped the run (Ctrl-C) before the work was done.
@@ -157,14 +165,16 @@ func isTransient(err error) bool {
 	return false
 }
 
-// wrap turns gophercloud's error for a refused request into a StatusError, and clears secrets from the text of any.
+// wrap turns gophercloud's error for a refused request into a StatusError without secrets, and that for a token that could
+// not be renewed into an AuthError.
 func (c *Client) wrap(err error) error {
+	var reauth *gophercloud.ErrUnableToReauthenticate
+	if errors.As(err, &reauth) {
+		return c.authError(reauth.ErrReauth)
+	}
 	var code gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &code) {
-		return &StatusError{
-			Method: code.Method, URL: code.URL, Status: code.Actual,
-			Message: c.secrets.redact(faultText(code.Body)), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
-		}
+		return c.statusError(code)
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -173,8 +183,34 @@ func (c *Client) wrap(err error) error {
 	return err
 }
 
+// authError is wrap for what Keystone answers.
+func (c *Client) authError(err error) error {
+	var code gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &code) {
+		err = c.statusError(code)
+	}
+	return &AuthError{Auth: AuthKeystone, Err: err}
+}
+
+// statusError keeps only the first line of an answer: schema errors dump whole documents behind it.
+func (c *Client) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
+	return &StatusError{
+		Method: code.Method, URL: c.secrets.redact(code.URL), Status: code.Actual,
+		Message: firstLine(c.secrets.redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
+		foreign: !spoken(code.Body),
+	}
+}
+
+// spoken reports whether the body of an error is Ironic's (reference ironic-facts.md 1.2).
+func spoken(body []byte) bool {
+	var outer struct {
+		ErrorMessage jsonRaw `json:"error_message"`
+	}
+	return json.Unmarshal(body, &outer) == nil && len(outer.ErrorMessage) > 0
+}
+
 // faultText digs Ironic's words out of an error body: a string that holds JSON, an object, or plain text (reference
-// ironic-facts.md 1.2). Only the first line is kept: schema errors dump whole documents behind it.
+// ironic-facts.md 1.2).
 func faultText(body []byte) string {
 	var outer struct {
 		ErrorMessage jsonRaw `json:"error_message"`
@@ -183,7 +219,7 @@ func faultText(body []byte) string {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &outer) != nil {
-		return firstLine(htmlTitle(string(body)))
+		return htmlTitle(string(body))
 	}
 	if outer.Error.Message != "" {
 		return outer.Error.Message
@@ -199,11 +235,11 @@ func faultText(body []byte) string {
 		Description string `json:"description"`
 	}
 	if json.Unmarshal(inner, &fault) != nil {
-		return firstLine(text)
+		return text
 	}
 	for _, s := range []string{fault.Faultstring, fault.Description, fault.Title} {
 		if s != "" {
-			return firstLine(s)
+			return s
 		}
 	}
 	return ""
@@ -216,7 +252,7 @@ func htmlTitle(text string) string {
 	if found && closed {
 		return "a web page, not Ironic's API: " + strings.TrimSpace(title)
 	}
-	if strings.Contains(text, "<html") {
+	if strings.Contains(strings.ToLower(text), "<html") {
 		return "a web page, not Ironic's API"
 	}
 	return text
@@ -243,7 +279,7 @@ func (r jsonRaw) into(v any) error {
 // secrets are strings that must not appear in any text that leaves this package.
 type secrets struct {
 	mu     sync.Mutex
-	values []string
+	values []string // the longest first: one may be a part of another
 }
 
 // hide adds a secret. One of under four characters would tear holes into ordinary words, and is left alone.
@@ -252,6 +288,7 @@ func (s *secrets) hide(value string) {
 	defer s.mu.Unlock()
 	if len(value) >= 4 && !slices.Contains(s.values, value) {
 		s.values = append(s.values, value)
+		slices.SortStableFunc(s.values, func(a, b string) int { return len(b) - len(a) })
 	}
 }
 

@@ -114,7 +114,7 @@ func adviseStatus(err error) string {
 		}
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	case http.StatusNotFound:
-		if isEndpoint {
+		if isEndpoint || status.foreign {
 			return "Something answers there, but not Ironic. Check endpoint (METAL_ENDPOINT): host, port, and the path before /v1."
 		}
 	case http.StatusConflict:

@@ -80,7 +80,11 @@ func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClien
 		if err == nil {
 			return version, nil
 		}
-		if wait := min(c.cfg.PollInterval, time.Until(deadline)); wait <= 0 || sleep(ctx, wait) != nil {
+		wait := min(c.cfg.PollInterval, time.Until(deadline))
+		if wait <= 0 {
+			return 0, err
+		}
+		if err := sleep(ctx, wait); err != nil {
 			return 0, err
 		}
 	}
@@ -95,11 +99,11 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	}
 	_, err := service.Get(ctx, service.Endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err != nil {
-		return 0, &EndpointError{Endpoint: service.Endpoint, Err: c.wrap(err)}
+		return 0, &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	version, err := ParseMicroversion(answer.Version.Highest)
 	if err != nil {
-		return 0, &EndpointError{Endpoint: service.Endpoint, Err: fmt.Errorf("the answer names no API version")}
+		return 0, &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: fmt.Errorf("the answer names no API version")}
 	}
 	return version, nil
 }
@@ -112,10 +116,10 @@ func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClie
 	headers := map[string]string{"X-OpenStack-Ironic-API-Version": min(version, newest).String()}
 	_, err := service.Get(ctx, service.ServiceURL("drivers"), &answer, &gophercloud.RequestOpts{MoreHeaders: headers})
 	if err != nil {
-		return &EndpointError{Endpoint: service.Endpoint, Err: c.wrap(err)}
+		return &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	if len(answer.Drivers) == 0 {
-		return &EndpointError{Endpoint: service.Endpoint, Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
+		return &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
 	}
 	return nil
 }

@@ -131,7 +131,13 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	if err != nil {
 		return nil, c.wrap(err)
 	}
-	return node, nil
+	return c.hushed(node), nil
+}
+
+// hushed is a node as Ironic shows it, without the secrets that Ironic repeats in its messages.
+func (c *Client) hushed(n *Node) *Node {
+	n.LastError, n.MaintenanceReason = c.secrets.redact(n.LastError), c.secrets.redact(n.MaintenanceReason)
+	return n
 }
 
 func (c *Client) listNodesByID(ctx context.Context) (map[string]*Node, error) {
@@ -175,7 +181,15 @@ func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, erro
 		return nil, err
 	}
 	query.Set("detail", "true")
-	return list[Node](ctx, c, "nodes", "nodes", query)
+	return c.listNodes(ctx, query)
+}
+
+func (c *Client) listNodes(ctx context.Context, query url.Values) ([]Node, error) {
+	all, err := list[Node](ctx, c, "nodes", "nodes", query)
+	for i := range all {
+		c.hushed(&all[i])
+	}
+	return all, err
 }
 
 // nodeQuery is the filter's query with child nodes included, where the server knows of them: a node that a defect has

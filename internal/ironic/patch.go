@@ -98,7 +98,7 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 			return nil, err
 		}
 		if !patch.touchesExtra() {
-			return &node, nil
+			return c.hushed(&node), nil
 		}
 		now, err := c.getNode(ctx, id)
 		if err != nil || patch.holds(now.Extra) {

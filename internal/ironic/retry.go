@@ -25,15 +25,12 @@ const (
 // what Ironic refused before it did anything (a locked node, 429, 503, conductor out of reach), and what got lost, if
 // asking twice does no harm. A lost POST is not repeated here: its caller finds out first whether it had happened.
 func retry(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, count uint) error {
-	if ctx.Err() != nil || count >= retries || !retryable(method, err) {
+	if count >= retries || !retryable(method, err) {
 		return err
 	}
 	backoff := min(firstBackoff<<(count-1), maxBackoff)
 	backoff += rand.N(backoff/4 + 1) //nolint:gosec // jitter
-	if sleep(ctx, backoff) != nil {
-		return err
-	}
-	return nil
+	return sleep(ctx, backoff)
 }
 
 func retryable(method string, err error) bool {

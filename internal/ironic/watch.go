@@ -161,7 +161,7 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 		return nil, err
 	}
 	query.Set("fields", pollFields)
-	all, err := list[Node](ctx, c, "nodes", "nodes", query)
+	all, err := c.listNodes(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (c *Client) pollNode(ctx context.Context, id string) (*Node, error) {
 	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields, nil, &node); err != nil {
 		return nil, err
 	}
-	return &node, nil
+	return c.hushed(&node), nil
 }
 
 func byUUID[T any](all []T, id func(*T) string) map[string]*T {
