@@ -69,6 +69,7 @@ func StartFake(t testing.TB, fake *fakeironic.Server) *Site {
 
 func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 	t.Helper()
+	skipUnlessAsked(t)
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
 		t.Fatal(err)
@@ -84,6 +85,14 @@ func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 	}
 	t.Cleanup(s.sweep)
 	return s
+}
+
+// skipUnlessAsked skips a test where nobody has asked for acceptance tests.
+func skipUnlessAsked(t testing.TB) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance tests run with TF_ACC=1")
+	}
 }
 
 // Provider is a provider block for the site, with further settings.

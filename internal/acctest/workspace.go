@@ -42,9 +42,7 @@ var build = sync.OnceValues(func() (string, error) {
 // tests need, and skips the test where those are not asked for (TF_ACC).
 func NewWorkspace(t testing.TB, config string) *Workspace {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("acceptance tests run with TF_ACC=1")
-	}
+	skipUnlessAsked(t)
 	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +62,7 @@ func NewWorkspace(t testing.TB, config string) *Workspace {
 			w.env = append(w.env, variable)
 		}
 	}
-	w.env = append(w.env, "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+	w.env = append(w.env, "TF_CLI_CONFIG_FILE="+rc, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return w
 }
 
@@ -124,7 +122,7 @@ func (w *Workspace) Start(args ...string) *Running {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	w.t.Cleanup(cancel)
-	r := &Running{w: w, cmd: exec.CommandContext(ctx, w.cli, append(args, "-no-color")...)}
+	r := &Running{w: w, cmd: exec.CommandContext(ctx, w.cli, args...)}
 	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = w.Dir, w.env, &r.output, &r.output
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := r.cmd.Start(); err != nil {

@@ -87,9 +87,23 @@ func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Al
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.sweepBackfill(ctx, spec))
 	}
 	return a, nil
+}
+
+// sweepBackfill deletes what Ironic leaves of a backfill that it refuses: an allocation without a node, which keeps its
+// name (reference ironic-facts.md 5.2).
+func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
+	if spec.Node == "" {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	left, err := c.getAllocation(ctx, spec.UUID)
+	if err != nil || left.State == AllocationActive {
+		return nil // nothing is left that could be seen
+	}
+	return c.DeleteAllocation(ctx, left.UUID)
 }
 
 // AwaitAllocation waits until an allocation is active. One that ends in state error is deleted, because it keeps its
@@ -141,7 +155,7 @@ func (c *Client) abandon(ctx context.Context, spec AllocationSpec, a *Allocation
 	if err != nil {
 		all = nil
 	}
-	none := &NoMatchError{Spec: spec, LastError: firstLine(a.LastError), Census: countMismatches(spec, all)}
+	none := &NoMatchError{Spec: spec, LastError: firstLine(c.secrets.redact(a.LastError)), Census: countMismatches(spec, all)}
 	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		return errors.Join(none, fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}

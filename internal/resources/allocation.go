@@ -438,7 +438,16 @@ func (a *allocation) take(ctx context.Context, m *allocationModel, found *ironic
 func (m *allocationModel) fromAllocation(found *ironic.Allocation, nodeName string) {
 	m.ID, m.State = types.StringValue(found.UUID), types.StringValue(string(found.State))
 	m.NodeID, m.NodeName, m.LastError = orNull(found.NodeUUID), orNull(nodeName), orNull(found.LastError)
-	if !isSet(m.CreatedAt) {
-		m.CreatedAt = orNull(found.CreatedAt)
+	if !isSet(m.CreatedAt) { // an allocation that is kept over an undeployment is made anew
+		m.CreatedAt = orNull(toTheSecond(found.CreatedAt))
 	}
+}
+
+// toTheSecond is a time of Ironic's without its fraction of a second, which some answers have and others do not.
+func toTheSecond(stamp string) string {
+	t, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return stamp
+	}
+	return t.UTC().Format(time.RFC3339)
 }
