@@ -75,24 +75,35 @@ func (b *batch[T]) cached(id string) (*T, bool) {
 	return b.absent, b.absent != nil
 }
 
-// fetchOne reads one object, then serves those who came meanwhile from one list.
+// fetchOne reads one object, then serves those who came meanwhile from one list. However it ends, nobody is left waiting.
 func (b *batch[T]) fetchOne(ctx context.Context, id string) (*T, error) {
+	defer b.release()
 	value, err := b.one(ctx, id)
-	b.mu.Lock()
-	waiting := b.waiting
-	b.waiting = map[string][]chan result[T]{}
-	if len(waiting) == 0 {
-		b.busy = false
-	}
-	b.mu.Unlock()
-	if len(waiting) > 0 {
-		b.serve(ctx, waiting)
-	}
+	b.serve(ctx)
 	return value, err
 }
 
-// serve answers all who wait, and those who join them, from a list; then the batch is idle again.
-func (b *batch[T]) serve(ctx context.Context, waiting map[string][]chan result[T]) {
+// release makes the batch idle. Whoever still waits, because the one who fetched was interrupted or panicked, asks again.
+func (b *batch[T]) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = false
+	for _, answers := range b.waiting {
+		for _, answer := range answers {
+			answer <- result[T]{again: true}
+		}
+	}
+	b.waiting = map[string][]chan result[T]{}
+}
+
+// serve answers all who wait, and those who join them, from one list.
+func (b *batch[T]) serve(ctx context.Context) {
+	b.mu.Lock()
+	waited := len(b.waiting) > 0
+	b.mu.Unlock()
+	if !waited {
+		return
+	}
 	asked := time.Now()
 	list, err := b.all(ctx)
 	if err == nil {
@@ -100,24 +111,39 @@ func (b *batch[T]) serve(ctx context.Context, waiting map[string][]chan result[T
 		b.list, b.listed = list, asked
 		b.mu.Unlock()
 	}
-	for len(waiting) > 0 {
-		for id, answers := range waiting {
-			r := result[T]{err: err, again: ctx.Err() != nil}
-			if err == nil {
-				r.value, r.err = b.fromList(ctx, id)
-			}
-			for _, answer := range answers {
-				answer <- r
-			}
+	for ctx.Err() == nil {
+		id, answers := b.next()
+		if answers == nil {
+			return
 		}
-		b.mu.Lock()
-		waiting = b.waiting
-		b.waiting = map[string][]chan result[T]{}
-		if len(waiting) == 0 {
-			b.busy = false
-		}
-		b.mu.Unlock()
+		b.answer(ctx, id, answers, err)
 	}
+}
+
+// next takes out one object that is waited for, and who waits for it; nil if there is none.
+func (b *batch[T]) next() (string, []chan result[T]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, answers := range b.waiting {
+		delete(b.waiting, id)
+		return id, answers
+	}
+	return "", nil
+}
+
+// answer tells those who wait for an object what the list, or a failure to list, says of it.
+func (b *batch[T]) answer(ctx context.Context, id string, answers []chan result[T], err error) {
+	r := result[T]{again: true} // until we get through
+	defer func() {
+		for _, answer := range answers {
+			answer <- r
+		}
+	}()
+	var value *T
+	if err == nil {
+		value, err = b.fromList(ctx, id)
+	}
+	r = result[T]{value: value, err: err, again: ctx.Err() != nil}
 }
 
 // fromList takes an object from a list. One that was written since, or that the list lacks, is asked for singly.

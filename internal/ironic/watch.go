@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -77,31 +79,32 @@ func (w *watch[T]) run(ctx context.Context) {
 			w.stop(err)
 			return
 		}
-		ids := w.wanted()
-		if ids == nil {
+		waiters := w.waiting()
+		if waiters == nil {
 			return
 		}
-		w.deliver(w.look(ctx, ids))
+		w.deliver(waiters, w.look(ctx, waiters))
 	}
 }
 
-// wanted returns the ids that somebody waits for; nil, and the watch has stopped, if there are none.
-func (w *watch[T]) wanted() map[string]bool {
+// waiting returns who waits now, and so is answered by a look that begins now; nil, and the watch has stopped, if nobody
+// does.
+func (w *watch[T]) waiting() []*waiter[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiters) == 0 {
 		w.running = false
 		return nil
 	}
-	ids := map[string]bool{}
-	for waiter := range w.waiters {
-		ids[waiter.id] = true
-	}
-	return ids
+	return slices.Collect(maps.Keys(w.waiters))
 }
 
-// look reads the wanted objects. What failed for a passing reason is left out.
-func (w *watch[T]) look(ctx context.Context, ids map[string]bool) map[string]result[T] {
+// look reads what is waited for. What failed for a passing reason is left out.
+func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T]) map[string]result[T] {
+	ids := map[string]bool{}
+	for _, waiter := range waiters {
+		ids[waiter.id] = true
+	}
 	results := map[string]result[T]{}
 	single := func(id string) {
 		if value, err := w.one(ctx, id); err == nil || !isTransient(err) {
@@ -128,10 +131,10 @@ func (w *watch[T]) look(ctx context.Context, ids map[string]bool) map[string]res
 	return results
 }
 
-func (w *watch[T]) deliver(results map[string]result[T]) {
+func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for waiter := range w.waiters {
+	for _, waiter := range waiters {
 		if r, ok := results[waiter.id]; ok {
 			waiter.got <- r
 			delete(w.waiters, waiter)
