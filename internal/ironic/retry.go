@@ -23,9 +23,9 @@ const (
 
 // retry is the one retry policy, installed as gophercloud's RetryFunc: nil means "send it again". What may be sent again:
 // what Ironic refused before it did anything (a locked node, 429, 503, conductor out of reach), and what got lost, if
-// asking twice does no harm. A lost POST is not repeated here: its caller finds out first whether it had happened.
-func retry(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, count uint) error {
-	if count >= retries || !retryable(method, err) {
+// asking twice does no harm. Of a lost POST or verb the caller finds out first whether it had happened.
+func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
+	if count >= retries || !retryable(method, url, err) {
 		return err
 	}
 	backoff := min(firstBackoff<<(count-1), maxBackoff)
@@ -33,27 +33,30 @@ func retry(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, er
 	return sleep(ctx, backoff)
 }
 
-func retryable(method string, err error) bool {
-	idempotent := method != http.MethodPost
+func retryable(method, url string, err error) bool {
+	repeatable := method != http.MethodPost && !strings.HasSuffix(url, provisionPath)
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
-		return isConnectionLoss(err) && (idempotent || errors.Is(err, syscall.ECONNREFUSED))
+		return isConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
 	}
 	if isCapacity(faultText(code.Body)) {
 		return false // waited for by the loop that drives provision states, for as long as it takes
 	}
 	switch code.Actual {
 	case http.StatusConflict:
-		return idempotent && isLocked(faultText(code.Body))
+		return method != http.MethodPost && isLocked(faultText(code.Body))
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return idempotent
+		return repeatable
 	case http.StatusInternalServerError:
-		return idempotent && isConductorDown(faultText(code.Body))
+		return repeatable && isConductorDown(faultText(code.Body))
 	}
 	return false
 }
+
+// provisionPath ends the URL that verbs are put to. A verb that was obeyed may be over when it is asked for again.
+const provisionPath = "/states/provision"
 
 // Texts by which Ironic tells apart what one status code says (reference ironic-facts.md 1.3 and 10).
 func isLocked(text string) bool {

@@ -139,18 +139,29 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	}
 	before := w.node
 	err := w.put(ctx, with)
-	if err != nil && isCapacityError(err) {
-		return w.next(ctx) // Ironic's own limit: ask again at the next look
+	if isCapacityError(err) {
+		return w.queue(ctx)
 	}
-	if lookErr := w.look(ctx); lookErr != nil {
-		return errors.Join(err, lookErr)
-	}
-	// An answer may be lost after the verb was taken: then the node has moved, and a repeated verb is refused.
-	if err != nil && (w.node.ProvisionState == before.ProvisionState || w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)) {
+	if err != nil && !isTransient(err) {
 		return err
+	}
+	if err := w.look(ctx); err != nil {
+		return err
+	}
+	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
+	if err != nil && !moved {
+		return w.next(ctx) // the answer was lost or busy, and the verb not taken: ask again at the next look
 	}
 	w.sent, w.from = verb, State(before.ProvisionState)
 	return nil
+}
+
+// queue waits for the next look at a node that Ironic's own limit keeps from starting; that does not count against ours.
+func (w *walker) queue(ctx context.Context) error {
+	queued := time.Now()
+	err := w.next(ctx)
+	w.deadline = w.deadline.Add(time.Since(queued))
+	return err
 }
 
 func (w *walker) put(ctx context.Context, with order) error {
