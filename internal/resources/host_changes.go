@@ -189,7 +189,7 @@ func joinCapabilities(m map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// at is the node's value at a path; nil if there is none.
+// at is the node's value at a path; nil if there is none, or one that means the same.
 func (p patch) at(path string) any {
 	var value any = p.node
 	for step := range strings.SplitSeq(path[1:], "/") {
@@ -199,22 +199,29 @@ func (p patch) at(path string) any {
 		}
 		value = m[step]
 	}
-	if value == "" || value == false {
+	if meansNone(path, value) {
 		return nil
 	}
 	return value
 }
 
-// same reports whether the node has a value already. Numbers and texts of the same look are the same.
+// meansNone reports whether a value says no more than null does: an attribute's empty text, or false, but not that of
+// automated_clean, which has three values. What is in a map means itself.
+func meansNone(path string, value any) bool {
+	return value == nil || strings.Count(path, "/") == 1 && (value == "" || value == false && path != "/automated_clean")
+}
+
+// same reports whether the node has a value already. Numbers and texts of the same look are the same, but in extra, where
+// each is shown as what it is.
 func (p patch) same(path string, want any) bool {
 	have := p.at(path)
 	if have == maskedByIronic {
 		return ironic.SameJSON(p.written[path], want)
 	}
 	if have == nil {
-		return want == "" || want == false
+		return meansNone(path, want)
 	}
-	if scalar, ok := scalars(map[string]any{"": have})[""]; ok && fmt.Sprint(want) == scalar {
+	if scalar, ok := scalars(map[string]any{"": have})[""]; ok && fmt.Sprint(want) == scalar && !strings.HasPrefix(path, "/extra/") {
 		return true
 	}
 	return ironic.SameJSON(have, want)

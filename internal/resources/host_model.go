@@ -157,7 +157,9 @@ func (m *hostModel) settings(ctx context.Context) map[string]any {
 		s["/properties/"+rootDeviceKey] = hints
 	}
 	for key, value := range jsonObject(m.Extra) {
-		s["/extra/"+key] = value
+		if value != nil {
+			s["/extra/"+key] = value
+		}
 	}
 	if isSet(m.Interfaces) {
 		for name, value := range m.Interfaces.Attributes() {

@@ -102,6 +102,28 @@ func portOf(s *acctest.Site, mac string) map[string]any {
 	return port
 }
 
+// onPort checks what Ironic has of a port; with nil, that there is none.
+type onPort struct {
+	site *acctest.Site
+	mac  string
+	want map[string]any
+}
+
+// CheckState compares the port with the MAC address.
+func (p onPort) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+	port := portOf(p.site, p.mac)
+	switch {
+	case (port == nil) != (p.want == nil):
+		resp.Error = fmt.Errorf("port %s: there is %v, want %v", p.mac, port, p.want)
+	case port != nil && port["node_uuid"] != hostID(req.State):
+		resp.Error = fmt.Errorf("port %s belongs to node %v", p.mac, port["node_uuid"])
+	case port != nil:
+		if found := lacks("", port, p.want); len(found) > 0 {
+			resp.Error = fmt.Errorf("port %s in Ironic: %s", p.mac, strings.Join(found, "; "))
+		}
+	}
+}
+
 // nothingLeft checks after a test's own destroy that Ironic has none of its nodes and ports.
 func nothingLeft(s *acctest.Site) resource.TestCheckFunc {
 	return func(*terraform.State) error {

@@ -123,11 +123,11 @@ func refreshObject(ctx context.Context, state types.Dynamic, actual map[string]a
 	now := map[string]any{}
 	same := true
 	for key, value := range old {
-		have, exists := actual[key]
-		if exists && have != nil {
+		have := actual[key]
+		if have != nil {
 			now[key] = have
 		}
-		same = same && exists && ironic.SameJSON(have, value)
+		same = same && ironic.SameJSON(have, value) // null is as good as gone
 	}
 	if same {
 		return state
