@@ -35,6 +35,8 @@ func (p *Patch) Remove(path string) {
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: json.RawMessage("null")})
 	case "/conductor_group":
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: ""})
+	case "/retired", "/protected": // a remove leaves null, which the filters of lists take for neither true nor false
+		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: false})
 	default:
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.RemoveOp, Path: path})
 	}
@@ -91,7 +93,14 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 	}
 	for try := 1; ; try++ {
 		var node Node
-		if err := c.do(ctx, http.MethodPatch, path, patch.body(), &node); err != nil {
+		err := c.do(ctx, http.MethodPatch, path, patch.body(), &node)
+		if isStatus(err, http.StatusBadRequest, "remove a non-existent object") && try < retries {
+			// An earlier try, or somebody else, has removed it.
+			if patch, err = c.withoutGone(ctx, id, patch); err == nil {
+				continue
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 		if err := c.defect.examine(&node); err != nil {
@@ -108,6 +117,25 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 			return nil, fmt.Errorf("node %s: others keep overwriting extra at the same time", NodeLabel(now))
 		}
 	}
+}
+
+// withoutGone is a patch of a node without the removals of keys that it does not have.
+func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	maps := map[string]map[string]any{
+		"extra": node.Extra, "properties": node.Properties, "driver_info": node.DriverInfo, "instance_info": node.InstanceInfo,
+	}
+	var kept Patch
+	for _, op := range patch {
+		attribute, key, isKey := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
+		if _, exists := maps[attribute][key]; op.Op != nodes.RemoveOp || !isKey || exists {
+			kept = append(kept, op)
+		}
+	}
+	return kept, nil
 }
 
 func (p Patch) touchesExtra() bool {
@@ -201,24 +229,30 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 
 func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group string) error {
 	id := NewUUID()
-	var probe Node
+	defer func() {
+		_ = c.do(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
+	}()
 	err := c.do(ctx, http.MethodPost, "nodes", map[string]any{
 		"uuid": id, "driver": driver, "conductor_group": group,
 		"description": "made by terraform-provider-metal to test this Ironic; may be deleted",
-	}, &probe)
+	}, nil)
 	if err != nil {
 		if isTransient(err) {
 			return err
 		}
+		d.known = isStatus(err, http.StatusForbidden, "")
 		return nil // may not create nodes, or the driver is wrong: the first patch will tell
 	}
-	defer func() {
-		_ = c.do(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
-	}()
 	var patch Patch
 	patch.Set("/extra/terraform_metal_probe", true)
-	if err := c.do(ctx, http.MethodPatch, "nodes/"+id, patch.body(), &probe); err != nil {
+	if err := c.do(ctx, http.MethodPatch, "nodes/"+id, patch.body(), nil); err != nil {
 		return err
+	}
+	api := *c.service // which may speak a version too old to show parent_node
+	api.Microversion = min(c.server, newest).String()
+	probe, err := nodes.Get(ctx, &api, id).Extract()
+	if err != nil {
+		return c.wrap(err)
 	}
 	d.known = true
 	if probe.ParentNode == id {
