@@ -50,26 +50,29 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 		return nil, err
 	}
 	suspended := SuspendedAllocation(node)
-	ours := node.InstanceUUID == instance || node.InstanceUUID == "" && suspended != nil && suspended.UUID == allocation
+	if suspended != nil && suspended.UUID != allocation {
+		suspended = nil
+	}
+	ours := node.InstanceUUID == instance && instance != "" || node.InstanceUUID == "" && suspended != nil
 	if !ours && !unfinished(node) {
 		return &Undeployed{Node: node}, nil
 	}
 	if State(node.ProvisionState) == nodes.Available {
-		return c.release(ctx, node, instance, allocation, limit)
+		return c.release(ctx, node, instance, suspended, limit)
 	}
 	if allocation != "" && node.InstanceUUID == allocation {
-		if node, err = c.suspend(ctx, node, allocation); err != nil {
+		if suspended, err = c.suspend(ctx, node, allocation); err != nil {
 			return nil, err
 		}
 	}
 	goal := GoalUndeployed
-	if State(node.ProvisionState) == nodes.CleanFail {
-		goal = GoalAvailable // the instance is gone, its data perhaps not: clean again
+	if cleans(node) && !node.Retired {
+		goal = GoalAvailable // the instance is gone, its data perhaps not: if cleaning fails or has failed, clean again
 	}
 	if node, err = c.walk(ctx, node.UUID, goal, order{}, limit); err != nil {
 		return &Undeployed{Node: node}, err
 	}
-	return c.release(ctx, node, instance, allocation, limit)
+	return c.release(ctx, node, instance, suspended, limit)
 }
 
 // unfinished reports whether a node without a reservation is still on its way out of an instance.
@@ -77,50 +80,64 @@ func unfinished(node *Node) bool {
 	if node.InstanceUUID != "" {
 		return false
 	}
-	m := nextMove(GoalUndeployed, State(node.ProvisionState), true)
-	return m.kind == wait || m.kind == repair
+	state := State(node.ProvisionState)
+	return state == nodes.Deleting || state == nodes.Error || (cleans(node) && node.TargetProvisionState == string(nodes.Available))
 }
 
-// suspend writes an allocation down on its node, so that it can be created again even if this run is killed.
-func (c *Client) suspend(ctx context.Context, node *Node, allocation string) (*Node, error) {
+// cleans reports whether a node is being cleaned, or that has failed.
+func cleans(node *Node) bool {
+	state := State(node.ProvisionState)
+	return state == nodes.Cleaning || state == nodes.CleanWait || state == nodes.CleanFail
+}
+
+// suspend notes what allocation a node has, to be created again, and writes that down on the node, so that it can be done
+// even if this run is killed. Nothing can be written while Ironic deploys the node; then the note is all there is.
+func (c *Client) suspend(ctx context.Context, node *Node, allocation string) (*AllocationSpec, error) {
 	a, err := c.getAllocation(ctx, allocation)
 	if IsNotFound(err) {
-		return node, nil
+		return nil, nil //nolint:nilnil // a reservation that is no allocation
 	}
 	if err != nil {
-		return node, err
+		return nil, err
 	}
-	var patch Patch
-	patch.Set("/extra/"+keyAllocation, AllocationSpec{
+	spec := &AllocationSpec{
 		UUID: a.UUID, Name: a.Name, ResourceClass: a.ResourceClass, Traits: a.Traits, Owner: a.Owner, Extra: a.Extra,
 		CandidateNodes: []string{node.UUID},
-	})
-	return c.PatchNode(ctx, node.UUID, patch)
+	}
+	if nextMove(GoalDeployed, State(node.ProvisionState), false).kind == wait {
+		return spec, nil
+	}
+	var patch Patch
+	patch.Set("/extra/"+keyAllocation, spec)
+	_, err = c.PatchNode(ctx, node.UUID, patch)
+	return spec, err
 }
 
-// release gives up what we hold of a node that runs nothing: our reservation or, after undeploying, creates the
+// release gives up what we hold of a node that runs nothing: our own reservation or, after undeploying, creates the
 // suspended allocation again.
-func (c *Client) release(ctx context.Context, node *Node, instance, allocation string, limit time.Duration) (*Undeployed, error) {
+func (c *Client) release(ctx context.Context, node *Node, instance string, suspended *AllocationSpec, limit time.Duration) (*Undeployed, error) {
 	out := &Undeployed{Node: node}
 	var patch Patch
-	if allocation == "" && node.InstanceUUID == instance && instance != "" {
+	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
 	}
 	if _, exists := node.InstanceInfo[keyMarker]; exists {
 		patch.Remove("/instance_info/" + keyMarker)
 	}
-	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == allocation {
-		if spec.ResourceClass == "" {
-			spec.ResourceClass = node.ResourceClass // a backfill may have none
+	if suspended != nil {
+		if suspended.ResourceClass == "" {
+			suspended.ResourceClass = node.ResourceClass // a backfill may have none
 		}
-		err := c.restore(ctx, *spec, limit)
+		err := c.restore(ctx, *suspended, limit)
 		var none *NoMatchError
 		if err != nil && !errors.As(err, &none) {
-			return out, fmt.Errorf("create allocation %s again: %w", spec.UUID, err)
+			return out, fmt.Errorf("create allocation %s again: %w", suspended.UUID, err)
 		}
 		if none != nil {
 			out.Lost = none.Error()
 		}
+	}
+	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + keyAllocation)
 	}
 	if len(patch) == 0 {
