@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ const (
 	keyImageSource = "image_source"
 	keyMarker      = "terraform_metal"
 	keyConfigDrive = "configdrive"
+	keyTraits      = "traits"
 )
 
 // imageKeys are the keys of instance_info that an Image sets.
@@ -102,7 +104,7 @@ func (d Deployment) instanceInfo() map[string]any {
 		info["capabilities"] = d.Capabilities
 	}
 	if d.Traits != nil {
-		info["traits"] = d.Traits
+		info[keyTraits] = d.Traits
 	}
 	if len(d.RootDevice) > 0 {
 		info["root_device"] = d.RootDevice
@@ -161,9 +163,10 @@ func (d Deployment) Digest() string {
 // marker remembers on the node, before the verb is sent, what it is about to be deployed with. Since then something was
 // deployed if the node has changed its provision state since: an interrupted run can tell whether its verb was taken.
 type marker struct {
-	Digest string `json:"digest"`
-	State  State  `json:"state"` // in which the verb was about to be sent
-	Since  string `json:"since"` // when the node came into it
+	Digest string   `json:"digest"`
+	State  State    `json:"state"`          // in which the verb was about to be sent
+	Since  string   `json:"since"`          // when the node came into it
+	Keys   []string `json:"keys,omitempty"` // of instance_info that were written for this deployment
 }
 
 func markerOf(n *Node) (m marker) {
@@ -258,6 +261,9 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 		return node, 0, err
 	}
 	if inTransit := nextMove(GoalDeployed, State(node.ProvisionState), false); inTransit.kind == wait {
+		if !occupied(State(node.ProvisionState)) {
+			return node, 0, refusal(node) // it is being cleaned, say: walking on from there would deploy it without an image
+		}
 		node, err = c.walk(ctx, node.UUID, GoalDeployed, c.orderOf(d), o.Limit)
 		attempts++
 		var failed *FailedError
@@ -300,18 +306,28 @@ func (c *Client) orderOf(d Deployment) order {
 // prepare writes instance_info, with the marker, and lets Ironic validate it before anything is started.
 func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, error) {
 	want := d.instanceInfo()
-	want[keyMarker] = marker{Digest: d.Digest(), State: State(node.ProvisionState), Since: since(node)}
+	before := markerOf(node)
+	if _, given := want[keyTraits]; !given && slices.Contains(before.Keys, keyTraits) && node.AllocationUUID != "" {
+		a, err := c.getAllocation(ctx, node.AllocationUUID)
+		if err != nil {
+			return node, err
+		}
+		want[keyTraits] = a.Traits // as when it was reserved
+	}
+	stale := append([]string{"root_device", "capabilities"}, imageKeys...)
+	if d.ConfigDrive == nil {
+		stale = append(stale, keyConfigDrive)
+	}
+	stale = append(stale, before.Keys...)
+	want[keyMarker] = marker{Digest: d.Digest(), State: State(node.ProvisionState), Since: since(node), Keys: sortedKeys(want)}
 	var patch Patch
 	for _, key := range sortedKeys(want) {
 		if !SameJSON(node.InstanceInfo[key], want[key]) {
 			patch.Set("/instance_info/"+key, want[key])
 		}
 	}
-	stale := append([]string{"root_device", "capabilities"}, imageKeys...)
-	if d.ConfigDrive == nil {
-		stale = append(stale, keyConfigDrive)
-	}
-	for _, key := range stale {
+	slices.Sort(stale)
+	for _, key := range slices.Compact(stale) {
 		if _, wanted := want[key]; !wanted {
 			if _, exists := node.InstanceInfo[key]; exists {
 				patch.Remove("/instance_info/" + key)

@@ -1,10 +1,13 @@
 package ironic
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
@@ -94,9 +97,13 @@ func adviseReserved(err *ReservedError) string {
 func adviseStatus(err error) string {
 	var endpoint *EndpointError
 	isEndpoint := errors.As(err, &endpoint)
+	var certificate *tls.CertificateVerificationError
 	var status *StatusError
 	if !errors.As(err, &status) {
 		switch {
+		case errors.As(err, &certificate):
+			return "The server's certificate is not trusted here. Set cacert_file to the certificate of the authority that signed it, " +
+				"and check that endpoint (METAL_ENDPOINT) names the host as the certificate does."
 		case isConnectionLoss(err):
 			return "Is Ironic running, and can this machine reach it? Check endpoint (METAL_ENDPOINT). " +
 				"Set api_timeout to wait for an Ironic that is just starting."
@@ -165,7 +172,8 @@ func sentence(text string) string {
 	if text == "" {
 		return text
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}

@@ -308,7 +308,7 @@ func InspectedAt(n *Node) time.Time {
 
 // Deployed reports whether something is, or may be, running on a node, or it is reserved for that.
 func Deployed(n *Node) bool {
-	return n.InstanceUUID != "" || nextMove(GoalManageable, State(n.ProvisionState), false).kind == refuse
+	return n.InstanceUUID != "" || occupied(State(n.ProvisionState))
 }
 
 // Withdraw removes a node from Ironic. Operations that are under way end first, failed ones are put right as far as
@@ -328,7 +328,11 @@ func (c *Client) Withdraw(ctx context.Context, id string, limit time.Duration) e
 		}
 	}
 	if Deployed(node) {
-		return &RefusedError{Node: node, Goal: GoalManageable, Reason: reasonDeployed + ". It is reserved by " + node.InstanceUUID}
+		reason := reasonDeployed
+		if node.InstanceUUID != "" {
+			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", node.InstanceUUID)
+		}
+		return &RefusedError{Node: node, Goal: GoalManageable, Reason: reason}
 	}
 	return c.DeleteNode(ctx, id)
 }

@@ -218,12 +218,15 @@ func Settled(goal Goal, state State) bool {
 	return m.kind == done || m.kind == refuse
 }
 
+// occupied reports whether something is, or may be, running on a node in this state.
+func occupied(state State) bool { return nextMove(GoalManageable, state, false).kind == refuse }
+
 // Finished reports whether a deployment in this state needs nothing more: it runs, or somebody works on it beside us
-// (rescue, service) in a way that a deployment must not disturb.
+// (rescue, service, hold) in a way that a deployment must not disturb.
 func Finished(state State) bool {
 	m := nextMove(GoalDeployed, state, false)
-	return m.kind == done || (m.kind == refuse && m.reason != reasonNotReady)
+	return m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
 }
 
-// Failed reports whether a state is one in which Ironic has given up.
+// Failed reports whether a deployment in this state has failed, and is begun again by the next walk.
 func Failed(state State) bool { return nextMove(GoalDeployed, state, false).kind == repair }
