@@ -14,8 +14,10 @@ import (
 // node is undeployed until the allocation is there again (reference ironic-facts.md 5.4).
 const keyAllocation = "terraform_metal_allocation"
 
-// OwnExtraKey reports whether a key of extra is this provider's own bookkeeping.
-func OwnExtraKey(key string) bool { return key == keyAllocation || key == "terraform_metal_probe" }
+// OwnKey reports whether a key of extra or instance_info is this provider's own bookkeeping.
+func OwnKey(key string) bool {
+	return key == keyAllocation || key == keyMarker || key == "terraform_metal_probe"
+}
 
 // SuspendedAllocation returns the allocation that waits for a node to be undeployed, to be created again then; nil if
 // there is none.

@@ -181,6 +181,8 @@ func configDriveSchema() schema.Attribute {
 func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m deploymentModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	_, problems := m.deployment(ctx)
+	resp.Diagnostics.Append(problems...)
 	image := m.image(ctx)
 	if resp.Diagnostics.HasError() || image == nil || image.Type.IsUnknown() {
 		return

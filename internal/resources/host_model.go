@@ -297,7 +297,7 @@ func (m *hostModel) fromNodeMaps(ctx context.Context, node *ironic.Node, all boo
 	if all {
 		extra := map[string]any{}
 		for key, value := range node.Extra {
-			if !ironic.OwnExtraKey(key) {
+			if !ironic.OwnKey(key) {
 				extra[key] = value
 			}
 		}

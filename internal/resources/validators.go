@@ -109,7 +109,7 @@ func (v jsonObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 		if !ironic.ValidKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Key that Ironic cannot change", fmt.Sprintf("%q %s.", key, patchableKey{}.Description(ctx)))
 		}
-		if ironic.OwnExtraKey(key) {
+		if ironic.OwnKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key", fmt.Sprintf("%q is the provider's own.", key))
 		}
 	}

@@ -1,0 +1,315 @@
+package resources_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+const deploymentAddress = "metal_deployment.d"
+
+// deploymentIs checks an attribute of the deployment in state.
+func deploymentIs(attribute string, value knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(deploymentAddress, tfjsonpath.New(attribute), value)
+}
+
+func TestAccDeployment_fromAHostToADeploymentAndBack(t *testing.T) {
+	s := acctest.Start(t, nil)
+	reserved := s.Provider() + host(s, 1) + allocation(s, `depends_on = [metal_host.h1]`, `name = `+quoted(s.Name("web")))
+	stays := statecheck.CompareValue(compare.ValuesSame())
+	sameAllocation := func() statecheck.StateCheck { return stays.AddStateValue(allocationAddress, tfjsonpath.New("id")) }
+	test(t,
+		resource.TestStep{
+			Config: reserved + allocated(image("v1"), `config_drive = { hostname = "web-0", user_data = "#cloud-config\n" }`),
+			ConfigStateChecks: []statecheck.StateCheck{
+				sameAllocation(),
+				statecheck.CompareValuePairs(deploymentAddress, tfjsonpath.New("id"), "metal_host.h1", tfjsonpath.New("id"), compare.ValuesSame()),
+				statecheck.CompareValuePairs(deploymentAddress, tfjsonpath.New("instance_uuid"), allocationAddress, tfjsonpath.New("id"), compare.ValuesSame()),
+				deploymentIs("provision_state", knownvalue.StringExact("active")),
+				deploymentIs("last_error", knownvalue.Null()),
+				deploymentIs("attempts", knownvalue.Int64Exact(1)),
+			},
+		},
+		resource.TestStep{
+			ResourceName: deploymentAddress, ImportState: true, ImportStateId: s.Name("h1"), ImportStateVerify: true,
+			ImportStateVerifyIgnore: []string{"config_drive", "attempts"}, // what cannot be read back
+		},
+		resource.TestStep{
+			Config:            reserved,
+			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(deploymentAddress, plancheck.ResourceActionDestroy)}},
+			ConfigStateChecks: []statecheck.StateCheck{sameAllocation()},
+			Check: func(*terraform.State) error {
+				node, kept := s.Node(s.Name("h1")), allocationNamed(s, s.Name("web"))
+				if node["provision_state"] != "available" || node["instance_uuid"] != kept["uuid"] || kept["node_uuid"] != node["uuid"] {
+					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
+				}
+				if info := instanceInfo(s, s.Name("h1")); len(info) > 1 || len(node["extra"].(map[string]any)) > 0 { //nolint:forcetypeassert // Ironic's schema
+					return fmt.Errorf("left on the node: instance_info %v, extra %v", info, node["extra"])
+				}
+				return nil
+			},
+		},
+	)
+	if left := s.Left(); len(left) > 0 {
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
+func TestAccDeployment_reservesTheNodeWithoutAnAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(s.Name("n1")), image("v1")))
+	w.Must("apply", "-auto-approve")
+	d := inState(t, w, deploymentAddress)
+	if d.Values["id"] != node || d.Values["node_id"] != s.Name("n1") || d.Values["instance_uuid"] != s.Node(node)["instance_uuid"] {
+		t.Errorf("in state is %v; in Ironic, %v", d.Values, s.Node(node))
+	}
+	noChanges(t, w)
+	w.Configure(s.Provider() + deployment(quoted(node), image("v1")))
+	if output := w.Must("apply", "-auto-approve"); !strings.Contains(output, "0 added, 1 changed, 0 destroyed") {
+		t.Errorf("the node by its UUID is not the node by its name:\n%s", output)
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+}
+
+func TestAccDeployment_contentArrives(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", map[string]any{"properties": map[string]any{"capabilities": "boot_mode:uefi"}})
+	addTrait(s, node, "CUSTOM_A")
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), `image = {
+    url = "http://images.example.com/root.raw"
+    checksum = "d41d8cd98f00b204e9800998ecf8427e"
+    disk_format = "raw"
+    type = "partition"
+    kernel = "http://images.example.com/vmlinuz"
+    ramdisk = "http://images.example.com/initrd"
+    root_gb = 20
+    swap_mb = 512
+  }
+  capabilities = { boot_mode = "uefi" }
+  traits = ["CUSTOM_A"]
+  root_device = { serial = "S1" }
+  instance_info = { ramdisk_params = { a = 1 } }`))
+	w.Must("apply", "-auto-approve")
+	info := instanceInfo(s, node)
+	for key, want := range map[string]any{
+		"image_source": "http://images.example.com/root.raw", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e", "image_disk_format": "raw",
+		"image_type": "partition", "kernel": "http://images.example.com/vmlinuz", "ramdisk": "http://images.example.com/initrd",
+		"root_gb": 20.0, "swap_mb": 512.0, "capabilities": map[string]any{"boot_mode": "uefi"}, "traits": []any{"CUSTOM_A"},
+		"root_device": map[string]any{"serial": "S1"}, "ramdisk_params": map[string]any{"a": 1.0},
+	} {
+		if !reflect.DeepEqual(info[key], want) {
+			t.Errorf("instance_info.%s is %v, want %v", key, info[key], want)
+		}
+	}
+	noChanges(t, w)
+	w.Configure(s.Provider() + deployment(quoted(node), image("whole")))
+	w.Must("apply", "-auto-approve")
+	if info := instanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil || info["kernel"] != nil ||
+		info["root_gb"] != nil || info["capabilities"] != nil || info["root_device"] != nil || info["ramdisk_params"] != nil || info["traits"] != nil {
+		t.Errorf("instance_info after another image is %v", info)
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_stepsAndConfigDriveGoWithTheVerb(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1"), `config_drive = {
+    hostname = "web-0"
+    user_data = "#cloud-config\n"
+    meta_data = jsonencode({ rack = 7 })
+    network_data = jsonencode({ links = [], networks = [], services = [] })
+    vendor_data = jsonencode({ v = true })
+  }
+  deploy_steps = [{ interface = "bios", step = "factory_reset", priority = 60 }]`))
+	w.Must("apply", "-auto-approve")
+	var sent map[string]any
+	for _, r := range s.Fake.Requests() {
+		if strings.Contains(r.Body, `"active"`) && r.Method == http.MethodPut {
+			if err := json.Unmarshal([]byte(r.Body), &sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := map[string]any{
+		"target": "active",
+		"configdrive": map[string]any{
+			"user_data":    "#cloud-config\n",
+			"meta_data":    map[string]any{"hostname": "web-0", "local-hostname": "web-0", "name": "web-0", "rack": 7.0},
+			"network_data": map[string]any{"links": []any{}, "networks": []any{}, "services": []any{}},
+			"vendor_data":  map[string]any{"v": true},
+		},
+		"deploy_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "priority": 60.0}},
+	}
+	if !reflect.DeepEqual(sent, want) {
+		t.Errorf("sent with the verb:\n%v, want\n%v", sent, want)
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_powerIsSwitchedInPlace(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	config := func(power string) string {
+		return s.Provider() + deployment(quoted(node), image("v1"), `power_state = `+quoted(power))
+	}
+	w := acctest.NewWorkspace(t, config("on"))
+	w.Must("apply", "-auto-approve")
+	if power := s.Node(node)["power_state"]; power != "power on" {
+		t.Errorf("the node is %v after the deployment", power)
+	}
+	noChanges(t, w)
+	w.Configure(config("off"))
+	output, _ := w.Plan()
+	mention(t, output, "Power is switched", "Node "+s.Name("n1")+" ("+node+") is switched off", "will be updated in-place")
+	w.Must("apply", "-auto-approve")
+	if power := s.Node(node)["power_state"]; power != "power off" {
+		t.Errorf("the node is %v after the change", power)
+	}
+	noChanges(t, w)
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_detachLeavesTheMachineRunning(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1"), `on_destroy = "detach"`))
+	w.Must("apply", "-auto-approve")
+	instance := s.Node(node)["instance_uuid"]
+	w.Must("destroy", "-auto-approve")
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance {
+		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
+	}
+	w.Must("import", deploymentAddress, node) // it can be taken back
+	w.Configure(s.Provider() + deployment(quoted(node), image("v1")))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+}
+
+func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for _, c := range []struct{ name, settings, want string }{
+		{"partition without size", `image = { url = "http://x/y", type = "partition" }`, "A partition image needs root_gb"},
+		{"kernel of a whole disk", `image = { url = "http://x/y", kernel = "http://x/k" }`, "kernel belongs to partition images"},
+		{"checksum", `image = { url = "http://x/y", checksum = "12345" }`, "must be an MD5, SHA-256 or SHA-512 checksum"},
+		{"scheme", `image = { url = "debian-12.qcow2" }`, "must begin with http://, https://, file://, oci:// or glance://"},
+		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
+		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
+		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
+		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
+		{"JSON list", `config_drive = { meta_data = "[]" }`, "meta_data must be a JSON object"},
+		{"arguments", `deploy_steps = [{ interface = "bios", step = "x", priority = 1, args = "[]" }]`, "The arguments of a step must be a JSON object"},
+		{"interface", `deploy_steps = [{ interface = "dvd", step = "x", priority = 1 }]`, "must be one of"},
+		{"allocation", `allocation_id = "web-0"`, "must be the UUID of an allocation"},
+		{"trait", `traits = ["nvme"]`, "must be CUSTOM_ and capital letters"},
+		{"marker", `instance_info = { terraform_metal = "x" }`, `"terraform_metal" is the provider's own`},
+		{"attempts", `max_attempts = 0`, "must be between 1 and 10"},
+	} {
+		w.Configure(s.Provider() + deployment(`"n1"`, c.settings))
+		output, code := w.Run("validate")
+		if code == 0 {
+			t.Errorf("%s: accepted", c.name)
+			continue
+		}
+		mention(t, output, c.want)
+	}
+}
+
+func TestAccDeployment_nodeThatCannotBeDeployed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(s.Name("n1")), image("v1")))
+	refused := func(want ...string) {
+		t.Helper()
+		output, code := w.Run("apply", "-auto-approve")
+		if code == 0 {
+			t.Errorf("the apply worked, want %v", want)
+		}
+		mention(t, output, append(want, "Could not deploy node "+s.Name("n1"))...)
+		if inState(t, w, deploymentAddress) != nil {
+			t.Errorf("a deployment that never began is in state:\n%s", w.State())
+		}
+		if now := s.Node(node); now["instance_uuid"] != nil && now["instance_uuid"] != strings.Repeat("b", 8)+"-1111-4111-8111-"+strings.Repeat("b", 12) {
+			t.Errorf("the node is reserved by %v", now["instance_uuid"])
+		}
+	}
+	s.Verb(node, "manage", "manageable")
+	refused(`is in state "manageable"`, `Make it available first (metal_host target_state = "available")`)
+	s.Verb(node, "provide", "available")
+
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan broken"})
+	refused("it is in maintenance (fan broken)")
+	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
+
+	other := strings.Repeat("b", 8) + "-1111-4111-8111-" + strings.Repeat("b", 12)
+	s.Patch(node, "add", "/instance_uuid", other)
+	refused("is reserved by "+other, "If it is yours, take it over with", "terraform import <address of the metal_deployment> "+node, "else choose another node")
+	s.Patch(node, "remove", "/instance_uuid", nil)
+
+	s.Verb(node, "active", "active")
+	refused(`is in state "active"`, "something is deployed on it")
+	s.Verb(node, "deleted", "available")
+
+	w.Configure(s.Provider() + deployment(`"nobody-`+s.Class()+`"`, image("v1")))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Error("a node that does not exist was deployed")
+	}
+	mention(t, output, "Node nobody-"+s.Class()+" could not be found")
+}
+
+func TestAccDeployment_protectedNodeIsNotUndeployed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Patch(node, "add", "/protected", true)
+	output, code := w.Run("destroy", "-auto-approve")
+	if code == 0 {
+		t.Error("a protected node was undeployed")
+	}
+	mention(t, output, "Could not undeploy node", "is protected and cannot be undeployed", "Remove its protection first")
+	if now := s.Node(node)["provision_state"]; now != "active" {
+		t.Errorf("the node is %v", now)
+	}
+	noChanges(t, w)
+	w.Configure(s.Provider() + allocation(s) + allocated(image("v2")))
+	output, code = w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Error("a protected node was rebuilt")
+	}
+	mention(t, output, "is protected")
+	s.Patch(node, "add", "/protected", false)
+	output, _ = w.Plan()
+	mention(t, output, "Rebuild wipes the root disk")
+	w.Must("destroy", "-auto-approve")
+}
