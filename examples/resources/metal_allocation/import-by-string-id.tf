@@ -1,0 +1,4 @@
+import {
+  to = metal_allocation.db
+  id = "db"
+}

@@ -1,0 +1,3 @@
+# By UUID or name.
+terraform import metal_allocation.db 5f6c1e0d-3f0a-4c39-8d8b-2b7d1f5f2a77
+terraform import metal_allocation.db db

@@ -1,0 +1,4 @@
+import {
+  to = metal_deployment.db
+  id = "rack1-04"
+}

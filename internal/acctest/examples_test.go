@@ -1,0 +1,310 @@
+package acctest_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// Every file below examples is applied here, as it is. Those of resources and data sources find the hosts of examples/fleet.
+const examples = "../../examples"
+
+func TestAccQuickstart(t *testing.T) {
+	t.Parallel()
+	site := acctest.Start(t, nil)
+	w := workspace(t, site, examples+"/quickstart")
+	defer destroy(t, w)
+	output := w.Must("apply", "-auto-approve")
+	for _, want := range []string{"quickstart-web-0", "quickstart-web-1", "quickstart-1", "quickstart-2", `"active"`} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the outputs lack %s:\n%s", want, output)
+		}
+	}
+	wantNoChanges(t, w)
+}
+
+func TestAccExamples(t *testing.T) { //nolint:paralleltest // the examples follow one another, because they share a fleet
+	t.Parallel()
+	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) })
+}
+
+// TestFakeExamples is for examples with BMCs: a real Ironic looks for them.
+func TestFakeExamples(t *testing.T) { //nolint:paralleltest // likewise
+	t.Parallel()
+	testExamples(t, acctest.StartFake(t, nil), needsBMC)
+}
+
+func needsBMC(text string) bool { return strings.Contains(text, "bmc = {") }
+
+// testExamples applies the chosen examples of resources and data sources one after the other on a site with the fleet, and
+// does the imports that belong to each.
+func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) bool) {
+	fleet := workspace(t, site, examples+"/fleet")
+	defer destroy(t, fleet)
+	fleet.Must("apply", "-auto-approve")
+	wantNoChanges(t, fleet)
+	for _, file := range append(glob(t, examples, "resources/*/resource*.tf"), glob(t, examples, "data-sources/*/data-source*.tf")...) {
+		text := read(t, file)
+		if !chosen(text) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
+			w := exampleWorkspace(t, site, text)
+			defer destroy(t, w)
+			w.Must("apply", "-auto-approve")
+			wantNoChanges(t, w)
+			for _, example := range importsInto(t, text, filepath.Dir(file)) {
+				testImport(t, site, w, example)
+			}
+		})
+	}
+}
+
+// exampleWorkspace is a workspace with one file and a provider block for the site.
+func exampleWorkspace(t *testing.T, site *acctest.Site, text string) *acctest.Workspace {
+	t.Helper()
+	w := acctest.NewWorkspace(t, site.Provider())
+	write(t, filepath.Join(w.Dir, "example.tf"), text)
+	for _, secret := range []string{"bmc_password", "console_password", "join_token"} {
+		w.Setenv("TF_VAR_"+secret, "the "+secret)
+	}
+	return w
+}
+
+// workspace is a workspace with a directory of examples that has a provider block of its own.
+func workspace(t *testing.T, site *acctest.Site, dir string) *acctest.Workspace {
+	t.Helper()
+	w := acctest.NewWorkspace(t, "")
+	for _, file := range glob(t, dir, "*") {
+		write(t, filepath.Join(w.Dir, filepath.Base(file)), read(t, file))
+	}
+	w.Setenv("METAL_ENDPOINT", site.Endpoint)
+	return w
+}
+
+// importExample is one way to import what an example has made: arguments of "terraform import", or an import block.
+type importExample struct {
+	name, address, id, block string
+}
+
+var (
+	importCommand = regexp.MustCompile(`(?m)^terraform import (\S+) (\S+)$`)
+	importTarget  = regexp.MustCompile(`(?m)^ *to *= *(\S+)$`)
+	stateID       = regexp.MustCompile(`(?m)^    id +=.*$`)
+	anyUUID       = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+)
+
+// importsInto are the import examples of a directory whose target is in a text.
+func importsInto(t *testing.T, text, dir string) []importExample {
+	t.Helper()
+	if strings.Contains(dir, "data-sources") {
+		return nil
+	}
+	var found []importExample
+	for _, file := range glob(t, dir, "import*") {
+		content := read(t, file)
+		if target := importTarget.FindStringSubmatch(content); target != nil {
+			found = append(found, importExample{name: filepath.Base(file), address: target[1], block: content})
+		}
+		for _, command := range importCommand.FindAllStringSubmatch(content, -1) {
+			found = append(found, importExample{name: command[0], address: command[1], id: command[2]})
+		}
+	}
+	var matching []importExample
+	for _, example := range found {
+		kind, name, _ := strings.Cut(example.address, ".")
+		if strings.Contains(text, fmt.Sprintf("resource %q %q {", kind, name)) {
+			matching = append(matching, example)
+		}
+	}
+	return matching
+}
+
+// testImport forgets a resource and imports it again. Nothing may be made or destroyed, no machine is touched, and afterwards
+// nothing is left to do. A UUID in an example stands for the real one.
+func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example importExample) {
+	t.Helper()
+	if strings.Contains(example.block, "identity =") && !hasIdentity(t, w) {
+		t.Logf("%s is left out: this CLI imports by id only", example.name)
+		return
+	}
+	id := anyUUID.FindString(stateID.FindString(w.Must("state", "show", example.address)))
+	if id == "" {
+		t.Fatalf("%s has no id", example.address)
+	}
+	touched := site.Node(id)["provision_updated_at"] // null for an allocation
+	w.Must("state", "rm", example.address)
+	if example.block == "" {
+		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, id))
+	} else {
+		file := filepath.Join(w.Dir, "import.tf")
+		write(t, file, anyUUID.ReplaceAllString(example.block, id))
+		defer os.Remove(file)
+	}
+	output := w.Must("apply", "-auto-approve")
+	if !strings.Contains(output, " 0 added,") || !strings.Contains(output, " 0 destroyed.") {
+		t.Errorf("%s: the apply made or destroyed something:\n%s", example.name, output)
+	}
+	if now := site.Node(id)["provision_updated_at"]; now != touched {
+		t.Errorf("%s: the machine was touched: provision_updated_at was %v and is %v", example.name, touched, now)
+	}
+	if example.block != "" && !strings.Contains(output, " 1 imported,") {
+		t.Errorf("%s: nothing was imported:\n%s", example.name, output)
+	}
+	wantNoChanges(t, w)
+}
+
+// hasIdentity reports whether the CLI knows resource identities, as Terraform and OpenTofu do from 1.12.
+func hasIdentity(t *testing.T, w *acctest.Workspace) bool {
+	t.Helper()
+	var version struct {
+		Version string `json:"terraform_version"`
+	}
+	if err := json.Unmarshal([]byte(w.Must("version", "-json")), &version); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version.Version, "%d.%d", &major, &minor); err != nil {
+		t.Fatalf("version %q: %v", version.Version, err)
+	}
+	return major > 1 || minor >= 12
+}
+
+// exampleEndpoint is what the examples of the provider block call Ironic.
+var exampleEndpoint = regexp.MustCompile(`https?://ironic\.example\.com:6385`)
+
+func TestFakeProviderExamples(t *testing.T) {
+	t.Parallel()
+	tested := map[string]func(t *testing.T, w *acctest.Workspace) (endpoint string){
+		"provider.tf": func(t *testing.T, _ *acctest.Workspace) string {
+			return acctest.StartFake(t, nil).Endpoint
+		},
+		"provider-http-basic.tf": func(t *testing.T, w *acctest.Workspace) string {
+			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
+			t.Cleanup(server.Close)
+			writeCertificate(t, filepath.Join(w.Dir, "ironic-ca.pem"), server.TLS)
+			w.Setenv("TF_VAR_ironic_password", "s3cret-pa55")
+			return server.URL
+		},
+		"provider-keystone.tf": func(t *testing.T, w *acctest.Workspace) string {
+			endpoint := acctest.StartFake(t, nil).Endpoint
+			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
+				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
+				"      project_domain_name: Default\n", startKeystone(t, endpoint)))
+			return endpoint
+		},
+	}
+	files := glob(t, examples, "provider/*.tf")
+	if len(files) != len(tested) {
+		t.Errorf("%d examples of the provider block, of which %d are tested", len(files), len(tested))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			start := tested[filepath.Base(file)]
+			if start == nil {
+				t.Fatal("not tested")
+			}
+			w := acctest.NewWorkspace(t, "")
+			text := exampleEndpoint.ReplaceAllString(read(t, file), start(t, w))
+			if strings.Contains(text, "required_providers") {
+				write(t, filepath.Join(w.Dir, "main.tf"), "")
+			}
+			write(t, filepath.Join(w.Dir, "example.tf"), text+"\ndata \"metal_hosts\" \"all\" {}\n")
+			w.Must("apply", "-auto-approve")
+		})
+	}
+}
+
+// startKeystone starts as much of a Keystone as it takes to find Ironic in the region "north".
+func startKeystone(t *testing.T, ironic string) (url string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/v3/auth/tokens" {
+			http.NotFound(w, r)
+			return
+		}
+		endpoint := func(region, url string) map[string]any {
+			return map[string]any{"id": region, "interface": "public", "region": region, "region_id": region, "url": url}
+		}
+		w.Header().Set("X-Subject-Token", "a token")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{
+			"expires_at": "2100-01-01T00:00:00.000000Z",
+			"catalog": []any{map[string]any{"type": "baremetal", "name": "ironic", "endpoints": []any{
+				endpoint("south", "http://127.0.0.1:9"), endpoint("north", ironic),
+			}}},
+		}})
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func writeCertificate(t *testing.T, name string, config *tls.Config) {
+	t.Helper()
+	write(t, name, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]})))
+}
+
+func TestExamplesAreFormatted(t *testing.T) {
+	t.Parallel()
+	w := acctest.NewWorkspace(t, "")
+	dir, err := filepath.Abs(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output, code := w.Run("fmt", "-check", "-recursive", dir); code != 0 {
+		t.Errorf("run make fmt for\n%s", output)
+	}
+}
+
+// wantNoChanges fails the test unless a plan is empty.
+func wantNoChanges(t *testing.T, w *acctest.Workspace) {
+	t.Helper()
+	if output, changes := w.Plan(); changes {
+		t.Errorf("the plan after the apply is not empty:\n%s", output)
+	}
+}
+
+func destroy(t *testing.T, w *acctest.Workspace) {
+	t.Helper()
+	if output, code := w.Run("destroy", "-auto-approve"); code != 0 {
+		t.Errorf("destroy: exit code %d\n%s", code, output)
+	}
+}
+
+// glob lists the files of a directory that match a pattern. None is a mistake in the pattern.
+func glob(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no file matches %s in %s (%v)", pattern, dir, err)
+	}
+	return files
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
