@@ -20,18 +20,18 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 			return err
 		}
 	}
-	info := object(n.fields["instance_info"])
+	info := object(clone(n.fields["instance_info"]))
+	inferImageType(info)
 	if rebuild && !s.legacy() && !isURL(text(info["image_source"])) && !isUUID(text(info["image_source"])) {
 		return fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 	}
 	if err := validateDeploy(n); err != nil {
 		return err
 	}
-	stored := object(clone(info))
 	if request.configdrive != nil {
-		stored["configdrive"] = clone(request.configdrive)
+		info["configdrive"] = clone(request.configdrive)
 	}
-	n.put("instance_info", stored)
+	n.put("instance_info", info)
 
 	o := operation{
 		verb: string(request.target.canonical()), phases: s.stay(deploying),
@@ -53,6 +53,17 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	}
 	s.begin(n, o, active)
 	return nil
+}
+
+// inferImageType notes of an image that says nothing of its type what it seems to be: with a kernel, a partition image.
+func inferImageType(info map[string]any) {
+	if text(info["image_source"]) == "" || text(info["image_type"]) != "" {
+		return
+	}
+	info["image_type"] = "whole-disk"
+	if text(info["kernel"]) != "" || text(info["ramdisk"]) != "" {
+		info["image_type"] = "partition"
+	}
 }
 
 // checkDeployStep refuses to override the steps of Ironic's own, but for switching them off with priority 0.

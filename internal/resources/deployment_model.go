@@ -217,7 +217,9 @@ func (m *deploymentModel) refreshImage(ctx context.Context, node *ironic.Node, a
 	text(&image.URL, actual.URL)
 	text(&image.Checksum, actual.Checksum)
 	text(&image.DiskFormat, actual.DiskFormat)
-	text(&image.Type, string(actual.Type))
+	if actual.Type != ironic.ImageWholeDisk || !image.Type.IsNull() { // Ironic notes the default
+		text(&image.Type, string(actual.Type))
+	}
 	text(&image.Kernel, actual.Kernel)
 	text(&image.Ramdisk, actual.Ramdisk)
 	if all || !image.RootGB.IsNull() {

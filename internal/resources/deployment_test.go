@@ -94,12 +94,12 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 	node := addNode(t, s, "n1", map[string]any{"properties": map[string]any{"capabilities": "boot_mode:uefi"}})
 	addTrait(s, node, "CUSTOM_A")
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), `image = {
-    url = "http://images.example.com/root.raw"
+    url = "`+images+`root.raw"
     checksum = "d41d8cd98f00b204e9800998ecf8427e"
     disk_format = "raw"
     type = "partition"
-    kernel = "http://images.example.com/vmlinuz"
-    ramdisk = "http://images.example.com/initrd"
+    kernel = "`+images+`vmlinuz"
+    ramdisk = "`+images+`initrd"
     root_gb = 20
     swap_mb = 512
   }
@@ -110,8 +110,8 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	info := instanceInfo(s, node)
 	for key, want := range map[string]any{
-		"image_source": "http://images.example.com/root.raw", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e", "image_disk_format": "raw",
-		"image_type": "partition", "kernel": "http://images.example.com/vmlinuz", "ramdisk": "http://images.example.com/initrd",
+		"image_source": images + "root.raw", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e", "image_disk_format": "raw",
+		"image_type": "partition", "kernel": images + "vmlinuz", "ramdisk": images + "initrd",
 		"root_gb": 20.0, "swap_mb": 512.0, "capabilities": map[string]any{"boot_mode": "uefi"}, "traits": []any{"CUSTOM_A"},
 		"root_device": map[string]any{"serial": "S1"}, "ramdisk_params": map[string]any{"a": 1.0},
 	} {
