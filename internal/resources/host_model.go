@@ -254,7 +254,9 @@ func (m *hostModel) fromNode(ctx context.Context, node *ironic.Node, ports map[s
 	if block := m.bmc(ctx); block != nil {
 		m.fromBMC(ctx, block, node)
 	}
-	m.PowerState = orNull(strings.TrimPrefix(node.PowerState, "power "))
+	if node.PowerState != "" || m.PowerState.IsUnknown() || ironic.PowerManaged(node.Driver, node.DriverInfo) {
+		m.PowerState = orNull(strings.TrimPrefix(node.PowerState, "power "))
+	} // else nobody knows, and what is configured stays
 	if all || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
 		m.TargetState = types.StringValue(targetOf(node))
 	}

@@ -34,8 +34,8 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
-		planNew(&plan, &config, &resp.Diagnostics)
 		plan.planDefaults(ctx, &config)
+		planNew(ctx, &plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
 		h.planWalk(&plan, &config, state, &resp.Diagnostics)
@@ -47,7 +47,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 }
 
 // planNew plans a host that is to be created.
-func planNew(plan, config *hostModel, diags *diag.Diagnostics) {
+func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnostics) {
 	if config.BMC.IsNull() && config.Driver.IsNull() {
 		diags.AddError("No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info: how shall Ironic reach the machine? "+
 			"For a machine that Ironic knows already, import it.")
@@ -55,9 +55,28 @@ func planNew(plan, config *hostModel, diags *diag.Diagnostics) {
 	if config.TargetState.IsNull() {
 		plan.TargetState = types.StringValue(string(ironic.GoalManageable))
 	}
-	if plan.TargetState.ValueString() == string(ironic.GoalAvailable) {
+	if fullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.DriverInfoWO) {
+		e := config.enrollment(ctx)
+		plan.PowerManaged = types.BoolValue(ironic.PowerManaged(e.Driver, e.DriverInfo))
+	}
+	switch target := plan.TargetState.ValueString(); {
+	case plan.PowerManaged.Equal(types.BoolValue(false)):
+		if target != targetEnroll || isSet(config.PowerState) {
+			warnUnmanaged(diags, plan)
+		}
+	case target == string(ironic.GoalAvailable):
 		warnCleaning(diags, plan)
 	}
+}
+
+// fullyKnown reports whether nothing in the values is known only after apply.
+func fullyKnown(ctx context.Context, values ...attr.Value) bool {
+	for _, value := range values {
+		if raw, err := value.ToTerraformValue(ctx); err != nil || !raw.IsFullyKnown() {
+			return false
+		}
+	}
+	return true
 }
 
 // planDefaults plans what a new node has where the configuration says nothing. What is left unknown depends on Ironic's own
@@ -236,7 +255,10 @@ func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics)
 		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
 		return
 	case state.PowerManaged.Equal(types.BoolValue(false)) && plan.PowerManaged.Equal(state.PowerManaged):
-		h.warnUnmanaged(plan, state, diags)
+		if !plan.TargetState.Equal(state.TargetState) || !plan.PowerState.Equal(state.PowerState) {
+			warnUnmanaged(diags, plan)
+		}
+		return
 	case ironic.Deployed(node):
 		if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
 			warnPower(diags, plan, "Something is deployed on it.")
@@ -276,10 +298,9 @@ func (m *hostModel) planWalked(config, state *hostModel) {
 }
 
 // warnUnmanaged warns that what is planned for power and preparation cannot be done without a BMC.
-func (h *host) warnUnmanaged(plan, state *hostModel, diags *diag.Diagnostics) {
-	if !plan.TargetState.Equal(state.TargetState) || !plan.PowerState.Equal(state.PowerState) {
-		diags.AddWarning("Host without BMC", fmt.Sprintf("Ironic knows no BMC of host %s: its power is left alone and it is not cleaned. Give bmc, or driver_info.", plan.describe()))
-	}
+func warnUnmanaged(diags *diag.Diagnostics, plan *hostModel) {
+	diags.AddWarning("Host without BMC",
+		fmt.Sprintf("Ironic knows no BMC of host %s: its power is left alone and it is not cleaned. Give bmc, or driver_info.", plan.describe()))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {

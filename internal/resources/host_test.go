@@ -140,6 +140,15 @@ func nothingLeft(s *acctest.Site) resource.TestCheckFunc {
 	}
 }
 
+// destroy destroys what a workspace has made, of which nothing may be left. It goes before the test's end, so: defer.
+func destroy(t *testing.T, s *acctest.Site, w *acctest.Workspace) {
+	t.Helper()
+	w.Must("destroy", "-auto-approve")
+	if left := s.Left(); len(left) > 0 {
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
 func TestAccHost_isEnrolledChangedImportedAndDeleted(t *testing.T) {
 	s := acctest.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
