@@ -128,7 +128,7 @@ func byGoal(goal Goal, prepare, deploy move) move {
 
 // inTransit waits wherever Ironic is at work, except that preparing a node never waits for somebody's deployment.
 func inTransit(goal Goal, state State) move {
-	deploys := state == nodes.Deploying || state == nodes.DeployWait || state == nodes.Rescuing || state == nodes.RescueWait ||
+	deploys := state == nodes.Deploying || state == nodes.DeployWait || state == nodes.DeployDone || state == nodes.Rescuing || state == nodes.RescueWait ||
 		state == nodes.Unrescuing || state == nodes.Servicing || state == nodes.ServiceWait || state == nodes.Rebuild
 	if deploys && (goal == GoalManageable || goal == GoalAvailable || goal == GoalInspected) {
 		return move{kind: refuse, reason: reasonDeployed}
