@@ -1,0 +1,190 @@
+package ironic_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// since returns the requests logged from a moment on.
+func since(fake *fakeironic.Server, moment time.Time) []fakeironic.Request {
+	var out []fakeironic.Request
+	for _, r := range fake.Requests() {
+		if !r.Time.Before(moment) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// cleaningFleet is n nodes that are all manageable, and cleaned in an hour.
+func cleaningFleet(n int) *fakeironic.Server {
+	fake := fleet(n)
+	for _, node := range fake.Nodes() {
+		fake.Set(node.UUID, "provision_state", "manageable")
+	}
+	fake.StepTime = time.Hour
+	return fake
+}
+
+func TestPollingCostsOneListHoweverManyWait(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := cleaningFleet(200)
+		client := newClient(fake)
+		start := time.Now()
+		reachAll(t, fake, client, ironic.GoalAvailable, 2*time.Hour)
+		polls := map[int]int{}
+		for _, r := range since(fake, start.Add(time.Second)) {
+			if !r.Time.Before(start.Add(time.Hour)) {
+				break // they have arrived, and are read once more
+			}
+			if r.Path != "/v1/nodes" || !strings.Contains(r.Query, "fields=") {
+				t.Fatalf("%s %s?%s while waiting", r.Method, r.Path, r.Query)
+			}
+			polls[int(r.Time.Sub(start)/poll)]++
+		}
+		for interval, n := range polls {
+			if n != 1 {
+				t.Errorf("%d lists in interval %d, want 1", n, interval)
+			}
+		}
+		if len(polls) < 50 {
+			t.Errorf("%d intervals with a list: nobody looked", len(polls))
+		}
+	})
+}
+
+func TestFewWaitersAreReadSingly(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := cleaningFleet(3)
+		client := newClient(fake)
+		reachAll(t, fake, client, ironic.GoalAvailable, 2*time.Hour)
+		for _, r := range fake.Requests() {
+			if r.Path == "/v1/nodes" {
+				t.Fatal("the whole fleet was listed for three nodes")
+			}
+		}
+	})
+}
+
+func TestNobodyPollsWhenNobodyWaits(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := cleaningFleet(5)
+		client := newClient(fake)
+		reachAll(t, fake, client, ironic.GoalAvailable, 2*time.Hour)
+		fake.ResetRequests()
+		<-time.After(time.Hour)
+		if got := fake.Requests(); len(got) != 0 {
+			t.Errorf("%d requests after the last walk", len(got))
+		}
+	})
+}
+
+func TestAnOutageOfIronicIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	for name, rejection := range map[string]*fakeironic.Rejection{
+		"bad gateway": {Status: http.StatusBadGateway, Body: "<html><title>502 Bad Gateway</title></html>"},
+		"reset":       {Drop: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := cleaningFleet(5)
+				client := newClient(fake)
+				start := time.Now()
+				fake.Reject = func(*http.Request) *fakeironic.Rejection {
+					if since := time.Since(start); since > 10*time.Minute && since < 40*time.Minute {
+						return rejection
+					}
+					return nil
+				}
+				reachAll(t, fake, client, ironic.GoalAvailable, 2*time.Hour)
+			})
+		})
+	}
+}
+
+func TestAnOutageThatOutlastsTheLimitIsATimeout(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := cleaningFleet(5)
+		client := newClient(fake)
+		start := time.Now()
+		fake.Reject = func(*http.Request) *fakeironic.Rejection {
+			if time.Since(start) > 10*time.Minute {
+				return &fakeironic.Rejection{Status: http.StatusBadGateway}
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		for _, node := range fake.Nodes() {
+			wg.Go(func() {
+				seen, err := client.Reach(t.Context(), node.UUID, ironic.GoalAvailable, 2*time.Hour)
+				if err == nil || seen == nil || seen.ProvisionState != "cleaning" {
+					t.Errorf("Reach = %+v, %v, want the node as last seen and a timeout", seen, err)
+				}
+			})
+		}
+		wg.Wait()
+		wantNear(t, "giving up", time.Since(start), 2*time.Hour)
+	})
+}
+
+func TestANodeBesideTheFleetIsSeen(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) { // a child node is no part of ordinary lists
+		fake := cleaningFleet(6)
+		fake.MaxMicroversion = "1.100"
+		fake.Set("node-001", "parent_node", nodeOf(t, fake, "node-000").UUID)
+		reachAll(t, fake, newClient(fake), ironic.GoalAvailable, 2*time.Hour)
+		if singles := count(fake, http.MethodGet, "/v1/nodes/"+nodeOf(t, fake, "node-001").UUID); singles > 3 { // at first, after the verb, and at last
+			t.Errorf("the child was read singly %d times", singles)
+		}
+	})
+}
+
+func TestSetPowerWaitsUntilTheMachineIsSwitched(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.StepTime = 10 * time.Minute
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		start := time.Now()
+		node, err := client.SetPower(t.Context(), id, true, time.Hour)
+		if err != nil || node.PowerState != "power on" {
+			t.Fatalf("SetPower = %+v, %v", node, err)
+		}
+		wantNear(t, "switching", time.Since(start), 10*time.Minute)
+		fake.ResetRequests()
+		if _, err := client.SetPower(t.Context(), id, true, time.Hour); err != nil || count(fake, http.MethodPut, "/") != 0 {
+			t.Errorf("switching on what is on: %v, %v", err, fake.Requests())
+		}
+	})
+}
+
+func TestSetPowerSaysWhyAMachineDidNotSwitch(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.StepTime = 10 * time.Minute
+		fake.Fail = func(fakeironic.Node, string) string { return "Failed to change power state to 'power on': the BMC is asleep" }
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		if _, err := client.SetPower(t.Context(), id, true, time.Hour); err == nil || !strings.Contains(err.Error(), "the BMC is asleep") {
+			t.Errorf("SetPower = %v, want last_error", err)
+		}
+		fake.Fail = nil
+		if _, err := client.SetPower(t.Context(), id, true, time.Minute); err == nil || !strings.Contains(err.Error(), "after 1m0s") {
+			t.Errorf("SetPower = %v, want a timeout", err)
+		}
+	})
+}
