@@ -54,7 +54,8 @@ func advise(err error) string {
 	case errors.As(err, &failed):
 		return adviseFailed(failed)
 	case errors.As(err, &timeout):
-		return "Ironic may still be at work on it: the next apply waits for it again. If the machine needs longer, raise the resource's timeouts."
+		return "Ironic may still be at work on it. If the machine needs longer, raise the resource's timeouts. After a create that timed out Terraform " +
+			"starts over; to have the next apply wait for what is under way instead, run terraform untaint for the resource first."
 	case errors.As(err, &reserved):
 		return adviseReserved(reserved)
 	case errors.As(err, &defect):

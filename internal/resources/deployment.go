@@ -249,8 +249,8 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 		return
 	}
 	if node.InstanceUUID == "" {
-		resp.Diagnostics.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and reserved by nobody: there is no deployment to import.",
-			ironic.NodeLabel(node), node.ProvisionState))
+		resp.Diagnostics.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and reserved by nobody: there is no deployment to import. "+
+			"If something runs on it, reserve it first, with a metal_allocation whose node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)

@@ -64,7 +64,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"traits": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Validators: traitValidators(),
-				MarkdownDescription: "Traits of the instance, which select deploy templates. Default: those of the allocation. A change rebuilds.",
+				MarkdownDescription: "Traits of the instance, which select deploy templates; the node must have them. Default: those of the allocation. A change rebuilds.",
 			},
 			"root_device": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Validators: append(keyValidators(), mapvalidator.SizeAtLeast(1)),
@@ -116,7 +116,7 @@ func imageSchema() schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Partition images only."}
 	}
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "Image to write to the root disk. A change rebuilds the node, which wipes the root disk.",
+		Optional: true, MarkdownDescription: "Image to write to the root disk. A change rebuilds the node, which wipes the root disk. Only deploy interfaces that write no disk do without one.",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Where the image is: `http://`, `https://`, `file://`, `oci://`, or `glance://` with the image's UUID.",

@@ -62,13 +62,13 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Name of the node, unique in Ironic. Renaming costs nothing.",
+				MarkdownDescription: "Name of the node, unique in Ironic: letters, digits and `.`, `_`, `~`, `-`. Renaming costs nothing.",
 				Validators:          nameValidators(),
 			},
 			"bmc": h.bmcSchema(),
 			"driver": schema.StringAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Ironic driver, such as `redfish` or `ipmi`. Give this or `bmc`. A change resets the interfaces that are not set.",
+				MarkdownDescription: "Ironic driver, such as `redfish` or `ipmi`. Give this or `bmc`. A change resets the interfaces that are not set; the machine does not notice.",
 				Validators:          []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("bmc")), stringvalidator.LengthAtLeast(1)},
 			},
 			"driver_info": schema.MapAttribute{
@@ -91,23 +91,23 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"resource_class": h.text("Class by which allocations find the node, at most 80 characters.", stringvalidator.LengthBetween(1, 80)),
 			"traits": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Traits that allocations may ask for, such as `CUSTOM_NVME`. Others that the node has stay.",
+				MarkdownDescription: "Traits that allocations may ask for: standard ones, or `CUSTOM_` and capital letters, digits, underscores. Others that the node has stay. A change costs nothing.",
 				Validators:          traitValidators(),
 			},
 			"capabilities": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. Others that the node has stay.",
+				MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. Others that the node has stay. A change counts from the next deployment.",
 				Validators:          []validator.Map{mapvalidator.KeysAre(capability{}), mapvalidator.ValueStringsAre(capability{})},
 			},
 			"properties": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Facts about the hardware, such as `cpus`, `memory_mb`, `local_gb`, `cpu_arch`. Merged: what an inspection found stays. " +
-					"`capabilities` and `root_device` have attributes of their own.",
+					"`capabilities` and `root_device` have attributes of their own. Ironic's units: MiB of memory, GiB of disk. A change costs nothing.",
 				Validators: append(keyValidators(), mapvalidator.KeysAre(stringvalidator.NoneOf("capabilities", "root_device"))),
 			},
 			"root_device": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Hints that select the disk to deploy to, such as `serial`, `wwn`, `size` (GiB), `rotational`. All must match.",
+				MarkdownDescription: "Hints that select the disk to deploy to, such as `serial`, `wwn`, `size` (GiB), `rotational`. All must match. A change counts from the next deployment.",
 				Validators:          keyValidators(),
 			},
 			"interfaces": h.interfacesSchema(),
@@ -122,7 +122,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"conductor_group": h.text("Group of conductors that serve the node. A conductor of it must run.", stringvalidator.LengthBetween(1, 255)),
 			"shard":           h.text("Shard of the node. Needs API 1.82.", stringvalidator.LengthBetween(1, 255)),
 			"automated_clean": h.flag("Whether the node is cleaned on its way to `available`. Default: as Ironic is configured."),
-			"maintenance":     h.flag("Whether the node is in maintenance: Ironic neither deploys nor powers it then."),
+			"maintenance":     h.flag("Whether the node is in maintenance: Ironic neither allocates nor deploys it then."),
 			"maintenance_reason": schema.StringAttribute{
 				Optional: true, Computed: true, MarkdownDescription: "Why the node is in maintenance.",
 				Validators: []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("maintenance"))},
@@ -157,7 +157,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"on_destroy": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What destroying this resource does: `delete` (the default) removes the node from Ironic, " +
-					"`forget` leaves it there. Neither is done to a node that something is deployed on: that must go first.",
+					"`forget` leaves it there. The machine is not touched. A node that something is deployed on, or that is reserved, is not deleted: that must go first.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyDelete, destroyForget)},
 			},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
@@ -195,7 +195,7 @@ func (h *host) bmcSchema() schema.Attribute {
 			"address": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "`ipmi://HOST[:PORT]`, `redfish://HOST[:PORT]/SYSTEM` or `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, the last two also " +
-					"with `+http` or `+https` (the default) after the scheme. SYSTEM is such as `/redfish/v1/Systems/1`.",
+					"with `+http` or `+https` (the default) after the scheme. SYSTEM is such as `/redfish/v1/Systems/1`; without it, the BMC must have one system only. A bare `HOST[:PORT]` means IPMI.",
 				Validators: []validator.String{bmcAddress{}},
 			},
 			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name."},
@@ -248,7 +248,8 @@ func (h *host) interfacesSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true, Attributes: attributes,
-		MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`.",
+		MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. A change counts from the next operation. " +
+			"While something is deployed, Ironic refuses one of `bios` and `storage`.",
 	}
 }
 
