@@ -144,6 +144,9 @@ func adviseConflict(message string) string {
 		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`."},
 		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
 		{"Can not delete node", "Destroy what runs on the node first."},
+		{"can only be made protected", "Ironic protects only what is deployed: set protected when something is deployed on the node."},
+		{"can not have 'retired' set", "Make it manageable first (target_state = \"manageable\"), then retire it."},
+		{"updated unless", "Make it manageable first (target_state = \"manageable\"), or put it into maintenance (maintenance = true) for the change."},
 		{"is locked by host", "The node is busy with another operation. Apply again when it has ended."},
 		{"while a state transition is in progress", "The node is busy with another operation. Apply again when it has ended."},
 	} {

@@ -1,0 +1,224 @@
+package resources_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+func TestAccHost_deletedBehindTheBackIsCreatedAgain(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := hostConfig(s, `ports = { `+quoted(s.MAC(1))+` = {} }`)
+	test(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig:        func() { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
+			Config:           config,
+			ConfigPlanChecks: hostPlan(plancheck.ResourceActionCreate),
+		},
+	)
+}
+
+func TestAccHost_deletedBehindTheBackIsDestroyedWithoutFuss(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil)
+	w.Must("destroy", "-auto-approve", "-refresh=false")
+}
+
+func TestAccHost_portDeletedBehindTheBackIsCreatedAgain(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := hostConfig(s, `ports = { `+quoted(s.MAC(1))+` = {}, `+quoted(s.MAC(2))+` = { pxe_enabled = false } }`)
+	test(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig:        func() { s.Must(http.MethodDelete, fmt.Sprintf("ports/%v", portOf(s, s.MAC(2))["uuid"]), nil) },
+			Config:           config,
+			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				onPort{s, s.MAC(1), map[string]any{"pxe_enabled": true}}, onPort{s, s.MAC(2), map[string]any{"pxe_enabled": false}},
+			},
+		},
+	)
+}
+
+// Each attribute is changed by hand, and only that: the plan must say so, and the apply put it back.
+func TestAccHost_settingsChangedBehindTheBackAreSeenAndPutBack(t *testing.T) {
+	for _, tt := range []struct {
+		name, setting string
+		op, path      string
+		value         any
+		want          map[string]any
+	}{
+		{"description", `description = "ours"`, "replace", "/description", "theirs", map[string]any{"description": "ours"}},
+		{"class removed", `resource_class = "ours"`, "remove", "/resource_class", nil, map[string]any{"resource_class": "ours"}},
+		{"owner", `owner = "ours"`, "replace", "/owner", "theirs", map[string]any{"owner": "ours"}},
+		{"automated_clean", `automated_clean = true`, "replace", "/automated_clean", false, map[string]any{"automated_clean": true}},
+		{"retired", `retired = false`, "replace", "/retired", true, map[string]any{"retired": false}},
+		{"maintenance", `maintenance = false`, "replace", "/maintenance", true, map[string]any{"maintenance": false}},
+		{"property", `properties = { cpus = 4 }`, "replace", "/properties/cpus", 8, map[string]any{"properties": map[string]any{"cpus": "4"}}},
+		{"property removed", `properties = { cpus = 4, b = "x" }`, "remove", "/properties/b", nil, map[string]any{"properties": map[string]any{"cpus": "4", "b": "x"}}},
+		{"capability", `capabilities = { boot_mode = "uefi" }`, "replace", "/properties/capabilities", "boot_mode:bios,a:b", map[string]any{"properties": map[string]any{"capabilities": "a:b,boot_mode:uefi"}}},
+		{"root device", `root_device = { serial = "D1" }`, "replace", "/properties/root_device", map[string]any{"serial": "D2"}, map[string]any{"properties": map[string]any{"root_device": map[string]any{"serial": "D1"}}}},
+		{"extra within", `extra = { a = { b = 1 } }`, "replace", "/extra/a/b", 2, map[string]any{"extra": map[string]any{"a": map[string]any{"b": 1.0}}}},
+		{"extra kind", `extra = { a = 1 }`, "replace", "/extra/a", "1", map[string]any{"extra": map[string]any{"a": 1.0}}},
+		{"driver_info", `driver_info = { deploy_kernel = "http://k" }`, "replace", "/driver_info/deploy_kernel", "http://x", map[string]any{"driver_info": map[string]any{"deploy_kernel": "http://k"}}},
+		{"interface", `interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake", map[string]any{"deploy_interface": "direct"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := acctest.Start(t, nil)
+			test(t,
+				resource.TestStep{Config: hostConfig(s, tt.setting)},
+				resource.TestStep{
+					PreConfig:         func() { s.Patch(s.Name("h"), tt.op, tt.path, tt.value) },
+					Config:            hostConfig(s, tt.setting),
+					ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+					ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)},
+				},
+			)
+		})
+	}
+}
+
+func TestAccHost_traitRemovedBehindTheBackIsPutBack(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := hostConfig(s, `traits = ["CUSTOM_A", "CUSTOM_B"]`)
+	test(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig:         func() { s.Must(http.MethodDelete, "nodes/"+s.Name("h")+"/traits/CUSTOM_B", nil) },
+			Config:            config,
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"traits": []any{"CUSTOM_A", "CUSTOM_B"}})},
+		},
+	)
+}
+
+func TestAccHost_madeManageableBehindTheBackIsMadeAvailableAgain(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := hostConfig(s, target("available"))
+	test(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig:         func() { s.Verb(s.Name("h"), "manage", "manageable") },
+			Config:            config,
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{hostIs("provision_state", knownvalue.StringExact("available"))},
+		},
+	)
+}
+
+// Somebody deploys on the host: that shows in what is computed, plans nothing, and protects the host from being destroyed.
+func TestAccHost_deployedByOthersIsLeftAloneAndNotDestroyed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	name := s.Name("h")
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available")))
+	w.Must("apply", "-auto-approve")
+	defer destroy(t, s, w)
+	const instance = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"
+	unique := instance[:len(instance)-8] + name[len(name)-8:]
+	s.Patch(name, "add", "/instance_uuid", unique)
+	s.Verb(name, "active", "active")
+	defer s.Verb(name, "deleted", "available")
+	noChanges(t, w)
+	w.Must("apply", "-auto-approve", "-refresh-only")
+	if host := inState(t, w, hostAddress); host.Values["provision_state"] != "active" || host.Values["instance_uuid"] != unique {
+		t.Errorf("in state is %v", host.Values)
+	}
+
+	refused := func() {
+		t.Helper()
+		output, code := w.Run("destroy", "-auto-approve")
+		if code == 0 || s.Node(name) == nil {
+			t.Fatalf("a deployed host was destroyed:\n%s", output)
+		}
+		mention(t, output, "Could not delete host "+name, "something is deployed on it. Destroy its metal_deployment, or undeploy it, first")
+		if inState(t, w, hostAddress) == nil {
+			t.Errorf("the host is not in state any more:\n%s", output)
+		}
+	}
+	refused()
+	s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{"reason": "by hand"}) // Ironic itself would delete it now
+	refused()
+	s.Must(http.MethodDelete, "nodes/"+name+"/maintenance", nil)
+}
+
+func TestAccHost_reservedByOthersIsNotDestroyed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	name := s.Name("h")
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available"), `resource_class = `+quoted(s.Class())))
+	w.Must("apply", "-auto-approve")
+	defer destroy(t, s, w)
+	s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("a"), "resource_class": s.Class()})
+	s.Await(name, "provision_state", "available")
+	for s.Node(name)["instance_uuid"] == nil {
+		s.Await(name, "provision_state", "available")
+	}
+	defer s.Must(http.MethodDelete, "allocations/"+s.Name("a"), nil)
+	for _, maintenance := range []string{http.MethodPut, http.MethodDelete} {
+		s.Must(maintenance, "nodes/"+name+"/maintenance", map[string]any{})
+		output, code := w.Run("destroy", "-auto-approve")
+		if code == 0 || s.Node(name) == nil {
+			t.Fatalf("a reserved host was destroyed:\n%s", output)
+		}
+		mention(t, output, "Could not delete host "+name, "reserved by")
+	}
+}
+
+func TestAccHost_isForgottenIfAsked(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available"), `on_destroy = "forget"`))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+	if node := s.Node(s.Name("h")); node == nil || node["provision_state"] != "available" {
+		t.Errorf("the node in Ironic is %v, want it as it was", node)
+	}
+	s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil)
+}
+
+func TestAccHost_protectionGoesInPlaceAndKeepsTheHost(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	name := s.Name("h")
+	plain := hostConfig(s, target("available"))
+	protected := hostConfig(s, target("available"), `protected = true`, `protected_reason = "payroll"`)
+	w := acctest.NewWorkspace(t, protected)
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("a host that runs nothing was protected:\n%s", output)
+	}
+	mention(t, output, "can only be made protected in provision states", "Ironic protects only what is deployed")
+
+	w.Configure(plain)
+	w.Must("apply", "-auto-approve")
+	defer destroy(t, s, w)
+	s.Verb(name, "active", "active")
+	w.Configure(protected)
+	w.Must("apply", "-auto-approve")
+	if node := s.Node(name); node["protected"] != true || node["protected_reason"] != "payroll" {
+		t.Errorf("protected is %v, reason %v", node["protected"], node["protected_reason"])
+	}
+	noChanges(t, w)
+	if output, code := w.Run("destroy", "-auto-approve"); code == 0 || !regexp.MustCompile("is deployed on it").MatchString(output) {
+		t.Errorf("destroy of a protected host:\n%s", output)
+	}
+	w.Configure(plain)
+	w.Must("apply", "-auto-approve")
+	if node := s.Node(name); node["protected"] != false || node["protected_reason"] != nil {
+		t.Errorf("protected is %v, reason %v", node["protected"], node["protected_reason"])
+	}
+	s.Verb(name, "deleted", "available")
+}
