@@ -251,11 +251,12 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	}
 	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && node.InstanceUUID == "" {
 		// An earlier run was interrupted while it undeployed the node: bring that to its end first.
-		undeployed, err := c.Undeploy(ctx, node.UUID, o.Instance, o.Instance, o.Limit)
-		if err != nil {
+		if _, err := c.Undeploy(ctx, node.UUID, o.Instance, o.Instance, o.Limit); err != nil {
 			return node, 0, err
 		}
-		node = undeployed.Node
+		if node, err = c.getNode(ctx, id); err != nil {
+			return nil, 0, err
+		}
 	}
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
@@ -334,7 +335,11 @@ func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, 
 			}
 		}
 	}
-	patched, err := c.PatchNode(ctx, node.UUID, patch)
+	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+		return node, err
+	}
+	// Not the answer to the patch: its times have no fractions, and would not be those of the marker.
+	patched, err := c.getNode(ctx, node.UUID)
 	if err != nil {
 		return node, err
 	}
@@ -360,7 +365,7 @@ func (c *Client) validate(ctx context.Context, node *Node) error {
 			reasons = append(reasons, firstLine(c.secrets.redact(v.Reason)))
 		}
 	}
-	if len(reasons) > 0 {
+	if reasons = slices.Compact(reasons); len(reasons) > 0 {
 		return fmt.Errorf("node %s failed to validate: %s", NodeLabel(node), strings.Join(reasons, "; "))
 	}
 	return nil
