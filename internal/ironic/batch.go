@@ -10,9 +10,12 @@ import (
 // to live on one list, short enough to be news.
 const snapshotAge = 15 * time.Second
 
+// fewReads is how many reads within snapshotAge are single: a third one looks like a refresh, to which more belong.
+const fewReads = 2
+
 // batch answers reads of single objects. One that comes alone is a single GET; those that come while a request is under
-// way are answered together from one list of all, and so are later ones while that list is young. A write through this
-// process makes the list too old for its object.
+// way, or after a few others, are answered together from one list of all, and so are later ones while that list is young.
+// A write through this process makes the list too old for its object.
 type batch[T any] struct {
 	one func(ctx context.Context, id string) (*T, error)
 	all func(ctx context.Context) (map[string]*T, error)
@@ -25,6 +28,8 @@ type batch[T any] struct {
 	list    map[string]*T
 	listed  time.Time            // when the list was asked for
 	written map[string]time.Time // last write by this process
+	began   time.Time            // when the present series of single reads began
+	singles int                  // how many it has
 }
 
 type result[T any] struct {
@@ -45,14 +50,18 @@ func (b *batch[T]) get(ctx context.Context, id string) (*T, error) {
 			b.mu.Unlock()
 			return value, nil
 		}
-		if !b.busy {
-			b.busy = true
+		idle := !b.busy
+		b.busy = true
+		if idle && b.single() {
 			b.mu.Unlock()
 			return b.fetchOne(ctx, id)
 		}
 		answer := make(chan result[T], 1)
 		b.waiting[id] = append(b.waiting[id], answer)
 		b.mu.Unlock()
+		if idle {
+			b.fetchAll(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -73,6 +82,21 @@ func (b *batch[T]) cached(id string) (*T, bool) {
 		return value, true
 	}
 	return b.absent, b.absent != nil
+}
+
+// single counts a read that comes alone, and reports whether it is to be a single one; b.mu is held.
+func (b *batch[T]) single() bool {
+	if time.Since(b.began) > snapshotAge {
+		b.began, b.singles = time.Now(), 0
+	}
+	b.singles++
+	return b.singles <= fewReads
+}
+
+// fetchAll serves those who wait from one list.
+func (b *batch[T]) fetchAll(ctx context.Context) {
+	defer b.release()
+	b.serve(ctx)
 }
 
 // fetchOne reads one object, then serves those who came meanwhile from one list. However it ends, nobody is left waiting.

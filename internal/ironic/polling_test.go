@@ -176,7 +176,9 @@ func TestSetPowerSaysWhyAMachineDidNotSwitch(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
 		fake.StepTime = 10 * time.Minute
-		fake.Fail = func(fakeironic.Node, string) string { return "Failed to change power state to 'power on': the BMC is asleep" }
+		fake.Fail = func(fakeironic.Node, string) string {
+			return "Failed to change power state to 'power on': the BMC is asleep"
+		}
 		client := newClient(fake)
 		id := nodeOf(t, fake, "node-000").UUID
 		if _, err := client.SetPower(t.Context(), id, true, time.Hour); err == nil || !strings.Contains(err.Error(), "the BMC is asleep") {

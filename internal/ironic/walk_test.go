@@ -81,7 +81,9 @@ func TestABMCThatDoesNotAnswerIsAFailureWithLastError(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{StepTime: time.Minute, UnlockDelay: 30 * time.Second}
-		fake.Fail = func(fakeironic.Node, string) string { return "Failed to get power state: no route to host\nTraceback: ..." }
+		fake.Fail = func(fakeironic.Node, string) string {
+			return "Failed to get power state: no route to host\nTraceback: ..."
+		}
 		client := newClient(fake)
 		id := enrolled(t, client, "web")
 		node, err := client.Reach(t.Context(), id, ironic.GoalAvailable, time.Hour)
