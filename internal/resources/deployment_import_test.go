@@ -1,0 +1,107 @@
+package resources_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+const foreignInstance = "cccccccc-1111-4111-8111-cccccccccccc"
+
+// deployByHand deploys a node as somebody without this provider does.
+func deployByHand(s *acctest.Site, node, instance string) {
+	if instance != "" {
+		s.Patch(node, "add", "/instance_uuid", instance)
+	}
+	s.Patch(node, "add", "/instance_info/image_source", images+"v1.qcow2")
+	s.Patch(node, "add", "/instance_info/image_checksum", "d41d8cd98f00b204e9800998ecf8427e")
+	s.Verb(node, "active", "active")
+}
+
+func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	deployByHand(s, node, foreignInstance)
+	before := s.Node(node)["updated_at"]
+	config := s.Provider() + deployment(quoted(s.Name("n1")), `image = { url = "`+images+`v1.qcow2" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
+	w := acctest.NewWorkspace(t, config)
+	w.Must("import", deploymentAddress, s.Name("n1"))
+	output, _ := w.Plan()
+	mention(t, output, "Imported deployment is left as it is", "the machine is not touched", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the import changed the node")
+	}
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	if d := deployed(t, w); d.Values["instance_uuid"] != foreignInstance || d.Values["id"] != node {
+		t.Errorf("in state is %v", d.Values)
+	}
+	noChanges(t, w)
+
+	w.Configure(s.Provider() + deployment(quoted(s.Name("n1")), image("v2")))
+	output, _ = w.Plan()
+	mention(t, output, "Rebuild wipes the root disk")
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_importOfAnotherImageShowsItInThePlanAfter(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	deployByHand(s, node, foreignInstance)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v9")))
+	w.Must("import", deploymentAddress, node)
+	w.Must("apply", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	output, changes := w.Plan()
+	if !changes {
+		t.Errorf("the plan does not show that another image runs:\n%s", output)
+	}
+	mention(t, output, "Rebuild wipes the root disk", images+"v1.qcow2")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_importWithAnAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	first := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
+	first.Must("apply", "-auto-approve")
+	reserved := allocationNamed(s, s.Name("web"))
+	before := s.Node(node)["updated_at"]
+
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1"))+
+		"import {\n  to = metal_allocation.a\n  id = "+quoted(s.Name("web"))+"\n}\n"+
+		"import {\n  to = metal_deployment.d\n  id = "+quoted(node)+"\n}\n")
+	output := w.Must("apply", "-auto-approve")
+	mention(t, output, "2 imported, 0 added, 0 changed, 0 destroyed")
+	noChanges(t, w)
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the import changed the node")
+	}
+	wantKept(t, s, w, node, reserved)
+	w.Must("destroy", "-auto-approve")
+	output, _ = first.Plan() // whose objects are gone now
+	mention(t, output, "2 to add, 0 to change, 0 to destroy")
+}
+
+func TestAccDeployment_nothingToImport(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
+	output, code := w.Run("import", deploymentAddress, s.Name("n1"))
+	if code == 0 {
+		t.Errorf("a node without a deployment was imported:\n%s", output)
+	}
+	mention(t, output, `is in state "available" and reserved by nobody: there is no deployment to import`)
+	output, code = w.Run("import", deploymentAddress, "nobody-"+s.Class())
+	if code == 0 {
+		t.Errorf("nobody was imported:\n%s", output)
+	}
+	mention(t, output, "Node nobody-"+s.Class()+" could not be found")
+}
