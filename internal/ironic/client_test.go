@@ -1,0 +1,285 @@
+package ironic_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// transport is a function as an http.RoundTripper.
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestNewMakesNoRequest(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	client := newClient(fake, func(cfg *ironic.Config) { cfg.APITimeout = time.Hour })
+	if !client.Known() || len(fake.Requests()) != 0 {
+		t.Errorf("requests: %v", fake.Requests())
+	}
+}
+
+func TestTheMicroversionIsTheHighestThatAllSidesKnow(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		server string
+		bound  ironic.Microversion
+		want   string
+	}{
+		{"1.82", 0, "1.82"},
+		{"1.96", 0, "1.96"},
+		{"1.115", 0, "1.115"},
+		{"1.140", 0, "1.115"}, // newer than what the provider is tested with
+		{"1.115", 90, "1.90"},
+		{"1.82", 115, "1.82"},
+		{"1.140", 130, "1.115"},
+	} {
+		t.Run(tc.server+" bound by "+tc.bound.String(), func(t *testing.T) {
+			t.Parallel()
+			fake := fleet(1)
+			fake.MaxMicroversion = tc.server
+			sent := ""
+			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+				sent = r.Header.Get("X-OpenStack-Ironic-API-Version")
+				return nil
+			}
+			client := newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = tc.bound })
+			if version, err := client.Microversion(t.Context()); err != nil || version.String() != tc.want {
+				t.Errorf("Microversion = %s, %v, want %s", version, err, tc.want)
+			}
+			if _, err := client.Node(t.Context(), "node-000"); err != nil || sent != tc.want {
+				t.Errorf("requests are sent with %q, want %s (%v)", sent, tc.want, err)
+			}
+			if n := count(fake, http.MethodGet, "/v1") - count(fake, http.MethodGet, "/v1/nodes"); n != 1 {
+				t.Errorf("%d negotiations, want 1", n)
+			}
+		})
+	}
+}
+
+func TestAMissingFeatureIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		server string
+		bound  ironic.Microversion
+		advice string
+	}{
+		"by an old server":  {"1.82", 0, "Upgrade Ironic"},
+		"by our own choice": {"1.115", 82, `Raise microversion in the provider block to at least "1.95"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(&fakeironic.Server{MaxMicroversion: tc.server}, func(cfg *ironic.Config) { cfg.Microversion = tc.bound })
+			if err := client.Requires(t.Context(), 80, "an old feature"); err != nil {
+				t.Errorf("an old feature: %v", err)
+			}
+			err := client.Requires(t.Context(), 95, "disable_power_off")
+			var version *ironic.VersionError
+			if !errors.As(err, &version) || version.Needs != 95 || version.Have != 82 {
+				t.Fatalf("Requires = %v, want a VersionError", err)
+			}
+			if _, detail := ironic.Explain("use it", err); !strings.Contains(detail, "Disable_power_off needs API 1.95") || !strings.Contains(detail, tc.advice) {
+				t.Errorf("detail %q, want %q", detail, tc.advice)
+			}
+		})
+	}
+}
+
+func TestMicroversionsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]ironic.Microversion{"1.82": 82, "1.1": 1, "1.115": 115} {
+		if got, err := ironic.ParseMicroversion(text); err != nil || got != want || got.String() != text {
+			t.Errorf("ParseMicroversion(%q) = %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "1.", "2.1", "1.0", "1.-3", "latest", "1.82.1", "v1.82"} {
+		if got, err := ironic.ParseMicroversion(text); err == nil {
+			t.Errorf("ParseMicroversion(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestEndpointsAreTakenAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{
+		"http://ironic.test", "http://ironic.test/", "http://ironic.test/v1", "http://ironic.test/v1/", "http://ironic.test//",
+	} {
+		if _, err := newClient(fleet(1), func(cfg *ironic.Config) { cfg.Endpoint = endpoint }).Node(t.Context(), "node-000"); err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+	fake := fleet(1)
+	for _, endpoint := range []string{"http://site.test/baremetal", "http://site.test/baremetal/", "http://site.test/baremetal/v1"} {
+		client := newClient(nil, func(cfg *ironic.Config) {
+			cfg.Endpoint = endpoint
+			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+				path, below := strings.CutPrefix(r.URL.Path, "/baremetal/")
+				if !below {
+					t.Errorf("a request for %s", r.URL)
+				}
+				r.URL.Path = "/" + path
+				return fake.RoundTrip(r)
+			})
+		})
+		if _, err := client.Node(t.Context(), "node-000"); err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+}
+
+func TestWhatIsWrongWithAnEndpointIsSaid(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body string) transport {
+		fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: status, Body: body} }}
+		return fake.RoundTrip
+	}
+	for name, tc := range map[string]struct {
+		transport transport
+		says      string // the error
+		advises   string
+	}{
+		"nobody listens": {
+			func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }, "connection refused", "METAL_ENDPOINT",
+		},
+		"starting": {
+			func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }, "connection refused", "api_timeout",
+		},
+		"another service":  {answer(404, ""), "404 Not Found", "host, port, and the path before /v1"},
+		"Ironic elsewhere": {answer(404, fault(404, "").Body), "404 Not Found", "host, port, and the path before /v1"},
+		"a web site": {
+			answer(200, "<!DOCTYPE html><html><title>Welcome</title></html>"), "not JSON", "METAL_ENDPOINT",
+		},
+		"a web site's error": {
+			answer(500, "<html><head><title>Oh no</title></head></html>"), "a web page, not Ironic's API: Oh no", "METAL_ENDPOINT",
+		},
+		"other JSON":        {answer(200, `{"hello": "world"}`), "names no API version", "METAL_ENDPOINT"},
+		"other JSON's type": {answer(200, `[]`), "http://ironic.test/v1/", "METAL_ENDPOINT"},
+		"credentials asked": {answer(401, `{"error": {"message": "Authorization required", "code": 401}}`), "Authorization required", "METAL_USERNAME"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				client := newClient(nil, func(cfg *ironic.Config) { cfg.Transport = tc.transport })
+				_, err := client.Node(t.Context(), "node-000")
+				var endpoint *ironic.EndpointError
+				if !errors.As(err, &endpoint) || ironic.IsNotFound(err) {
+					t.Fatalf("Node = %v, want an EndpointError", err)
+				}
+				summary, detail := ironic.Explain("read node node-000", err)
+				if summary != "Could not read node node-000" || !strings.Contains(detail, "http://ironic.test/v1/") ||
+					!strings.Contains(detail, tc.says) || !strings.Contains(detail, tc.advises) {
+					t.Errorf("%s: %s\nwant the endpoint, %q and %q", summary, detail, tc.says, tc.advises)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnknownConfigurationIsAnErrorOnUse(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	client := newClient(fake, func(cfg *ironic.Config) { cfg.Endpoint, cfg.Unknown = "", "endpoint" })
+	_, err := client.Node(t.Context(), "node-000")
+	var unknown *ironic.UnknownConfigError
+	if !errors.As(err, &unknown) || unknown.Attribute != "endpoint" || client.Known() {
+		t.Fatalf("Node = %v, want an UnknownConfigError", err)
+	}
+	if _, detail := ironic.Explain("read node", err); !strings.Contains(detail, "endpoint depends on") || !strings.Contains(detail, "-target") {
+		t.Errorf("detail %q", detail)
+	}
+	if len(fake.Requests()) != 0 {
+		t.Errorf("requests: %v", fake.Requests())
+	}
+}
+
+func TestAFailedConnectionIsTriedAnewOnTheNextUse(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Reject = once(http.MethodGet, "/v1", &fakeironic.Rejection{Status: http.StatusNotFound})
+	client := newClient(fake)
+	if _, err := client.Node(t.Context(), "node-000"); err == nil {
+		t.Fatal("the first use must fail")
+	}
+	if _, err := client.Node(t.Context(), "node-000"); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+func TestAPITimeoutWaitsForTheAPIAndAConductor(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		start := time.Now()
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			switch up := time.Since(start); {
+			case up < 10*time.Minute:
+				return &fakeironic.Rejection{Drop: true}
+			case up < 20*time.Minute:
+				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
+			case up < 30*time.Minute && r.URL.Path == "/v1/drivers":
+				return &fakeironic.Rejection{Status: http.StatusOK, Body: `{"drivers": []}`}
+			}
+			return nil
+		}
+		client := newClient(fake, func(cfg *ironic.Config) { cfg.APITimeout = time.Hour })
+		if _, err := client.Node(t.Context(), "node-000"); err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, "waiting", time.Since(start), 30*time.Minute)
+	})
+}
+
+func TestAPITimeoutEndsTheWait(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		fake.Reject = times(1000, http.MethodGet, "/v1/drivers", &fakeironic.Rejection{Status: http.StatusOK, Body: `{"drivers": []}`})
+		client := newClient(fake, func(cfg *ironic.Config) { cfg.APITimeout = 10 * time.Minute })
+		start := time.Now()
+		_, err := client.Node(t.Context(), "node-000")
+		if err == nil || !strings.Contains(err.Error(), "no conductor is running") {
+			t.Errorf("Node = %v, want what was missing", err)
+		}
+		wantNear(t, "giving up", time.Since(start), 10*time.Minute)
+	})
+}
+
+func TestHTTPBasicSendsTheCredentials(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Username, fake.Password = "admin", "correct horse"
+	basic := func(password string) *ironic.Client {
+		return newClient(fake, func(cfg *ironic.Config) {
+			cfg.Auth, cfg.Username, cfg.Password = ironic.AuthHTTPBasic, "admin", password
+		})
+	}
+	if _, err := basic("correct horse").Node(t.Context(), "node-000"); err != nil {
+		t.Error(err)
+	}
+	_, err := basic("battery staple").Node(t.Context(), "node-000")
+	var status *ironic.StatusError
+	if !errors.As(err, &status) || status.Status != http.StatusUnauthorized {
+		t.Fatalf("Node = %v, want a 401", err)
+	}
+	if _, detail := ironic.Explain("read node", err); !strings.Contains(detail, "METAL_USERNAME") || strings.Contains(detail, "battery staple") {
+		t.Errorf("detail %q", detail)
+	}
+}
+
+func TestAPasswordInTheEndpointIsNotShown(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: http.StatusNotFound} }}
+	client := newClient(fake, func(cfg *ironic.Config) { cfg.Endpoint = "http://admin:correcthorse@ironic.test" })
+	_, err := client.Node(t.Context(), "node-000")
+	if _, detail := ironic.Explain("read node", err); err == nil || strings.Contains(detail, "correcthorse") {
+		t.Errorf("detail %q", detail)
+	}
+}
