@@ -228,7 +228,7 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	if err != nil && (c.cfg.Endpoint == "" || !errors.As(err, &missing)) {
 		return nil, c.authError(err)
 	}
-	if service == nil {
+	if err != nil {
 		service = &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal"}
 	}
 	return service, nil

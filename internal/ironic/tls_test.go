@@ -1,0 +1,69 @@
+package ironic_test
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// file writes a file that lives as long as the test.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTLSNeedsACertificateThatIsTrusted(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(fleet(1))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of clients that do not trust it
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	authority := file(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	for name, tc := range map[string]struct {
+		configure func(*ironic.Config)
+		says      string // "" is success
+	}{
+		"its authority is given": {func(cfg *ironic.Config) { cfg.CACertFile = authority }, ""},
+		"it is not verified":     {func(cfg *ironic.Config) { cfg.Insecure = true }, ""},
+		"nothing is given":       {func(*ironic.Config) {}, "Set cacert_file"},
+		"no such file":           {func(cfg *ironic.Config) { cfg.CACertFile = authority + ".old" }, "Cacert_file: open "},
+		"no certificate": {
+			func(cfg *ironic.Config) { cfg.CACertFile = file(t, "empty.pem", "nothing") }, "empty.pem holds no PEM certificate",
+		},
+		"no client certificate": {
+			func(cfg *ironic.Config) {
+				cfg.CACertFile, cfg.ClientCertFile, cfg.ClientKeyFile = authority, authority+".crt", authority+".key"
+			}, "Client_cert_file and client_key_file: open ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := ironic.Config{Endpoint: server.URL, Auth: ironic.AuthNone}
+			tc.configure(&cfg)
+			_, err := ironic.New(cfg).Node(t.Context(), "node-000")
+			if tc.says == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it connects")
+			}
+			if _, detail := ironic.Explain("read node", err); !strings.Contains(detail, tc.says) {
+				t.Errorf("detail %q, want %q", detail, tc.says)
+			}
+		})
+	}
+}
