@@ -23,6 +23,7 @@ type watch[T any] struct {
 
 	mu      sync.Mutex
 	waiters map[*waiter[T]]struct{}
+	fans    map[chan map[string]*T]struct{} // who waits for a list of everything
 	running bool
 }
 
@@ -32,7 +33,7 @@ type waiter[T any] struct {
 }
 
 func newWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *watch[T] {
-	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}}
+	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}, fans: map[chan map[string]*T]struct{}{}}
 }
 
 // errLimit says that next's time ran out.
@@ -64,6 +65,32 @@ func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T
 		return nil, ctx.Err()
 	case <-timer.C:
 		return nil, errLimit
+	}
+}
+
+// nextAll waits for the next look at everything. While somebody does, every look is a list.
+func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
+	me := make(chan map[string]*T, 1)
+	w.mu.Lock()
+	w.fans[me] = struct{}{}
+	if !w.running {
+		w.running = true
+		go w.run(context.WithoutCancel(ctx))
+	}
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.fans, me)
+		w.mu.Unlock()
+	}()
+	select {
+	case all, ok := <-me:
+		if !ok {
+			return nil, errors.New("the look at Ironic failed")
+		}
+		return all, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
