@@ -207,7 +207,7 @@ func (g *gate) round(ctx context.Context) (again bool, err error) {
 		defer unlock()
 		until = time.Now().Add(workBudget)
 	}
-	fleet, err := g.c.admissionNodes(ctx)
+	fleet, err := g.c.pollNodes(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -322,9 +322,6 @@ func busy(state State) bool {
 	}
 	return false
 }
-
-// admissionNodes lists the fleet for a census: now, not at the next look.
-func (c *Client) admissionNodes(ctx context.Context) (map[string]*Node, error) { return c.pollNodes(ctx) }
 
 // keyFailures is where extra of a node counts how often its work has failed since it last succeeded, so that also the
 // next run lets it wait behind fresh hosts.

@@ -2,7 +2,6 @@ package ironic
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,10 +127,10 @@ func (g *gate) end() {
 
 // Capacity is who is at work on a site.
 type Capacity struct {
-	Max                         int // 0: no limit
-	Busy                        int // hosts that take a slot
-	Own, Others, Stuck, Exempt  int // of the busy: started by this run, by others; not counted any more; at work without a slot
-	Classes                     map[string]ClassCapacity
+	Max                        int // 0: no limit
+	Busy                       int // hosts that take a slot
+	Own, Others, Stuck, Exempt int // of the busy: started by this run, by others; not counted any more; at work without a slot
+	Classes                    map[string]ClassCapacity
 }
 
 // ClassCapacity counts the nodes of a resource class.
@@ -144,16 +143,21 @@ func (c *Client) CapacityOf(fleet []Node) Capacity {
 	census := g.census(byID)
 	out := Capacity{Max: g.limit.Max, Classes: map[string]ClassCapacity{}}
 	g.mu.Lock()
-	d := throttle.Decide(g.limit.Limit, census, nil)
-	out.Stuck = len(d.Stuck)
-	out.Busy = len(census.Busy) - out.Stuck
+	stuck := map[string]bool{}
+	for _, b := range throttle.Decide(g.limit.Limit, census, nil).Stuck {
+		stuck[b.ID] = true
+	}
 	for _, b := range census.Busy {
-		if g.started[b.ID] {
+		switch {
+		case stuck[b.ID]:
+			out.Stuck++
+		case g.started[b.ID]:
 			out.Own++
-		} else if !slices.ContainsFunc(d.Stuck, func(s throttle.Busy) bool { return s.ID == b.ID }) {
+		default:
 			out.Others++
 		}
 	}
+	out.Busy = out.Own + out.Others
 	g.mu.Unlock()
 	for i := range fleet {
 		node := &fleet[i]
