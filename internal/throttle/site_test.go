@@ -21,6 +21,7 @@ type site struct {
 	hosts   []*simHost
 	runs    int
 	look    time.Duration // between two looks of a run
+	changed bool          // something has happened since the last full minute
 	foreign []foreign
 }
 
@@ -116,10 +117,14 @@ func (s *site) run() (result, error) {
 		if s.lower != 0 && now >= s.lower {
 			s.limit.Max = s.lowerTo
 		}
+		s.changed = s.changed && now%time.Minute != 0
 		s.advance(now)
 		for run := range s.runs {
 			if now%s.look == time.Duration(run)*time.Second%s.look && s.anyWaiting(run) {
 				r.requests++ // the look
+				if !s.changed && now%time.Minute != 0 {
+					continue // it shows what the one before has shown, but for hosts that begin to hang
+				}
 				if err := s.round(run, now, &r); err != nil {
 					return r, fmt.Errorf("after %s: %w", now, err)
 				}
@@ -156,7 +161,7 @@ func (s *site) next(now time.Duration) time.Duration {
 			soon(h.since + h.lasts)
 		case h.state == waiting:
 			offset := time.Duration(h.run) * time.Second % s.look
-			soon((now-offset).Truncate(s.look) + s.look + offset)
+			soon((now - offset).Truncate(s.look) + s.look + offset)
 		}
 	}
 	return next
@@ -167,9 +172,9 @@ func (s *site) advance(now time.Duration) {
 	for _, h := range s.hosts {
 		switch {
 		case h.state == away && now >= h.arrives:
-			h.state, h.queued = waiting, now
+			h.state, h.queued, s.changed = waiting, now, true
 		case h.state == working && !h.hangs && now >= h.since+h.lasts:
-			h.state = finished
+			h.state, s.changed = finished, true
 			if h.failures < h.fails {
 				h.failures++
 				h.state, h.queued = waiting, now
