@@ -92,12 +92,12 @@ var errAgain = errors.New("the turn is over")
 
 // pass sends a verb when there is room for its host. Hosts that are exempt or at work already do not wait. When ctx ends
 // first, it returns ctx's error, and the host has left the queue.
-func (g *gate) pass(ctx context.Context, node *Node, send func(context.Context) error) error {
+func (g *gate) pass(ctx context.Context, node *Node, failures int, send func(context.Context) error) error {
 	if g.limit.Max == 0 || g.exempt(node) || busy(State(node.ProvisionState)) {
 		return send(ctx)
 	}
 	a := &applicant{
-		ticket: throttle.Ticket{ID: node.UUID, Scope: g.scope(node), Failures: failures(node), Queued: time.Now()},
+		ticket: throttle.Ticket{ID: node.UUID, Scope: g.scope(node), Failures: failures, Queued: time.Now()},
 		turn:   make(chan turn, 1), gone: make(chan struct{}),
 	}
 	g.join(ctx, a)

@@ -43,6 +43,9 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 	c.gate.begin(id)
 	defer c.gate.end()
 	err := w.look(ctx)
+	if err == nil {
+		w.failures = failures(w.node)
+	}
 	for err == nil {
 		var arrived bool
 		if arrived, err = w.step(ctx); arrived {
@@ -74,7 +77,9 @@ type walker struct {
 	limit    time.Duration
 	deadline time.Time
 
-	node *Node // as last seen
+	node     *Node // as last seen
+	failures int   // how often work on it has failed before
+
 	sent Verb  // the last verb that this walk sent
 	from State // the state it was sent from
 }
@@ -137,7 +142,7 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	var err error
 	if boots(verb) {
 		queued := time.Now()
-		err = w.c.gate.pass(ctx, w.node, put)
+		err = w.c.gate.pass(ctx, w.node, w.failures, put)
 		w.deadline = w.deadline.Add(time.Since(queued)) // the time in the queue does not count
 	} else {
 		err = put(ctx)
