@@ -286,7 +286,7 @@ func TestAHostThatFailedWaitsBehindFreshOnesInTheNextRun(t *testing.T) {
 	})
 }
 
-func TestIronicsOwnLimitMeansWait(t *testing.T) {
+func TestIronicsOwnLimitBelowOursMeansWait(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1.82", "1.115"} { // 500 and 503
 		t.Run(version, func(t *testing.T) {
