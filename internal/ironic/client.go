@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -23,8 +24,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // AuthType says how a Client proves who it is.
@@ -63,7 +62,7 @@ type Config struct {
 	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: not at all
 	PollInterval   time.Duration // between two looks at waiting nodes; zero: DefaultPollInterval
 
-	Throttle  *throttle.Limiter // slots for verbs that put a machine to work; nil: no limit
+	Limit     Limit             // how much work the site is given at once
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
@@ -84,7 +83,10 @@ type Client struct {
 	fleet   *watch[Node]
 	pending *watch[Allocation]
 	locks   locks
+	gate    *gate
 	defect  parentDefect
+
+	clock atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
 
 	mu      sync.Mutex
 	service *gophercloud.ServiceClient // nil until the first use worked
@@ -109,6 +111,7 @@ func New(cfg Config) *Client {
 		password, _ := u.User.Password()
 		c.secrets.hide(password)
 	}
+	c.gate = &gate{c: c, limit: cfg.Limit, waiting: map[*applicant]struct{}{}, started: map[string]bool{}}
 	c.nodes = newBatch(c.getNode, c.listNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
@@ -163,7 +166,7 @@ func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error
 		}
 		transport = newTransport(tlsConfig)
 	}
-	hc := http.Client{Transport: &logged{next: transport, logger: c.cfg.Logger}, Timeout: c.cfg.RequestTimeout}
+	hc := http.Client{Transport: &observed{next: transport, client: c}, Timeout: c.cfg.RequestTimeout}
 	var service *gophercloud.ServiceClient
 	var err error
 	switch c.cfg.Auth {
@@ -204,7 +207,7 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 		var tlsConfig *tls.Config
 		auth, endpoint, tlsConfig, err = clouds.Parse(options...)
 		if err == nil && tlsConfig != nil && c.cfg.Transport == nil && c.cfg.CACertFile == "" && !c.cfg.Insecure {
-			hc.Transport = &logged{next: newTransport(tlsConfig), logger: c.cfg.Logger}
+			hc.Transport = &observed{next: newTransport(tlsConfig), client: c}
 		}
 	} else {
 		auth, err = openstack.AuthOptionsFromEnv()
@@ -331,24 +334,35 @@ func listOnce[T any](ctx context.Context, c *Client, path, key string, query url
 	}
 }
 
-// logged writes one line for every request: never headers, never bodies, because both carry secrets.
-type logged struct {
+// serverNow is the time by the server's clock, as far as its answers have told.
+func (c *Client) serverNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
+
+// observed looks at every request: it keeps the server's time, and writes one line of log, never with headers or bodies,
+// because both carry secrets.
+type observed struct {
 	next   http.RoundTripper
-	logger *slog.Logger
+	client *Client
 }
 
-// RoundTrip sends the request and logs what became of it.
-func (l *logged) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip sends the request and notes what became of it.
+func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
-	resp, err := l.next.RoundTrip(r)
+	resp, err := o.next.RoundTrip(r)
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
+	logger := o.client.cfg.Logger
 	if err != nil {
-		l.logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
 		return resp, err
 	}
+	// The header has whole seconds; a difference of less is no difference.
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		if ahead := time.Until(date); ahead.Abs() > 2*time.Second {
+			o.client.clock.Store(int64(ahead))
+		}
+	}
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
-	l.logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
+	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
 	return resp, nil
 }

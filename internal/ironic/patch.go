@@ -192,6 +192,9 @@ func (e *ParentNodeError) Error() string {
 	return text + "; it was found out on a node made for this test, which is deleted again; nothing else was changed"
 }
 
+// keyProbe is the key of extra by which the defect is tried out.
+const keyProbe = "terraform_metal_probe"
+
 // parentDefect finds out, before the first change of a node, whether the server has the defect.
 type parentDefect struct {
 	mu    sync.Mutex
@@ -244,7 +247,7 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		return nil // may not create nodes, or the driver is wrong: the first patch will tell
 	}
 	var patch Patch
-	patch.Set("/extra/terraform_metal_probe", true)
+	patch.Set("/extra/"+keyProbe, true)
 	if err := c.do(ctx, http.MethodPatch, "nodes/"+id, patch.body(), nil); err != nil {
 		return err
 	}

@@ -38,10 +38,14 @@ func (c *Client) Reach(ctx context.Context, id string, goal Goal, limit time.Dur
 
 // walk is the one loop over provision states: look, move, wait. The order goes with the goal's own verb.
 func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, limit time.Duration) (*Node, error) {
-	w := &walker{c: c, id: id, goal: goal, order: with, limit: limit, deadline: time.Now().Add(limit), release: func() {}}
-	defer func() { w.release() }()
+	w := &walker{c: c, id: id, goal: goal, order: with, limit: limit, deadline: time.Now().Add(limit)}
 	defer c.nodes.invalidate(id)
+	c.gate.begin(id)
+	defer c.gate.end()
 	err := w.look(ctx)
+	if err == nil {
+		w.failures = failures(w.node)
+	}
 	for err == nil {
 		var arrived bool
 		if arrived, err = w.step(ctx); arrived {
@@ -58,6 +62,7 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 			if errors.As(err, &failed) {
 				failed.Node = full
 			}
+			c.remember(ctx, full, err)
 		}
 	}
 	return w.node, err
@@ -71,10 +76,10 @@ type walker struct {
 	order    order
 	limit    time.Duration
 	deadline time.Time
-	release  func() // gives the slot back
-	slot     bool   // whether a slot is held
 
-	node *Node // as last seen
+	node     *Node // as last seen
+	failures int   // how often work on it has failed before
+
 	sent Verb  // the last verb that this walk sent
 	from State // the state it was sent from
 }
@@ -109,7 +114,7 @@ func (w *walker) step(ctx context.Context) (arrived bool, err error) {
 		}
 		return false, w.send(ctx, m.verb)
 	case wait:
-		return false, w.wait(ctx)
+		return false, w.next(ctx)
 	}
 	return false, fmt.Errorf("no move from %q", state)
 }
@@ -122,23 +127,29 @@ func fulfils(sent Verb, goal Goal) bool {
 // deploys reports whether a verb puts an instance on a node, and takes what goes with that.
 func deploys(verb Verb) bool { return verb == nodes.TargetActive || verb == nodes.TargetRebuild }
 
-// boots reports whether a verb makes a machine boot or write, and so needs a slot.
+// boots reports whether a verb makes a machine boot or write, and so has to pass the gate.
 func boots(verb Verb) bool { return verb != nodes.TargetManage && verb != nodes.TargetAbort }
 
-// send sends a verb, with a slot where it needs one, and looks at what it did.
+// send sends a verb, through the gate where the machine boots or writes, and looks at what it did.
 func (w *walker) send(ctx context.Context, verb Verb) error {
-	if boots(verb) {
-		if err := w.takeSlot(ctx); err != nil {
-			return err
-		}
-	}
 	with := order{Verb: verb}
 	if deploys(verb) {
 		with = w.order
 		with.Verb = verb
 	}
 	before := w.node
-	err := w.put(ctx, with)
+	put := func(ctx context.Context) error { return w.put(ctx, with) }
+	var err error
+	if boots(verb) {
+		queued := time.Now()
+		err = w.c.gate.pass(ctx, w.node, w.failures, put)
+		w.deadline = w.deadline.Add(time.Since(queued)) // the time in the queue does not count
+	} else {
+		err = put(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if isCapacityError(err) {
 		return w.queue(ctx)
 	}
@@ -175,32 +186,6 @@ func (w *walker) put(ctx context.Context, with order) error {
 func isCapacityError(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && isCapacity(status.Message)
-}
-
-// takeSlot waits for a slot, once a walk; the time in the queue does not count against the limit.
-func (w *walker) takeSlot(ctx context.Context) error {
-	if w.slot {
-		return nil
-	}
-	queued := time.Now()
-	release, err := w.c.cfg.Throttle.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	w.release, w.slot = release, true
-	w.deadline = w.deadline.Add(time.Since(queued))
-	return nil
-}
-
-// wait waits while Ironic is at work on the node.
-func (w *walker) wait(ctx context.Context) error {
-	if w.sent == "" && State(w.node.ProvisionState) != nodes.Verifying {
-		// An earlier run put the machine to work; it counts like one of ours.
-		if err := w.takeSlot(ctx); err != nil {
-			return err
-		}
-	}
-	return w.next(ctx)
 }
 
 // next waits for the next look at the node.

@@ -23,6 +23,7 @@ type watch[T any] struct {
 
 	mu      sync.Mutex
 	waiters map[*waiter[T]]struct{}
+	fans    map[chan map[string]*T]struct{} // who waits for a list of everything
 	running bool
 }
 
@@ -32,7 +33,7 @@ type waiter[T any] struct {
 }
 
 func newWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *watch[T] {
-	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}}
+	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}, fans: map[chan map[string]*T]struct{}{}}
 }
 
 // errLimit says that next's time ran out.
@@ -67,6 +68,32 @@ func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T
 	}
 }
 
+// nextAll waits for the next look at everything. While somebody does, every look is a list.
+func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
+	me := make(chan map[string]*T, 1)
+	w.mu.Lock()
+	w.fans[me] = struct{}{}
+	if !w.running {
+		w.running = true
+		go w.run(context.WithoutCancel(ctx))
+	}
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.fans, me)
+		w.mu.Unlock()
+	}()
+	select {
+	case all, ok := <-me:
+		if !ok {
+			return nil, errors.New("the look at Ironic failed")
+		}
+		return all, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // run looks once an interval until nobody waits any more. ctx carries the logger of whoever came first.
 func (w *watch[T]) run(ctx context.Context) {
 	defer func() {
@@ -79,28 +106,33 @@ func (w *watch[T]) run(ctx context.Context) {
 			w.stop(err)
 			return
 		}
-		waiters := w.waiting()
-		if waiters == nil {
+		waiters, fans := w.waiting()
+		if waiters == nil && fans == nil {
 			return
 		}
-		w.deliver(waiters, w.look(ctx, waiters))
+		results, all := w.look(ctx, waiters, len(fans) > 0)
+		w.deliver(waiters, results)
+		if all != nil {
+			w.spread(fans, all)
+		}
 	}
 }
 
-// waiting returns who waits now, and so is answered by a look that begins now; nil, and the watch has stopped, if nobody
-// does.
-func (w *watch[T]) waiting() []*waiter[T] {
+// waiting returns who waits now, for one object or for everything, and so is answered by a look that begins now; nil, and
+// the watch has stopped, if nobody does.
+func (w *watch[T]) waiting() ([]*waiter[T], []chan map[string]*T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.waiters) == 0 {
+	if len(w.waiters) == 0 && len(w.fans) == 0 {
 		w.running = false
-		return nil
+		return nil, nil
 	}
-	return slices.Collect(maps.Keys(w.waiters))
+	return slices.Collect(maps.Keys(w.waiters)), slices.Collect(maps.Keys(w.fans))
 }
 
-// look reads what is waited for. What failed for a passing reason is left out.
-func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T]) map[string]result[T] {
+// look reads what is waited for, and the list of everything if that is wanted or cheaper. What failed for a passing reason
+// is left out.
+func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], everything bool) (map[string]result[T], map[string]*T) {
 	ids := map[string]bool{}
 	for _, waiter := range waiters {
 		ids[waiter.id] = true
@@ -111,15 +143,15 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T]) map[string]re
 			results[id] = result[T]{value: value, err: err}
 		}
 	}
-	if len(ids) <= fewWaiters {
+	if len(ids) <= fewWaiters && !everything {
 		for id := range ids {
 			single(id)
 		}
-		return results
+		return results, nil
 	}
 	list, err := w.all(ctx)
 	if err != nil && isTransient(err) {
-		return nil
+		return nil, nil
 	}
 	for id := range ids {
 		if value := list[id]; value != nil || err != nil {
@@ -128,7 +160,7 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T]) map[string]re
 			single(id) // gone, or moved between two pages
 		}
 	}
-	return results
+	return results, list
 }
 
 func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
@@ -142,6 +174,16 @@ func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
 	}
 }
 
+// spread gives a list to those who waited for everything.
+func (w *watch[T]) spread(fans []chan map[string]*T, all map[string]*T) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, fan := range fans {
+		fan <- all
+		delete(w.fans, fan)
+	}
+}
+
 // stop ends the watch and tells all who wait why.
 func (w *watch[T]) stop(err error) {
 	w.mu.Lock()
@@ -151,11 +193,28 @@ func (w *watch[T]) stop(err error) {
 		waiter.got <- result[T]{err: err}
 		delete(w.waiters, waiter)
 	}
+	for fan := range w.fans {
+		close(fan)
+		delete(w.fans, fan)
+	}
 }
 
 // pollFields is what waiting for a node needs to know (reference ironic-facts.md 9: a third of the bytes of a full list).
 const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
 	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group"
+
+// censusFields are what counting for the limit needs beyond that.
+func (c *Client) censusFields() string {
+	switch {
+	case c.gate.limit.Max == 0:
+		return ""
+	case c.gate.limit.Count == CountAgent:
+		return ",driver_internal_info"
+	case c.gate.limit.Scope == ScopeShard:
+		return ",shard"
+	}
+	return ""
+}
 
 // pollNodes lists all nodes with what waiting needs.
 func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
@@ -163,7 +222,7 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	query.Set("fields", pollFields)
+	query.Set("fields", pollFields+c.censusFields())
 	all, err := c.listNodes(ctx, query)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -19,11 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
-
-// defaultMaxHosts is how many hosts are in work at once when nobody says otherwise.
-const defaultMaxHosts = 20
 
 var (
 	_ provider.Provider                   = (*metal)(nil)
@@ -55,10 +50,6 @@ type model struct {
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
 }
 
-type limitModel struct {
-	MaxHosts types.Int64 `tfsdk:"max_hosts"`
-}
-
 // Metadata names the provider.
 func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "metal"
@@ -72,7 +63,7 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation}
+	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity}
 }
 
 // ValidateConfig checks what is known without the environment: the combinations of settings.
@@ -138,9 +129,7 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ir
 		}
 		cfg.Microversion = version
 	}
-	if slots := p.maxHosts(ctx, m, diags); slots >= 0 {
-		cfg.Throttle = throttle.New(slots)
-	}
+	cfg.Limit = limit(ctx, m, diags)
 	cfg.Auth = authType(m, cfg)
 	if cfg.Unknown == "" {
 		requireSettings(cfg, diags)
@@ -185,29 +174,6 @@ func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
 		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
 			"or give the OS_* variables (OS_AUTH_URL and so on).")
 	}
-}
-
-// maxHosts is provisioning_limit.max_hosts, else the environment's, else the default; -1 after an error.
-func (p *metal) maxHosts(ctx context.Context, m model, diags *diag.Diagnostics) int {
-	const variable = "MAX_CONCURRENT_PROVISIONING_HOSTS"
-	var limit limitModel
-	if !m.ProvisioningLimit.IsNull() && !m.ProvisioningLimit.IsUnknown() {
-		diags.Append(m.ProvisioningLimit.As(ctx, &limit, objectAsOptions)...)
-	}
-	if !limit.MaxHosts.IsNull() && !limit.MaxHosts.IsUnknown() {
-		return int(limit.MaxHosts.ValueInt64())
-	}
-	text := os.Getenv(variable)
-	if text == "" {
-		return defaultMaxHosts
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		diags.AddAttributeError(path.Root("provisioning_limit").AtName("max_hosts"), "Not a number of hosts",
-			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", variable, text))
-		return -1
-	}
-	return n
 }
 
 func fromEnv(value types.String, variables ...string) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -91,19 +90,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 					"so its cost does not grow with their number.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
-			"provisioning_limit": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "How much work the site is given at once.",
-				Attributes: map[string]schema.Attribute{
-					"max_hosts": schema.Int64Attribute{
-						Optional: true,
-						MarkdownDescription: "How many hosts this run has in work at once: cleaning, inspecting, deploying, undeploying. The others wait their turn, " +
-							"first come, first served; time limits do not run meanwhile. `0`: no limit. Default: 20. " +
-							"Environment: `MAX_CONCURRENT_PROVISIONING_HOSTS`. Terraform itself works on 10 resources at once unless told otherwise (`-parallelism`).",
-						Validators: []validator.Int64{int64validator.AtLeast(0)},
-					},
-				},
-			},
+			"provisioning_limit": limitSchema(),
 		},
 	}
 }

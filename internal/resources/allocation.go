@@ -243,7 +243,7 @@ func hasUnknown(s types.Set) bool {
 
 // Create reserves a node.
 func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer a.finish(ctx, &resp.Diagnostics)
 	var plan allocationModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	limit, diags := plan.Timeouts.Create(ctx, allocationTimeout)
@@ -344,7 +344,7 @@ func (m *allocationModel) importAll(ctx context.Context, found *ironic.Allocatio
 
 // Update renames, changes extra, and waits for an allocation that was interrupted.
 func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer a.finish(ctx, &resp.Diagnostics)
 	var plan, state allocationModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -398,7 +398,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 
 // Delete releases the node.
 func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer a.finish(ctx, &resp.Diagnostics)
 	var state allocationModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {

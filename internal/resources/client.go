@@ -56,12 +56,19 @@ func identitySchema(what string) identityschema.Schema {
 	}}
 }
 
-// caught turns a panic into a diagnostic, so that what the method has put into state by then is kept.
-func caught(ctx context.Context, diags *diag.Diagnostics) {
+// finish ends a method that changes something, deferred. It turns a panic into a diagnostic, so that what the method has
+// put into state by then is kept, and passes on what there is to tell of the run.
+func (w *withClient) finish(ctx context.Context, diags *diag.Diagnostics) {
 	if r := recover(); r != nil {
 		tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
 		diags.AddError("The provider has a bug", fmt.Sprintf("It panicked: %v. What it had done by then is in the state. "+
 			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
+	}
+	if w.client == nil {
+		return
+	}
+	for _, notice := range w.client.Notices() {
+		diags.AddWarning(notice.Summary, notice.Detail)
 	}
 }
 

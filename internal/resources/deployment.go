@@ -44,7 +44,7 @@ func (d *deployment) IdentitySchema(_ context.Context, _ resource.IdentitySchema
 
 // Create reserves the node, records that, and deploys it.
 func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer d.finish(ctx, &resp.Diagnostics)
 	var plan, config deploymentModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -164,7 +164,7 @@ func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
 
 // Update resumes what was interrupted, rebuilds for another content, and switches power.
 func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer d.finish(ctx, &resp.Diagnostics)
 	var plan, config, state deploymentModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -218,7 +218,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 
 // Delete undeploys the node and keeps the allocation, or leaves the machine running.
 func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer d.finish(ctx, &resp.Diagnostics)
 	var state deploymentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyDetach {

@@ -47,7 +47,7 @@ func (h *host) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReques
 
 // Create enrolls the node and prepares it as far as the configuration says.
 func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer h.finish(ctx, &resp.Diagnostics)
 	var plan, config hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -70,7 +70,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 
 	doing, err := h.bring(ctx, node, &hostChange{config: &config, plan: &plan, limit: limit})
-	h.finish(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
+	h.record(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
 	report(&resp.Diagnostics, doing, err)
 }
 
@@ -106,7 +106,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 
 // Update brings the node to what the plan says, in place.
 func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer h.finish(ctx, &resp.Diagnostics)
 	var plan, config, state hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -134,7 +134,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	} else {
 		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
 	}
-	h.finish(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
+	h.record(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
 	if err != nil && !change.patched {
 		reportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -144,7 +144,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 
 // Delete removes the node from Ironic, unless something is deployed on it, or forgets it.
 func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer caught(ctx, &resp.Diagnostics)
+	defer h.finish(ctx, &resp.Diagnostics)
 	var state hostModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyForget {
@@ -199,8 +199,8 @@ func (m *hostModel) recordNode(ctx context.Context, node *ironic.Node) {
 	}
 }
 
-// finish writes what is known of the host after all into state; what was planned stays as planned.
-func (h *host) finish(ctx context.Context, plan *hostModel, private settablePrivate, state *tfsdk.State, diags *diag.Diagnostics) {
+// record writes what is known of the host after all into state; what was planned stays as planned.
+func (h *host) record(ctx context.Context, plan *hostModel, private settablePrivate, state *tfsdk.State, diags *diag.Diagnostics) {
 	ctx = context.WithoutCancel(ctx) // also after an interruption the state shall be complete
 	node, err := h.client.Node(ctx, plan.ID.ValueString())
 	var ports map[string]ironic.Port

@@ -1,0 +1,85 @@
+package datasources
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+var _ datasource.DataSourceWithConfigure = (*capacity)(nil)
+
+// NewCapacity returns the data source metal_capacity.
+func NewCapacity() datasource.DataSource { return &capacity{} }
+
+type capacity struct{ withClient }
+
+type capacityModel struct {
+	Limit   types.Int64 `tfsdk:"limit"`
+	Busy    types.Int64 `tfsdk:"busy"`
+	Own     types.Int64 `tfsdk:"own"`
+	Others  types.Int64 `tfsdk:"others"`
+	Stuck   types.Int64 `tfsdk:"stuck"`
+	Exempt  types.Int64 `tfsdk:"exempt"`
+	Classes types.Map   `tfsdk:"classes"`
+}
+
+var classType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"total": types.Int64Type, "available": types.Int64Type, "allocated": types.Int64Type, "in_maintenance": types.Int64Type, "failed": types.Int64Type,
+}}
+
+// Metadata names the data source.
+func (c *capacity) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = "metal_capacity"
+}
+
+// Schema describes the data source.
+func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What a site has free, and what it is at work on, by the rules of `provisioning_limit`.",
+		Attributes: map[string]schema.Attribute{
+			"limit":  number("Hosts that may be in work at once (`provisioning_limit.max_hosts`); 0 for no limit."),
+			"busy":   number("Hosts that take a slot now."),
+			"own":    number("Of these, hosts that this run has put to work."),
+			"others": number("Of these, hosts that others have put to work, earlier runs included."),
+			"stuck":  number("Hosts that hang and do not count any more."),
+			"exempt": number("Hosts in work that need no slot, because of their boot interface."),
+			"classes": schema.MapNestedAttribute{
+				Computed: true, MarkdownDescription: "Hosts by resource class; those without one under an empty key. Every host counts once: in maintenance, else failed, else allocated, else available.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"total": number("All hosts of the class."), "available": number("Ready to be allocated."), "allocated": number("Reserved or deployed."),
+					"in_maintenance": number("In maintenance."), "failed": number("In a failed state."),
+				}},
+			},
+		},
+	}
+}
+
+// Read counts the fleet.
+func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	nodes, err := c.client.ListNodes(ctx, ironic.NodeFilter{})
+	if err != nil {
+		report(&resp.Diagnostics, "count the hosts", err)
+		return
+	}
+	now := c.client.CapacityOf(nodes)
+	count := func(n int) types.Int64 { return types.Int64Value(int64(n)) }
+	classes := map[string]attr.Value{}
+	for name, class := range now.Classes {
+		classes[name] = types.ObjectValueMust(classType.AttrTypes, map[string]attr.Value{
+			"total": count(class.Total), "available": count(class.Available), "allocated": count(class.Allocated),
+			"in_maintenance": count(class.Maintenance), "failed": count(class.Failed),
+		})
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &capacityModel{
+		Limit: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck), Exempt: count(now.Exempt),
+		Classes: types.MapValueMust(classType, classes),
+	})...)
+}

@@ -1,0 +1,411 @@
+package ironic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// atWork are the states that take a slot.
+var atWork = []string{
+	"inspecting", "inspect wait", "cleaning", "clean wait", "deploying", "wait call-back", "deleting", "rescuing", "rescue wait", "unrescuing",
+}
+
+// run is a run of the provider: a client of its own on a shared Ironic.
+func run(fake *fakeironic.Server, limit ironic.Limit) *ironic.Client {
+	return ironic.New(ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, Limit: limit})
+}
+
+func upTo(hosts int) ironic.Limit {
+	return ironic.Limit{Limit: throttle.Limit{Max: hosts, StuckAfter: 45 * time.Minute}, Coordination: ironic.CoordinationIronic}
+}
+
+// manageableFleet is a site whose hosts wait to be cleaned.
+func manageableFleet(hosts int, step time.Duration) *fakeironic.Server {
+	fake := &fakeironic.Server{}
+	fake.AddFleet(hosts, "baremetal")
+	for _, node := range fake.Nodes() {
+		fake.Set(node.UUID, "provision_state", "manageable")
+	}
+	fake.StepTime = step
+	return fake
+}
+
+// cleanAll makes every host of a site available, each by the run whose turn it is, and returns how long that took.
+func cleanAll(t *testing.T, fake *fakeironic.Server, runs ...*ironic.Client) time.Duration {
+	t.Helper()
+	start := time.Now()
+	var wg sync.WaitGroup
+	for i, node := range fake.Nodes() {
+		wg.Go(func() {
+			if _, err := runs[i%len(runs)].Reach(t.Context(), node.UUID, ironic.GoalAvailable, time.Hour); err != nil {
+				t.Errorf("host %s: %v", node.Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(start)
+}
+
+func lockRecords(fake *fakeironic.Server) int {
+	n := 0
+	for _, r := range fake.Requests() {
+		if r.Method == http.MethodPost && strings.HasPrefix(r.Path, "/v1/chassis") && r.Status == http.StatusCreated {
+			n++
+		}
+		if r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/v1/chassis") && r.Status == http.StatusNoContent {
+			n--
+		}
+	}
+	return n
+}
+
+func TestRunsThatShareAnIronicKeepToOneLimit(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(30, 10*time.Minute)
+		took := cleanAll(t, fake, run(fake, upTo(5)), run(fake, upTo(5)), run(fake, upTo(5)))
+		if peak := fake.MaxBusy(atWork...); peak != 5 {
+			t.Errorf("%d hosts were at work at once, want 5", peak)
+		}
+		if ideal := 60 * time.Minute; took > ideal*105/100 {
+			t.Errorf("took %s, more than 1.05 of %s", took, ideal)
+		}
+		if left := lockRecords(fake); left != 0 {
+			t.Errorf("%d lock records are left", left)
+		}
+	})
+}
+
+func TestTheQueueCostsNoRequestOfItsOwn(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(101, 10*time.Hour)
+		client := run(fake, ironic.Limit{Limit: throttle.Limit{Max: 1}, Coordination: ironic.CoordinationIronic})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for _, node := range fake.Nodes() {
+			wg.Go(func() {
+				if _, err := client.Reach(ctx, node.UUID, ironic.GoalAvailable, 24*time.Hour); !errors.Is(err, context.Canceled) {
+					t.Errorf("Reach = %v", err)
+				}
+			})
+		}
+		<-time.After(time.Minute)
+		fake.ResetRequests()
+		<-time.After(time.Hour)
+		if got := len(fake.Requests()); got > 361 {
+			t.Errorf("%d requests in an hour of waiting, want one look every 10 seconds", got)
+		}
+		start := time.Now()
+		cancel()
+		wg.Wait()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("cancelled hosts left the queue after %s, want at once", took)
+		}
+	})
+}
+
+func TestTimeLimitsBeginAtAdmission(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(12, 40*time.Minute) // six rounds of 40 minutes, and an hour for each host
+		cleanAll(t, fake, run(fake, upTo(2)))
+	})
+}
+
+func TestARunThatDiesWithTheLockDelaysOthersByTheLease(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(3, time.Minute)
+		// The first run's DELETE of the lock never arrives: it is as if it had been killed.
+		killed, kill := context.WithCancel(t.Context())
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/chassis/") && killed.Err() == nil {
+				kill()
+			}
+			if r.Method == http.MethodDelete && killed.Err() != nil && r.Header.Get("User-Agent") == "dead gophercloud/v2.15.0" {
+				return &fakeironic.Rejection{Drop: true}
+			}
+			return nil
+		}
+		dead := ironic.New(ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, Limit: upTo(2), UserAgent: "dead"})
+		hosts := fake.Nodes()
+		go func() { _, _ = dead.Reach(killed, hosts[0].UUID, ironic.GoalAvailable, time.Hour) }()
+		<-killed.Done()
+		start := time.Now()
+		if _, err := run(fake, upTo(2)).Reach(t.Context(), hosts[1].UUID, ironic.GoalAvailable, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start) - time.Minute; waited > 75*time.Second {
+			t.Errorf("the lock of a dead run delayed another by %s, want at most the lease of a minute", waited)
+		}
+	})
+}
+
+func TestWithoutTheRightToLockTheLimitHoldsInTheRun(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(9, 10*time.Minute)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method == http.MethodPost && r.URL.Path == "/v1/chassis" {
+				return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied\"}"}`}
+			}
+			return nil
+		}
+		client := run(fake, upTo(3))
+		cleanAll(t, fake, client)
+		if peak := fake.MaxBusy(atWork...); peak != 3 {
+			t.Errorf("%d hosts were at work at once, want 3", peak)
+		}
+		if got := noticed(client, "holds in this run only"); got != 1 {
+			t.Errorf("said %d times that the lock may not be written, want once", got)
+		}
+	})
+}
+
+// noticed counts the notices whose summary contains a text.
+func noticed(client *ironic.Client, text string) int {
+	n := 0
+	for _, notice := range client.Notices() {
+		if strings.Contains(notice.Summary, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestHostsOfOthersCount(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(4, 10*time.Minute)
+		hosts := fake.Nodes()
+		fake.Set(hosts[0].UUID, "name", nil) // also one without a name
+		for _, theirs := range hosts[:2] {
+			fake.Set(theirs.UUID, "provision_state", "deploying")
+		}
+		client := run(fake, upTo(2))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+		defer cancel()
+		if _, err := client.Reach(ctx, hosts[2].UUID, ironic.GoalAvailable, time.Hour); ctx.Err() == nil {
+			t.Fatalf("Reach = %v while others fill the limit", err)
+		}
+		fake.Set(hosts[0].UUID, "provision_state", "active")
+		if _, err := client.Reach(t.Context(), hosts[2].UUID, ironic.GoalAvailable, time.Hour); err != nil {
+			t.Errorf("Reach = %v though a slot is free", err)
+		}
+	})
+}
+
+func TestAHostThatHangsAgesOutAndIsNamed(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(2, 10*time.Minute)
+		hosts := fake.Nodes()
+		fake.Set(hosts[0].UUID, "provision_state", "wait call-back")
+		fake.Set(hosts[0].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+		client, start := run(fake, upTo(1)), time.Now()
+		if _, err := client.Reach(t.Context(), hosts[1].UUID, ironic.GoalAvailable, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start) - 10*time.Minute; waited < 44*time.Minute || waited > 47*time.Minute {
+			t.Errorf("the host that hangs blocked the slot for %s, want 45 minutes", waited)
+		}
+		notices := client.Notices()
+		if !slices.ContainsFunc(notices, func(n ironic.Notice) bool {
+			return n.Summary == "A host hangs" && strings.Contains(n.Detail, hosts[0].Name) && strings.Contains(n.Detail, "wait call-back")
+		}) {
+			t.Errorf("notices %v do not name the host that hangs", notices)
+		}
+	})
+}
+
+func TestExemptHostsNeverWait(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(20, 10*time.Minute)
+		limit := upTo(1)
+		limit.Exempt = []string{"fak*"}
+		if took := cleanAll(t, fake, run(fake, limit)); took > 11*time.Minute {
+			t.Errorf("took %s, want all at once", took)
+		}
+	})
+}
+
+func TestAHostThatFailedWaitsBehindFreshOnesInTheNextRun(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(4, 10*time.Minute)
+		hosts := fake.Nodes()
+		bad, other, mended := hosts[0].UUID, hosts[3].UUID, false
+		fake.Fail = func(node fakeironic.Node, verb string) string {
+			if node.UUID == bad && verb == "provide" && !mended {
+				return "disk on fire"
+			}
+			return ""
+		}
+		if _, err := run(fake, upTo(1)).Reach(t.Context(), bad, ironic.GoalAvailable, time.Hour); err == nil {
+			t.Fatal("cleaning did not fail")
+		}
+		mended = true
+		fake.Set(other, "provision_state", "deploying") // somebody has the slot, so that all three have to wait
+		next := run(fake, upTo(1))
+		var mu sync.Mutex
+		var order []string
+		var wg sync.WaitGroup
+		for _, id := range []string{bad, hosts[1].UUID, hosts[2].UUID} {
+			wg.Go(func() {
+				if _, err := next.Reach(t.Context(), id, ironic.GoalAvailable, time.Hour); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, id)
+			})
+			<-time.After(time.Second)
+		}
+		fake.Set(other, "provision_state", "active")
+		wg.Wait()
+		if want := []string{hosts[1].UUID, hosts[2].UUID, bad}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want the one that failed last: %v", order, want)
+		}
+		if node, _ := fake.Node(bad); node.Raw["extra"].(map[string]any)["terraform_metal_failures"] != nil { //nolint:forcetypeassert // the fake's own
+			t.Error("failures are not forgotten after a success")
+		}
+	})
+}
+
+func TestIronicsOwnLimitBelowOursMeansWait(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.82", "1.115"} { // 500 and 503
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := &fakeironic.Server{MaxMicroversion: version, MaxConcurrentClean: 1, StepTime: 0}
+				fake.AddFleet(4, "baremetal")
+				for _, node := range fake.Nodes() {
+					fake.Set(node.UUID, "provision_state", "active")
+				}
+				fake.StepTime = 5 * time.Minute
+				client := run(fake, upTo(4))
+				var wg sync.WaitGroup
+				for _, node := range fake.Nodes() {
+					wg.Go(func() {
+						if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalUndeployed, time.Hour); err != nil {
+							t.Errorf("host %s: %v", node.Name, err)
+						}
+					})
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+func TestUnusedSlotsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(40, 10*time.Minute)
+		client := run(fake, upTo(20))
+		parallelism := make(chan struct{}, 5) // Terraform's
+		said := 0
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for _, node := range fake.Nodes() {
+			wg.Go(func() {
+				parallelism <- struct{}{}
+				defer func() { <-parallelism }()
+				if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalAvailable, time.Hour); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				said += noticed(client, "Slots are unused")
+			})
+		}
+		wg.Wait()
+		if said != 1 {
+			t.Errorf("said %d times that -parallelism leaves slots unused, want once", said)
+		}
+	})
+}
+
+func TestFewHostsAreNoReasonToSpeakOfParallelism(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(5, 10*time.Minute)
+		client := run(fake, upTo(20))
+		for range 4 { // host, then deployment, then … of the same machines
+			cleanAll(t, fake, client)
+			for _, node := range fake.Nodes() {
+				fake.Set(node.UUID, "provision_state", "manageable")
+			}
+		}
+		if noticed(client, "Slots are unused") != 0 {
+			t.Error("five hosts used all that they could")
+		}
+	})
+}
+
+// TestRandomSites runs the whole gate, several runs on one fake Ironic, through random sites with lost answers and runs
+// that are stopped, and checks that the limit holds and everybody who stays gets a turn.
+func TestRandomSites(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) { randomSite(t, rand.New(rand.NewPCG(seed, 3))) }) //nolint:gosec // a test
+		})
+	}
+}
+
+func randomSite(t *testing.T, r *rand.Rand) {
+	limit := 1 + r.IntN(5)
+	fake := manageableFleet(5+r.IntN(15), time.Duration(1+r.IntN(30))*time.Minute)
+	var mu sync.Mutex
+	fake.Reject = func(req *http.Request) *fakeironic.Rejection {
+		mu.Lock()
+		defer mu.Unlock()
+		if req.Method != http.MethodGet && r.IntN(20) == 0 {
+			return &fakeironic.Rejection{Drop: true, After: r.IntN(2) == 0}
+		}
+		return nil
+	}
+	runs := make([]*ironic.Client, 1+r.IntN(4))
+	contexts := make([]context.Context, len(runs))
+	for i := range runs {
+		runs[i] = run(fake, upTo(limit))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		contexts[i] = ctx
+		if i > 0 && r.IntN(3) == 0 {
+			time.AfterFunc(time.Duration(r.IntN(3600))*time.Second, cancel)
+		}
+	}
+	var wg sync.WaitGroup
+	for i, node := range fake.Nodes() {
+		pause := time.Duration(r.IntN(300)) * time.Second
+		wg.Go(func() {
+			<-time.After(pause)
+			ctx := contexts[i%len(runs)]
+			if _, err := runs[i%len(runs)].Reach(ctx, node.UUID, ironic.GoalAvailable, 48*time.Hour); err != nil && ctx.Err() == nil {
+				t.Errorf("host %s: %v", node.Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	if peak := fake.MaxBusy(atWork...); peak > limit {
+		t.Errorf("%d hosts were at work at once, and the limit is %d", peak, limit)
+	}
+}

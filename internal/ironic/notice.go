@@ -1,0 +1,186 @@
+package ironic
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// Notice is something that the user should know of a run, though nothing failed.
+type Notice struct{ Summary, Detail string }
+
+// stats remembers, for notices, what happened at the gate. The gate's lock protects it.
+type stats struct {
+	notices []Notice
+	said    map[string]bool
+
+	waited  int           // hosts that had to wait
+	longest time.Duration // the longest wait
+	others  int           // most slots that hosts of others took at once
+
+	walks     int             // under way
+	peak      int             // most at once
+	hosts     map[string]bool // all that have walked
+	endedAt   time.Time       // when a walk ended that made the number fall below its peak
+	refills   int             // how often another host took its place at once
+	saturated bool            // the limit was met
+}
+
+// Notices returns what there is to tell and has not been told yet.
+func (c *Client) Notices() []Notice {
+	g := c.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 && g.stats.waited > 0 {
+		g.stats.say("waited", Notice{"Hosts waited for their turn", fmt.Sprintf(
+			"%d hosts waited for a provisioning slot, the longest for %s. provisioning_limit.max_hosts is %d; others used up to %d of these slots.",
+			g.stats.waited, g.stats.longest.Round(time.Second), g.limit.Max, g.stats.others)})
+	}
+	notices := g.stats.notices
+	g.stats.notices = nil
+	return notices
+}
+
+// say queues a notice once a run.
+func (s *stats) say(key string, n Notice) {
+	if s.said == nil {
+		s.said = map[string]bool{}
+	}
+	if !s.said[key] {
+		s.said[key] = true
+		s.notices = append(s.notices, n)
+	}
+}
+
+// admitted notes how long a host has waited. A wait that is shorter than a look at the fleet is no wait.
+func (s *stats) admitted(waited, look time.Duration) {
+	if waited > look {
+		s.waited++
+		s.longest = max(s.longest, waited)
+	}
+}
+
+// decided notes who took slots, and warns of hosts that hang.
+func (s *stats) decided(g *gate, d throttle.Decision, census throttle.Census, fleet map[string]*Node) {
+	others := 0
+	for _, b := range census.Busy {
+		if !g.started[b.ID] {
+			others++
+		}
+	}
+	s.others = max(s.others, others)
+	if len(d.Go) < len(g.waiting) {
+		s.saturated = true
+	}
+	for _, b := range d.Stuck {
+		node := fleet[b.ID]
+		text := fmt.Sprintf("Node %s has been in state %q since %s, and does not count against provisioning_limit any more.",
+			NodeLabel(node), node.ProvisionState, b.Since.UTC().Format(time.RFC3339))
+		if node.LastError != "" {
+			text += " Its last error: " + firstLine(node.LastError)
+		}
+		s.say("stuck:"+b.ID, Notice{"A host hangs", text})
+	}
+}
+
+// notLocked warns that the lock record cannot be written.
+func (s *stats) notLocked(err error) {
+	s.say("lock", Notice{"The provisioning limit holds in this run only", fmt.Sprintf(
+		"Ironic does not let this user write the lock record (a chassis) by which runs that share it keep to one limit: %v. "+
+			"Hosts that others have put to work are counted all the same. Set coordination = \"process\" in provisioning_limit to do without the lock, "+
+			"or ask for the right to create chassis.", firstLine(err.Error()))})
+}
+
+// begin and end count walks, to tell when Terraform's own limit is what leaves slots unused.
+func (g *gate) begin(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.stats
+	if s.hosts == nil {
+		s.hosts = map[string]bool{}
+	}
+	s.walks++
+	s.peak = max(s.peak, s.walks)
+	if !s.hosts[id] && s.walks == s.peak && !s.endedAt.IsZero() && time.Since(s.endedAt) < time.Second {
+		s.refills++
+	}
+	s.hosts[id] = true
+}
+
+func (g *gate) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.stats
+	if s.walks == s.peak {
+		s.endedAt = time.Now()
+	}
+	s.walks--
+	const sure = 3 // times that a place was taken the moment it got free
+	if g.limit.Max > 0 && s.refills >= sure && s.peak < g.limit.Max && !s.saturated {
+		s.say("parallelism", Notice{"Slots are unused", fmt.Sprintf(
+			"Terraform works on %d hosts at a time, and provisioning_limit.max_hosts is %d. To use all slots run with -parallelism=%d or more.",
+			s.peak, g.limit.Max, g.limit.Max+10)})
+	}
+}
+
+// Capacity is who is at work on a site.
+type Capacity struct {
+	Max                        int // 0: no limit
+	Busy                       int // hosts that take a slot
+	Own, Others, Stuck, Exempt int // of the busy: started by this run, by others; not counted any more; at work without a slot
+	Classes                    map[string]ClassCapacity
+}
+
+// ClassCapacity counts the nodes of a resource class.
+type ClassCapacity struct{ Total, Available, Allocated, Maintenance, Failed int }
+
+// CapacityOf counts a fleet.
+func (c *Client) CapacityOf(fleet []Node) Capacity {
+	g := c.gate
+	byID := byUUID(fleet, func(n *Node) string { return n.UUID })
+	census := g.census(byID)
+	out := Capacity{Max: g.limit.Max, Classes: map[string]ClassCapacity{}}
+	g.mu.Lock()
+	stuck := map[string]bool{}
+	for _, b := range throttle.Decide(g.limit.Limit, census, nil).Stuck {
+		stuck[b.ID] = true
+	}
+	for _, b := range census.Busy {
+		switch {
+		case stuck[b.ID]:
+			out.Stuck++
+		case g.started[b.ID]:
+			out.Own++
+		default:
+			out.Others++
+		}
+	}
+	out.Busy = out.Own + out.Others
+	g.mu.Unlock()
+	for i := range fleet {
+		node := &fleet[i]
+		if busy(State(node.ProvisionState)) && g.exempt(node) {
+			out.Exempt++
+		}
+		class := out.Classes[node.ResourceClass]
+		class.add(node)
+		out.Classes[node.ResourceClass] = class
+	}
+	return out
+}
+
+func (k *ClassCapacity) add(node *Node) {
+	k.Total++
+	switch {
+	case node.Maintenance:
+		k.Maintenance++
+	case strings.HasSuffix(node.ProvisionState, " failed") || node.ProvisionState == "error":
+		k.Failed++
+	case node.InstanceUUID != "":
+		k.Allocated++
+	case node.ProvisionState == "available":
+		k.Available++
+	}
+}

@@ -1,0 +1,126 @@
+package resources_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// TestAccLimit_threeRunsTogether lets three provider processes deploy ten hosts each, with a limit of five over all.
+func TestAccLimit_threeRunsTogether(t *testing.T) { //nolint:paralleltest // it measures what is at work on the site
+	const runs, each, limit = 3, 10, 5
+	site := acctest.StartSlow(t)
+	provider := site.Provider(fmt.Sprintf("provisioning_limit = { max_hosts = %d }", limit))
+	var started []*acctest.Running
+	var spaces []*acctest.Workspace
+	for run := range runs {
+		config := provider + fmt.Sprintf(`
+			resource "metal_host" "h" {
+			  count        = %d
+			  name         = "%s-${count.index}"
+			  driver       = "fake-hardware"
+			  target_state = "available"
+			}
+			resource "metal_deployment" "d" {
+			  count   = %d
+			  node_id = metal_host.h[count.index].id
+			  image   = { url = "http://images/x.qcow2", checksum = "http://images/SUMS" }
+			}`, each, site.Name(fmt.Sprintf("run%d", run)), each)
+		space := acctest.NewWorkspace(t, config)
+		spaces = append(spaces, space)
+		started = append(started, space.Start("apply", "-auto-approve", "-parallelism=30"))
+	}
+	stop := make(chan struct{})
+	peak := make(chan int)
+	go func() { peak <- peakAtWork(site, stop) }()
+	start := time.Now()
+	for _, run := range started {
+		if output, code := run.Wait(); code != 0 {
+			t.Errorf("exit code %d\n%s", code, output)
+		}
+	}
+	took := time.Since(start)
+	close(stop)
+	most := <-peak
+	t.Logf("%d hosts in three runs took %s; at most %d were at work at once", runs*each, took.Round(time.Second), most)
+	if most > limit {
+		t.Errorf("%d hosts were at work at once, and the limit is %d", most, limit)
+	}
+	if most < limit {
+		t.Errorf("at most %d hosts were at work, and %d slots were there", most, limit)
+	}
+	var wg sync.WaitGroup
+	for _, space := range spaces {
+		wg.Go(func() { space.Run("destroy", "-auto-approve", "-parallelism=30") })
+	}
+	wg.Wait()
+	if left := site.Left(); len(left) > 0 {
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
+// peakAtWork watches the test's hosts until stopped, and returns how many of them were at work at once.
+func peakAtWork(site *acctest.Site, stop <-chan struct{}) int {
+	atWork := []string{"cleaning", "clean wait", "deploying", "wait call-back", "deleting"}
+	peak := 0
+	for {
+		select {
+		case <-stop:
+			return peak
+		case <-time.After(50 * time.Millisecond):
+		}
+		_, answer := site.Call(http.MethodGet, "nodes?fields=uuid,name,provision_state", nil)
+		nodes, _ := answer["nodes"].([]any)
+		now := 0
+		for _, item := range nodes {
+			node, _ := item.(map[string]any)
+			name, _ := node["name"].(string)
+			state, _ := node["provision_state"].(string)
+			if strings.HasSuffix(site.Name(""), suffix(name)) && slices.Contains(atWork, state) {
+				now++
+			}
+		}
+		peak = max(peak, now)
+	}
+}
+
+// suffix is the part of a host's name that is the test's own: "run1-0123abcd-7" has "0123abcd".
+func suffix(name string) string {
+	parts := strings.Split(name, "-")
+	if len(parts) < 3 {
+		return "\x00"
+	}
+	return parts[len(parts)-2]
+}
+
+func TestAccLimit_wrongValuesAreErrorsAtTheirAttribute(t *testing.T) {
+	t.Parallel()
+	site := acctest.Start(t, nil)
+	for block, wrong := range map[string]string{
+		`{ max_hosts = -1 }`:                  `max_hosts value must be at least 0`,
+		`{ max_hosts = "many" }`:              `a number is required`,
+		`{ scope = "rack" }`:                  `scope value must be one of`,
+		`{ coordination = "none" }`:           `coordination value must be one of`,
+		`{ count = "all" }`:                   `count value must be one of`,
+		`{ stuck_after = "soon" }`:            `must be a duration`,
+		`{ exempt_boot_interfaces = ["[a"] }`: `must be a pattern`,
+	} {
+		resource.UnitTest(t, resource.TestCase{
+			ProtoV6ProviderFactories: acctest.Factories(),
+			Steps: []resource.TestStep{{
+				Config:      site.Provider("provisioning_limit = "+block) + `data "metal_capacity" "c" {}`,
+				PlanOnly:    true,
+				ExpectError: regexp.MustCompile(`(?s)` + strings.ReplaceAll(wrong, " ", `\s+`)),
+			}},
+		})
+	}
+}
