@@ -37,7 +37,7 @@ func rooms() map[string]room {
 		"internal/resources":   {own: []string{"internal/ironic"}, foreign: []string{terraform}},
 		"internal/datasources": {own: []string{"internal/ironic"}, foreign: []string{terraform}},
 		"internal/ironic":      {own: []string{"internal/throttle"}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
-		"internal/throttle":    {foreign: []string{"golang.org/x/sync"}},
+		"internal/throttle":    {},
 		"internal/fakeironic":  {},
 		"internal/acctest":     {own: []string{"internal/provider", "internal/fakeironic"}, foreign: []string{terraform}, testOnly: true},
 	}
