@@ -17,7 +17,7 @@ import (
 
 const (
 	module    = "github.com/terraform-provider-metal/terraform-provider-metal"
-	terraform = "github.com/hashicorp/terraform-plugin-"
+	terraform = "github.com/hashicorp/terraform-"
 )
 
 // room says what a package may import besides the standard library.
@@ -72,7 +72,7 @@ func TestAWrongArrowIsSeen(t *testing.T) {
 		want string
 	}{
 		{"resources know data sources", listed{ImportPath: "internal/resources", Imports: []string{module + "/internal/datasources"}}, "must not import"},
-		{"the domain knows Terraform", listed{ImportPath: "internal/ironic", Imports: []string{terraform + "framework/types"}}, "must not import"},
+		{"the domain knows Terraform", listed{ImportPath: "internal/ironic", Imports: []string{terraform + "plugin-framework/types"}}, "must not import"},
 		{"the domain's tests know Terraform", listed{ImportPath: "internal/ironic", XTestImports: []string{terraform + "testing/helper/resource"}}, "must not import"},
 		{"the domain's tests know the glue", listed{ImportPath: "internal/ironic", XTestImports: []string{module + "/internal/acctest"}}, "must not import"},
 		{"the throttle knows the domain", listed{ImportPath: "internal/throttle", Imports: []string{module + "/internal/ironic"}}, "must not import"},
