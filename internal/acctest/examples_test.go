@@ -190,14 +190,14 @@ func TestFakeProviderExamples(t *testing.T) {
 		"provider.tf": func(t *testing.T, _ *acctest.Workspace) string {
 			return acctest.StartFake(t, nil).Endpoint
 		},
-		"provider-http-basic.tf": func(t *testing.T, w *acctest.Workspace) string {
+		"provider_http_basic.tf": func(t *testing.T, w *acctest.Workspace) string {
 			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
 			t.Cleanup(server.Close)
 			writeCertificate(t, filepath.Join(w.Dir, "ironic-ca.pem"), server.TLS)
 			w.Setenv("TF_VAR_ironic_password", "s3cret-pa55")
 			return server.URL
 		},
-		"provider-keystone.tf": func(t *testing.T, w *acctest.Workspace) string {
+		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) string {
 			endpoint := acctest.StartFake(t, nil).Endpoint
 			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
 				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
