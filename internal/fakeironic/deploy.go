@@ -39,6 +39,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 		done: func(n *node) {
 			if n.str("deploy_interface") != "fake" {
 				n.put("power_state", powerOn)
+				n.serveImage()
 			}
 			n.note("deploy_steps", nil)
 			s.rest(n, active, "", "")
@@ -64,6 +65,22 @@ func inferImageType(info map[string]any) {
 	if text(info["kernel"]) != "" || text(info["ramdisk"]) != "" {
 		info["image_type"] = "partition"
 	}
+}
+
+// serveImage notes what the agent was given: the image itself, or a raw copy of a file of the conductor's.
+func (n *node) serveImage() {
+	info := object(clone(n.fields["instance_info"]))
+	source := text(info["image_source"])
+	if source == "" {
+		return
+	}
+	info["image_url"] = source
+	if strings.HasPrefix(source, "file://") && info["image_disk_format"] != "raw" {
+		info["image_url"] = "http://127.0.0.1/agent_images/" + n.str("uuid")
+		info["image_disk_format"], info["image_checksum"] = "raw", nil
+		info["image_os_hash_algo"], info["image_os_hash_value"] = "sha256", strings.Repeat("0f", 32)
+	}
+	n.put("instance_info", info)
 }
 
 // checkDeployStep refuses to override the steps of Ironic's own, but for switching them off with priority 0.

@@ -120,6 +120,12 @@ func hashAlgorithm(checksum string) string {
 	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
 }
 
+// ImageSource is the URL of the image that a node was deployed with, as Ironic has it: a redirection changes it.
+func ImageSource(n *Node) string {
+	url, _ := n.InstanceInfo[keyImageSource].(string)
+	return url
+}
+
 // ImageOf reads an Image back from a node; nil if it has none.
 func ImageOf(n *Node) *Image {
 	text := func(key string) string { s, _ := n.InstanceInfo[key].(string); return s }
@@ -235,10 +241,20 @@ func CheckReservation(node *Node, instance string) error {
 	return nil
 }
 
+// Other says what Deploy does with a node that runs something else than the deployment.
+type Other int
+
+// What Deploy may do with a node that runs something else.
+const (
+	RefuseOther  Other = iota // leave it alone: a RefusedError
+	KeepOther                 // leave it alone: it is what shall run, for all that is known
+	RebuildOther              // rebuild it, which wipes its root disk
+)
+
 // DeployOptions say how to deploy.
 type DeployOptions struct {
 	Instance string        // the reservation that must hold: an allocation's UUID, or that of ReserveNode
-	Rebuild  bool          // a node that runs something else is rebuilt (its root disk is wiped) rather than refused
+	Other    Other         // what to do with a node that runs something else
 	Attempts int           // how often to try; at least once
 	Limit    time.Duration // of each attempt, without the time in the queue
 }
@@ -274,14 +290,19 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	}
 	goal := GoalDeployed
 	if State(node.ProvisionState) == nodes.Active {
-		if d.DeployedWith(node) {
+		mayRun := o.Other != RebuildOther || d.Image == nil || d.Image.URL == ImageSource(node)
+		if d.DeployedWith(node) && mayRun {
 			return node, max(attempts, 1), nil
 		}
-		if !o.Rebuild {
+		switch o.Other {
+		case KeepOther:
+			return node, attempts, nil
+		case RefuseOther:
 			return node, attempts, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it runs something that this resource did not deploy. " +
 				"Import it (terraform import <address> " + node.UUID + "), or undeploy it first"}
+		case RebuildOther:
+			goal = GoalRebuilt
 		}
-		goal = GoalRebuilt
 	}
 	if node, err = c.prepare(ctx, node, d); err != nil {
 		return node, attempts, err

@@ -1,7 +1,9 @@
 package resources
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -26,6 +28,10 @@ const deploymentTimeout = 60 * time.Minute
 // importedKey marks, in private state, a deployment that was imported and not yet applied: what cannot be read back of
 // it is then noted from the configuration, and never rebuilt for.
 const importedKey = "imported"
+
+// imageKey remembers, in private state, what image_source Ironic had when this provider had deployed the node: Ironic
+// follows redirections. While it has the same, the image in state runs.
+const imageKey = "image_source"
 
 // NewDeployment returns metal_deployment.
 func NewDeployment() resource.Resource { return &deployment{} }
@@ -75,7 +81,16 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		plan.record(node, instance, attempts)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	if err == nil {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, imageNote(node))...)
+	}
 	report(&resp.Diagnostics, doing, err)
+}
+
+// imageNote is what imageKey remembers of a node.
+func imageNote(node *ironic.Node) []byte {
+	note, _ := json.Marshal(ironic.ImageSource(node)) // a string always can be
+	return note
 }
 
 // tries is max_attempts, or its default.
@@ -145,12 +160,26 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if ironic.RunsInstance(node) && state.OnChange.ValueString() != onChangeIgnore {
-		state.refreshImage(ctx, node, imported)
+	note, diags := req.Private.GetKey(ctx, imageKey)
+	resp.Diagnostics.Append(diags...)
+	switch {
+	case !ironic.RunsInstance(node), state.OnChange.ValueString() == onChangeIgnore:
+	case imported:
+		state.importImage(ctx, node)
+	case note == nil && d.runs(ctx, &state, node): // an interrupted run has deployed it
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, imageNote(node))...)
+	case !bytes.Equal(note, imageNote(node)):
+		state.showImage(ctx, node)
 	}
 	state.volatile(node)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// runs reports whether a node was last deployed with what the state says.
+func (d *deployment) runs(ctx context.Context, state *deploymentModel, node *ironic.Node) bool {
+	what, diags := state.deployment(ctx)
+	return !diags.HasError() && what.DeployedWith(node)
 }
 
 // warnNode tells of a deployed node that is not well.
@@ -181,7 +210,10 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	node, attempts := (*ironic.Node)(nil), int(state.Attempts.ValueInt64())
 	var err error
 	if plan.ProvisionState.IsUnknown() { // ModifyPlan saw something to do
-		options := ironic.DeployOptions{Instance: instance, Rebuild: true, Attempts: plan.tries(), Limit: limit}
+		options := ironic.DeployOptions{Instance: instance, Other: ironic.KeepOther, Attempts: plan.tries(), Limit: limit}
+		if !plan.sameContent(&state) {
+			options.Other = ironic.RebuildOther
+		}
 		node, attempts, err = d.client.Deploy(ctx, id, what, options)
 	} else {
 		node, err = d.client.Node(ctx, id)
@@ -213,6 +245,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	if !plan.sameContent(&state) {
+		var note []byte // none: what runs is compared with the state then
+		if err == nil && what.DeployedWith(node) {
+			note = imageNote(node)
+		}
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, note)...)
+	}
 	report(&resp.Diagnostics, doing, err)
 }
 

@@ -196,37 +196,29 @@ func (m *deploymentModel) record(node *ironic.Node, instance string, attempts in
 	keep(&m.PowerState, wanted.PowerState)
 }
 
-// refreshImage shows an image that is not the one in state. Attributes that the state does not have stay so.
-func (m *deploymentModel) refreshImage(ctx context.Context, node *ironic.Node, all bool) {
+// importImage takes over the image that a node runs. That it is the default type, which Ironic notes, is left unsaid.
+func (m *deploymentModel) importImage(ctx context.Context, node *ironic.Node) {
 	actual := ironic.ImageOf(node)
-	image := m.image(ctx)
 	if actual == nil {
 		return
 	}
-	if image == nil {
-		if !all {
-			return
-		}
-		image = &imageModel{}
+	image := imageModel{
+		URL: orNull(actual.URL), Checksum: orNull(actual.Checksum), DiskFormat: orNull(actual.DiskFormat), Type: orNull(string(actual.Type)),
+		Kernel: orNull(actual.Kernel), Ramdisk: orNull(actual.Ramdisk), RootGB: positive(actual.RootGB), SwapMB: positive(actual.SwapMB),
 	}
-	text := func(value *types.String, now string) {
-		if all || !value.IsNull() {
-			*value = orNull(now)
-		}
+	if actual.Type == ironic.ImageWholeDisk {
+		image.Type = types.StringNull()
 	}
-	text(&image.URL, actual.URL)
-	text(&image.Checksum, actual.Checksum)
-	text(&image.DiskFormat, actual.DiskFormat)
-	if actual.Type != ironic.ImageWholeDisk || !image.Type.IsNull() { // Ironic notes the default
-		text(&image.Type, string(actual.Type))
+	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
+}
+
+// showImage shows that a node runs another image than the state says. Only the URL counts: Ironic itself changes
+// checksum and format where it converts an image.
+func (m *deploymentModel) showImage(ctx context.Context, node *ironic.Node) {
+	image := m.image(ctx)
+	if image == nil || ironic.ImageSource(node) == "" {
+		return
 	}
-	text(&image.Kernel, actual.Kernel)
-	text(&image.Ramdisk, actual.Ramdisk)
-	if all || !image.RootGB.IsNull() {
-		image.RootGB = positive(actual.RootGB)
-	}
-	if all || !image.SwapMB.IsNull() {
-		image.SwapMB = positive(actual.SwapMB)
-	}
+	image.URL = types.StringValue(ironic.ImageSource(node))
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
