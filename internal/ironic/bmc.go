@@ -29,17 +29,21 @@ var bmcSchemes = map[string]struct {
 }
 
 // ParseBMC reads a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
-// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi.
+// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi. An IPv6 address with anything round it
+// stands in brackets.
 func ParseBMC(address string) (*BMC, error) {
+	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
+		address = "[" + address + "]"
+	}
 	if !strings.Contains(address, "://") {
 		address = "ipmi://" + address
 	}
 	u, err := url.Parse(address)
+	if (err != nil && strings.Contains(address, "@")) || (err == nil && u.User != nil) {
+		return nil, fmt.Errorf("the address of a BMC must not contain credentials; use username and password_wo")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a URL of a BMC: %w", address, err)
-	}
-	if u.User != nil {
-		return nil, fmt.Errorf("the address of a BMC must not contain credentials; use username and password_wo")
 	}
 	name, transport, _ := strings.Cut(u.Scheme, "+")
 	scheme, ok := bmcSchemes[name]
@@ -48,6 +52,9 @@ func ParseBMC(address string) (*BMC, error) {
 	}
 	if u.Hostname() == "" {
 		return nil, fmt.Errorf("the BMC address %q names no host", address)
+	}
+	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
+		return nil, fmt.Errorf("the BMC address %q must have its IPv6 address in brackets", address)
 	}
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport)
