@@ -34,6 +34,23 @@ func TestAccQuickstart(t *testing.T) {
 	wantNoChanges(t, w)
 }
 
+// TestFakeReadme applies the example of README.md, which has a BMC.
+func TestFakeReadme(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	_, text, _ := strings.Cut(read(t, "../../README.md"), "```terraform\n")
+	text, _, found := strings.Cut(text, "```")
+	if !found {
+		t.Fatal("README.md has no example")
+	}
+	w := exampleWorkspace(t, site, "")
+	write(t, filepath.Join(w.Dir, "main.tf"), exampleEndpoint.ReplaceAllString(text, site.Endpoint))
+	write(t, filepath.Join(w.Dir, "web.cloud-config"), "#cloud-config\npackages: [nginx]\n")
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	wantNoChanges(t, w)
+}
+
 func TestAccExamples(t *testing.T) { //nolint:paralleltest // the examples follow one another, because they share a fleet
 	t.Parallel()
 	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) })
