@@ -1,0 +1,64 @@
+package resources_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// busyCleaning are the states in which a node is on its way to available.
+func busyCleaning() []string { return []string{"cleaning", "clean wait"} }
+
+func TestAccHost_interruptedCleaningGoesOnAtTheNextApply(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	name := s.Name("h")
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, name, busyCleaning()...)
+	running.Interrupt()
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("the interrupted apply ended with exit code 0:\n%s", output)
+	}
+	mention(t, output, "Interrupted: prepare node "+name, "What was started goes on in Ironic; the next apply takes it up again")
+	host := inState(t, w, hostAddress)
+	if host == nil || host.Tainted {
+		t.Fatalf("in state is %+v, want an untainted host\n%s", host, output)
+	}
+	id := text(host.Values["id"])
+
+	w.Must("apply", "-auto-approve")
+	wantVerbs(t, s, id, "manage", "provide") // nothing was asked for twice
+	if host := inState(t, w, hostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
+		t.Errorf("in state is %+v", host)
+	}
+	noChanges(t, w)
+	destroy(t, s, w)
+}
+
+// A killed run has saved nothing. The host it was making is neither lost nor made twice.
+func TestAccHost_killedWhileCreatedIsImported(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	name := s.Name("h")
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, name, busyCleaning()...)
+	running.Kill()
+	running.Wait()
+	id := text(s.Node(name)["uuid"])
+
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the apply succeeded:\n%s", output)
+	}
+	mention(t, output, "A node with name "+name+" already exists", "Import the existing node")
+	w.Must("import", hostAddress, name)
+	w.Must("apply", "-auto-approve")
+	if host := inState(t, w, hostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
+		t.Errorf("in state is %+v", host)
+	}
+	noChanges(t, w)
+	destroy(t, s, w)
+}
