@@ -51,13 +51,13 @@ func TestFakeReadme(t *testing.T) {
 	wantNoChanges(t, w)
 }
 
-func TestAccExamples(t *testing.T) { //nolint:paralleltest // the examples follow one another, because they share a fleet
+func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) })
 }
 
 // TestFakeExamples is for examples with BMCs: a real Ironic looks for them.
-func TestFakeExamples(t *testing.T) { //nolint:paralleltest // likewise
+func TestFakeExamples(t *testing.T) {
 	t.Parallel()
 	testExamples(t, acctest.StartFake(t, nil), needsBMC)
 }
