@@ -107,7 +107,10 @@ func (c *Client) create(ctx context.Context, post, look func() error) error {
 		if found == nil {
 			return nil
 		}
-		if !IsNotFound(found) || try >= retries || sleep(ctx, firstBackoff<<min(try-1, 3)) != nil {
+		if !IsNotFound(found) || try >= retries {
+			return err
+		}
+		if err := sleep(ctx, firstBackoff<<min(try-1, 3)); err != nil {
 			return err
 		}
 	}
