@@ -395,7 +395,9 @@ func randomSite(t *testing.T, r *rand.Rand) {
 	}
 	var wg sync.WaitGroup
 	for i, node := range fake.Nodes() {
+		mu.Lock()
 		pause := time.Duration(r.IntN(300)) * time.Second
+		mu.Unlock()
 		wg.Go(func() {
 			<-time.After(pause)
 			ctx := contexts[i%len(runs)]
