@@ -155,7 +155,7 @@ func (c *Client) abandon(ctx context.Context, spec AllocationSpec, a *Allocation
 	if err != nil {
 		all = nil
 	}
-	none := &NoMatchError{Spec: spec, LastError: firstLine(c.secrets.redact(a.LastError)), Census: countMismatches(spec, all)}
+	none := &NoMatchError{Spec: spec, LastError: firstLine(a.LastError), Census: countMismatches(spec, all)}
 	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		return errors.Join(none, fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}
@@ -181,6 +181,7 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 	if err := c.wrap(allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
 		return nil, err
 	}
+	a.LastError = c.secrets.redact(a.LastError)
 	return a, nil
 }
 
@@ -188,6 +189,9 @@ func (c *Client) listAllocationsByID(ctx context.Context) (map[string]*Allocatio
 	all, err := list[Allocation](ctx, c, "allocations", "allocations", nil)
 	if err != nil {
 		return nil, err
+	}
+	for i := range all {
+		all[i].LastError = c.secrets.redact(all[i].LastError)
 	}
 	return byUUID(all, func(a *Allocation) string { return a.UUID }), nil
 }
