@@ -138,7 +138,7 @@ func adviseStatus(err error) string {
 
 func adviseConflict(message string) string {
 	for _, known := range []struct{ text, advice string }{
-		{"A node with name", "Names are unique in Ironic. Import the existing node, or choose another name."},
+		{"A node with name", "Names are unique in Ironic. Import the existing node (terraform import <address> <name>), or choose another name."},
 		{"A port with MAC address", "A MAC address belongs to one node only. Import the node that has it (terraform import takes the MAC address), or correct the ports."},
 		{"An allocation with name", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
 		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`."},

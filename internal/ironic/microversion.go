@@ -14,12 +14,9 @@ import (
 // Microversion is the minor number of an API version: 82 is 1.82. Ironic has had no other major number.
 type Microversion int
 
-// Oldest and newest are what this provider is tested with: Ironic 21.4 (1.82) and 39.0 (1.115). A server that knows
-// more is spoken to in newest; one that knows less works as far as its features go.
-const (
-	oldest Microversion = 82
-	newest Microversion = 115
-)
+// newest is that of Ironic 39.0, the newest that this provider is tested with. A server that knows more is spoken to in
+// it; one that knows less works as far as its features go.
+const newest Microversion = 115
 
 // First versions of the features that callers ask for by name (reference ironic-facts.md 1.4).
 const (

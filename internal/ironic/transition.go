@@ -230,3 +230,6 @@ func Finished(state State) bool {
 
 // Failed reports whether a deployment in this state has failed, and is begun again by the next walk.
 func Failed(state State) bool { return nextMove(GoalDeployed, state, false).kind == repair }
+
+// BeingDeployed reports whether a node in this state is on its way to run what it was given.
+func BeingDeployed(state State) bool { return state == nodes.Deploying || state == nodes.DeployWait }

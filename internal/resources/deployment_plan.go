@@ -86,11 +86,10 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 	rebuilds := changed && m.OnChange.ValueString() != onChangeIgnore
 	resumes := !ironic.Finished(ironic.State(p.state.ProvisionState.ValueString()))
 	switch {
-	case p.imported:
-		if changed {
-			diags.AddWarning("Imported deployment is left as it is", fmt.Sprintf("What the configuration says of node %s is noted, and the machine is not touched. "+
-				"If its image turns out to be another one, the plan after this shows that.", p.label()))
-		}
+	case p.imported && changed:
+		diags.AddWarning("Imported deployment is left as it is", fmt.Sprintf("What the configuration says of node %s is noted, and the machine is not touched. "+
+			"If its image turns out to be another one, the plan after this shows that; what cannot be read back, such as a config drive, is taken as it is written. "+
+			"To deploy the node anew, use terraform apply -replace.", p.label()))
 		return
 	case rebuilds:
 		diags.AddWarning("Rebuild wipes the root disk", fmt.Sprintf("The content of node %s changes: it is rebuilt in place, and what is on its root disk is lost. "+
@@ -119,8 +118,12 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 			p.label(), state, p.state.LastError.ValueString()))
 		return
 	}
-	diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is waited for and brought to its end.",
-		p.label(), state))
+	if ironic.BeingDeployed(ironic.State(state)) {
+		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is waited for.", p.label(), state))
+		return
+	}
+	diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is brought to its end, then the node is deployed, "+
+		"which writes its root disk.", p.label(), state))
 }
 
 // checkVersions refuses what the server's API does not have.
