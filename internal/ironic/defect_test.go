@@ -1,0 +1,117 @@
+package ironic_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// defective is an Ironic that makes every patched node its own parent, with one node.
+func defective() *fakeironic.Server {
+	fake := fleet(1)
+	fake.MaxMicroversion, fake.ParentNodeDefect = "1.96", true
+	return fake
+}
+
+func TestADefectiveIronicIsRefusedBeforeItDoesHarm(t *testing.T) {
+	t.Parallel()
+	for name, bound := range map[string]ironic.Microversion{"in its newest API": 0, "in an API too old to show it": 82} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := defective()
+			client := newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = bound })
+			before := nodeOf(t, fake, "node-000")
+			for range 2 {
+				_, err := client.PatchNode(t.Context(), before.UUID, setting("/description", "new"))
+				var defect *ironic.ParentNodeError
+				if !errors.As(err, &defect) || defect.Node != nil {
+					t.Fatalf("PatchNode = %v, want a ParentNodeError that names no node", err)
+				}
+				if _, detail := ironic.Explain("change it", err); !strings.Contains(detail, "29.0.5") || !strings.Contains(detail, "Upgrade Ironic") {
+					t.Errorf("detail %q", detail)
+				}
+			}
+			if after := nodeOf(t, fake, "node-000"); !ironic.SameJSON(after.Raw, before.Raw) {
+				t.Errorf("the node has changed from %v to %v", before.Raw, after.Raw)
+			}
+			if n := len(fake.Nodes()); n != 1 {
+				t.Errorf("%d nodes: the one for the test is left", n)
+			}
+			if n := count(fake, http.MethodPost, "/v1/nodes"); n != 1 {
+				t.Errorf("it was tried out %d times, want once", n)
+			}
+		})
+	}
+}
+
+func TestReservingANodeOfADefectiveIronicIsRefused(t *testing.T) {
+	t.Parallel()
+	fake := defective()
+	_, err := newClient(fake).ReserveNode(t.Context(), nodeOf(t, fake, "node-000").UUID, ironic.NewUUID())
+	var defect *ironic.ParentNodeError
+	if !errors.As(err, &defect) {
+		t.Errorf("ReserveNode = %v, want a ParentNodeError", err)
+	}
+}
+
+func TestOnlyVersionsInQuestionAreTriedOut(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]int{"1.82": 0, "1.83": 1, "1.96": 1, "1.111": 1, "1.114": 1, "1.115": 0} {
+		fake := fleet(1)
+		fake.MaxMicroversion = version
+		client := newClient(fake)
+		for _, text := range []string{"one", "two"} {
+			if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", text)); err != nil {
+				t.Errorf("%s: %v", version, err)
+			}
+		}
+		if n := count(fake, http.MethodPost, "/v1/nodes"); n != want || len(fake.Nodes()) != 1 {
+			t.Errorf("%s: tried out %d times, %d nodes are left", version, n, len(fake.Nodes()))
+		}
+	}
+}
+
+func TestTheNodeForTheTestIsDeletedWhateverHappens(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		for what, reject := range map[string]func(*http.Request) *fakeironic.Rejection{
+			"the answer to its creation is lost": times(1, http.MethodPost, "/v1/nodes", lost()),
+			"it cannot be patched":               times(100, http.MethodPatch, "/v1/nodes", &fakeironic.Rejection{Status: http.StatusBadGateway}),
+		} {
+			fake := defective()
+			fake.Reject = reject
+			if _, err := newClient(fake).PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", "new")); err == nil {
+				t.Errorf("%s, and yet the node was changed", what)
+			}
+			if n := len(fake.Nodes()); n != 1 {
+				t.Errorf("%s: %d nodes are left", what, n)
+			}
+		}
+	})
+}
+
+func TestWhoMayNotTryItOutIsToldAfterTheFirstHarm(t *testing.T) {
+	t.Parallel()
+	fake := defective()
+	fake.AddFleet(1, "baremetal")
+	fake.Reject = times(100, http.MethodPost, "/v1/nodes", fault(http.StatusForbidden, "Access was denied"))
+	client := newClient(fake)
+	_, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", "new"))
+	var defect *ironic.ParentNodeError
+	if !errors.As(err, &defect) || defect.Node == nil || !strings.Contains(err.Error(), "node-000") {
+		t.Fatalf("PatchNode = %v, want a ParentNodeError that names the node", err)
+	}
+	if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-001").UUID, setting("/description", "new")); !errors.As(err, &defect) {
+		t.Errorf("the next node: %v", err)
+	}
+	if parent := nodeOf(t, fake, "node-001").Raw["parent_node"]; parent != nil {
+		t.Error("the next node was harmed too")
+	}
+	if n := count(fake, http.MethodPost, "/v1/nodes"); n != 1 {
+		t.Errorf("it was tried %d times, want once", n)
+	}
+}
