@@ -265,7 +265,8 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
 	}
-	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && node.InstanceUUID == "" {
+	leaving := node.InstanceUUID == "" || State(node.ProvisionState) == nodes.Deleting // the reservation goes half way through
+	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && leaving {
 		// An earlier run was interrupted while it undeployed the node: bring that to its end first.
 		if _, err := c.Undeploy(ctx, node.UUID, o.Instance, o.Instance, o.Limit); err != nil {
 			return node, 0, err

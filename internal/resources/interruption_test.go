@@ -1,0 +1,322 @@
+package resources_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// stop is a way to end a running CLI: Ctrl-C or kill -9.
+type stop func(*acctest.Running)
+
+// interrupt is Ctrl-C. A run that was interrupted must not say that all went well.
+func interrupt(t *testing.T, running *acctest.Running) (output string) {
+	t.Helper()
+	running.Interrupt()
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("an interrupted run says that it worked:\n%s", output)
+	}
+	return output
+}
+
+// kill is kill -9 of the CLI and the provider.
+func kill(running *acctest.Running) {
+	running.Kill()
+	running.Wait()
+}
+
+// busyDeploying are the states in which a node is being deployed, busyUndeploying those in which it is undeployed.
+func busyDeploying() []string { return []string{"deploying", "wait call-back"} }
+
+func busyUndeploying() []string { return []string{"deleting", "cleaning", "clean wait"} }
+
+// isBusy reports whether a node is in one of the states.
+func isBusy(s *acctest.Site, node string, states []string) bool {
+	now := text(s.Node(node)["provision_state"])
+	for _, state := range states {
+		if now == state {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAccInterruption_applyTakesUpAnInterruptedDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1"), `power_state = "on"`))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	output := interrupt(t, running)
+	mention(t, output, "Interrupted: deploy node "+s.Name("n1"), "What was started goes on in Ironic; the next apply takes it up again")
+	d := deployed(t, w)
+	if d.Tainted || d.Values["id"] != node || d.Values["instance_uuid"] != s.Node(node)["instance_uuid"] || d.Values["provision_state"] == "active" {
+		t.Errorf("in state is %+v", d)
+	}
+	if output, _ := w.Plan(); isBusy(s, node, busyDeploying()) {
+		mention(t, output, "Unfinished deployment is continued", "0 to add, 1 to change, 0 to destroy")
+	}
+	w.Must("apply", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	if d := deployed(t, w); d.Values["provision_state"] != "active" || d.Values["power_state"] != "on" {
+		t.Errorf("in state is %+v", d)
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_destroyTakesUpAnInterruptedDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	interrupt(t, running)
+	w.Must("destroy", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+	if allocationNamed(s, s.Name("web")) != nil {
+		t.Error("the allocation is left")
+	}
+}
+
+func TestAccInterruption_destroyIsTakenUpByDestroy(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	for name, end := range map[string]stop{"interrupted": func(r *acctest.Running) { interrupt(t, r) }, "killed": kill} {
+		node := addNode(t, s, name, nil)
+		w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
+		w.Must("apply", "-auto-approve")
+		running := w.Start("destroy", "-auto-approve")
+		awaitState(t, s, node, busyUndeploying()...)
+		end(running)
+		if deployed(t, w).Tainted || inState(t, w, allocationAddress) == nil {
+			t.Errorf("%s: in state is\n%s", name, w.State())
+		}
+		w.Must("destroy", "-auto-approve")
+		wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+		if allocationNamed(s, s.Name("web")) != nil {
+			t.Errorf("%s: the allocation is left", name)
+		}
+		removeNode(t, s, node)
+	}
+}
+
+func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	for name, end := range map[string]stop{"interrupted": func(r *acctest.Running) { interrupt(t, r) }, "killed": kill} {
+		node := addNode(t, s, name, nil)
+		w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
+		w.Must("apply", "-auto-approve")
+		before := allocationNamed(s, s.Name("web"))
+		running := w.Start("destroy", "-auto-approve")
+		awaitState(t, s, node, busyUndeploying()...)
+		end(running)
+		w.Must("apply", "-auto-approve")
+		wantVerbs(t, s, node, "manage", "provide", "active", "deleted", "active")
+		wantKept(t, s, w, node, before)
+		noChanges(t, w)
+		w.Must("destroy", "-auto-approve")
+		removeNode(t, s, node)
+	}
+}
+
+func TestAccInterruption_halfDestroyedDeploymentWithoutAnAllocationIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
+	w.Must("apply", "-auto-approve")
+	running := w.Start("destroy", "-auto-approve")
+	awaitState(t, s, node, busyUndeploying()...)
+	kill(running)
+	if output, code := w.Run("apply", "-auto-approve"); code != 0 { // it may still be cleaned
+		mention(t, output, "Ironic is at work on it. Apply again when it is available")
+		s.Await(node, "provision_state", "available")
+		w.Must("apply", "-auto-approve")
+	}
+	wantVerbs(t, s, node, "manage", "provide", "active", "deleted", "active")
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedDeploymentOfAnAllocationIsAdopted(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+
+		allocated(image("v1"), `config_drive = { user_data_wo = "secret", user_data_wo_version = 1 }`))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	kill(running)
+	if inState(t, w, allocationAddress) == nil || inState(t, w, deploymentAddress) != nil {
+		t.Fatalf("in state is\n%s", w.State())
+	}
+	before := s.Await(node, "provision_state", "active")
+	w.Must("apply", "-auto-approve")
+	if d := deployed(t, w); d.Tainted || d.Values["instance_uuid"] != before["instance_uuid"] {
+		t.Errorf("in state is %+v", d)
+	}
+	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] {
+		t.Error("the node was deployed twice")
+	}
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedDeploymentOfAnAllocationIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	kill(running)
+	w.Must("apply", "-auto-approve")
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedDeploymentWithoutAnAllocationIsImported(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(s.Name("n1")), image("v1"), `config_drive = { user_data = "x" }`))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	kill(running)
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the apply worked:\n%s", output)
+	}
+	mention(t, output, "is reserved by ", "Somebody else uses this node, or an interrupted run of yours did", "terraform import <address of the metal_deployment> "+node)
+	w.Must("import", deploymentAddress, node)
+	w.Must("apply", "-auto-approve")
+	s.Await(node, "provision_state", "active")
+	noChanges(t, w)
+	wantVerbs(t, s, node, "manage", "provide", "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	config := func(version string) string {
+		return s.Provider() + deployment(quoted(node), image(version), `config_drive = { user_data = "`+version+`" }`)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v2"))
+	for _, end := range []stop{kill, func(r *acctest.Running) { interrupt(t, r) }} {
+		running := w.Start("apply", "-auto-approve")
+		awaitState(t, s, node, busyDeploying()...)
+		end(running)
+		w.Must("apply", "-auto-approve")
+		noChanges(t, w)
+		w.Configure(config("v3")) // for the second time
+	}
+	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild", "rebuild")
+	if got := instanceInfo(s, node)["image_source"]; got != images+"v3.qcow2" {
+		t.Errorf("the node runs %v", got)
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_deploymentOfSomebodyElseIsImportedWhileItIsUnderWay(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/instance_uuid", foreignInstance)
+	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
+	w.Must("import", deploymentAddress, node)
+	w.Must("apply", "-auto-approve") // takes it over
+	w.Must("apply", "-auto-approve") // and waits for it
+	s.Await(node, "provision_state", "active")
+	noChanges(t, w)
+	wantVerbs(t, s, node, "manage", "provide", "active") // but never deploys it over
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_oneOfManyKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	var nodes []string
+	for i := range 3 {
+		nodes = append(nodes, addNode(t, s, fmt.Sprintf("n%d", i), nil))
+	}
+	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_hosts = 1, coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
+  count = 3
+  node_id = [%q, %q, %q][count.index]
+  %s
+}
+`, nodes[0], nodes[1], nodes[2], image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	for started := false; !started; <-time.After(50 * time.Millisecond) {
+		for _, node := range nodes {
+			started = started || isBusy(s, node, busyDeploying())
+		}
+	}
+	interrupt(t, running) // two are in the queue
+	for i := range nodes {
+		if d := inState(t, w, fmt.Sprintf("metal_deployment.d[%d]", i)); d == nil || d.Tainted {
+			t.Errorf("in state is %+v", d)
+		}
+	}
+	w.Must("apply", "-auto-approve")
+	for _, node := range nodes {
+		wantVerbs(t, s, node, "manage", "provide", "active")
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_writeOnlyUserDataIsWrittenNowhere(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	config := func(version int, more string) string {
+		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n" + s.Provider() + deployment(quoted(node), image("v1"),
+			fmt.Sprintf("config_drive = {\n    user_data_wo = var.secret\n    user_data_wo_version = %d\n  }", version), more)
+	}
+	w := acctest.NewWorkspace(t, config(1, ""))
+	const secret = "hunter2-and-more"
+	log := filepath.Join(w.Dir, "trace.log")
+	w.Setenv("TF_LOG", "TRACE")
+	w.Setenv("TF_LOG_PATH", log)
+	w.Setenv("TF_VAR_secret", secret)
+	var said strings.Builder
+	said.WriteString(w.Must("plan", "-out=plan.bin"))
+	said.WriteString(w.Must("show", "-json", "plan.bin"))
+	said.WriteString(w.Must("apply", "plan.bin"))
+	w.Configure(config(2, failingStep))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the rebuild worked:\n%s", output)
+	}
+	said.WriteString(output)
+	w.Configure(config(3, ""))
+	said.WriteString(w.Must("apply", "-auto-approve"))
+	said.WriteString(w.Must("show", "-json"))
+	said.WriteString(w.Must("destroy", "-auto-approve"))
+	trace, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(trace), "request to Ironic") {
+		t.Fatalf("the log has nothing of the provider: %v", err)
+	}
+	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+		if at := strings.Index(content, secret); at >= 0 {
+			t.Errorf("the secret is in the %s: %q", where, content[max(0, at-200):at+len(secret)])
+		}
+	}
+}
