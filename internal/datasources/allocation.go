@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 var (
@@ -18,6 +20,9 @@ var (
 
 // NewAllocation returns the data source metal_allocation.
 func NewAllocation() datasource.DataSource { return &allocation{} }
+
+// allocationsSince is the API version that brought allocations.
+const allocationsSince ironic.Microversion = 52
 
 type allocation struct{ withClient }
 
@@ -76,7 +81,11 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if m.ID.IsNull() {
 		ref = m.Name.ValueString()
 	}
-	found, err := a.client.Allocation(ctx, ref)
+	err := a.client.Requires(ctx, allocationsSince, "an allocation")
+	var found *ironic.Allocation
+	if err == nil {
+		found, err = a.client.Allocation(ctx, ref)
+	}
 	if err != nil {
 		report(&resp.Diagnostics, "find allocation "+ref, err)
 		return

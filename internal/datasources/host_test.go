@@ -1,0 +1,106 @@
+package datasources_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// addNode enrolls a node by hand, with further fields, and returns its UUID.
+func addNode(t *testing.T, s *acctest.Site, name string, fields map[string]any) string {
+	t.Helper()
+	body := map[string]any{"driver": "fake-hardware", "name": s.Name(name), "resource_class": s.Class()}
+	for key, value := range fields {
+		body[key] = value
+	}
+	id, _ := s.Must(http.MethodPost, "nodes", body)["uuid"].(string)
+	t.Cleanup(func() {
+		s.Must(http.MethodPut, "nodes/"+id+"/maintenance", map[string]any{}) // else Ironic keeps one that is in use
+		s.Must(http.MethodDelete, "nodes/"+id, nil)
+	})
+	return id
+}
+
+// data is the HCL of a data source with settings.
+func data(kind, name string, settings ...string) string {
+	return fmt.Sprintf("data %q %q {\n  %s\n}\n", kind, name, strings.Join(settings, "\n  "))
+}
+
+// test reads a configuration of data sources, and expects an error or runs checks.
+func test(t *testing.T, config, want string, checks ...statecheck.StateCheck) {
+	t.Helper()
+	step := resource.TestStep{Config: config, ConfigStateChecks: checks}
+	if want != "" {
+		step.ExpectError = regexp.MustCompile("(?i)" + strings.ReplaceAll(regexp.QuoteMeta(want), " ", `[\s│]+`)) // the CLI breaks lines
+	}
+	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Factories(), Steps: []resource.TestStep{step}})
+}
+
+func is(address, attribute string, value knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
+}
+
+func TestAccHostDataSource_findsAHostByAnyOfItsNames(t *testing.T) {
+	s := acctest.Start(t, nil)
+	const instance = "6a0d3a2e-5b3c-4c9a-9a55-0c1f00000000"
+	reserved := instance[:28] + s.Name("")[1:]
+	bmc := s.Name("bmc") + ".example.com"
+	id := addNode(t, s, "h", map[string]any{
+		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": bmc, "ipmi_password": "hunter22"}, "description": "the one", "lessee": "carol",
+		"properties": map[string]any{"cpus": 4, "capabilities": "boot_mode:uefi,tier:1"}, "extra": map[string]any{"rack": map[string]any{"row": 3}},
+		"instance_uuid": reserved,
+	})
+	addNode(t, s, "other", map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "other-" + bmc}})
+	for _, mac := range []string{s.MAC(2), s.MAC(1)} {
+		s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac})
+	}
+	s.Must(http.MethodPut, "nodes/"+id+"/traits", map[string]any{"traits": []string{"CUSTOM_NVME", "CUSTOM_GPU"}})
+	s.Must(http.MethodPut, "nodes/"+id+"/maintenance", map[string]any{"reason": "fan"})
+
+	config := s.Provider()
+	var checks []statecheck.StateCheck
+	for by, value := range map[string]string{
+		"id": id, "name": s.Name("h"), "mac": strings.ToUpper(s.MAC(1)), "bmc_address": bmc, "instance_uuid": reserved,
+	} {
+		config += data("metal_host", by, fmt.Sprintf("%s = %q", by, value))
+		checks = append(checks, is("data.metal_host."+by, "id", knownvalue.StringExact(id)), is("data.metal_host."+by, by, knownvalue.StringExact(value)))
+	}
+	const address = "data.metal_host.name"
+	text := knownvalue.StringExact
+	test(t, config, "", append(checks,
+		is(address, "driver", text("ipmi")), is(address, "bmc_address", text(bmc)), is(address, "provision_state", text("enroll")),
+		is(address, "power_state", knownvalue.Null()), is(address, "resource_class", text(s.Class())), is(address, "description", text("the one")),
+		is(address, "owner", knownvalue.Null()), is(address, "lessee", text("carol")), is(address, "instance_uuid", text(reserved)),
+		is(address, "allocation_id", knownvalue.Null()), is(address, "maintenance", knownvalue.Bool(true)), is(address, "maintenance_reason", text("fan")),
+		is(address, "retired", knownvalue.Bool(false)), is(address, "mac", knownvalue.Null()),
+		is(address, "macs", knownvalue.ListExact([]knownvalue.Check{text(s.MAC(1)), text(s.MAC(2))})),
+		is(address, "traits", knownvalue.ListExact([]knownvalue.Check{text("CUSTOM_GPU"), text("CUSTOM_NVME")})),
+		is(address, "capabilities", knownvalue.MapExact(map[string]knownvalue.Check{"boot_mode": text("uefi"), "tier": text("1")})),
+		is(address, "properties", text(`{"capabilities":"boot_mode:uefi,tier:1","cpus":4}`)),
+		is(address, "extra", text(`{"rack":{"row":3}}`)),
+	)...)
+}
+
+func TestAccHostDataSource_saysWhatItDidNotFind(t *testing.T) {
+	s := acctest.Start(t, nil)
+	for _, tt := range []struct{ name, settings, want string }{
+		{"id", `id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `Could not find the host with id "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`},
+		{"name", `name = "no-such-host"`, `Could not find the host with name "no-such-host"`},
+		{"mac", `mac = "52:00:00:00:00:01"`, `no port has the MAC address 52:00:00:00:00:01`},
+		{"bmc_address", `bmc_address = "nowhere.example.com"`, `no node has the BMC address nowhere.example.com`},
+		{"instance_uuid", `instance_uuid = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `no node is reserved by 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21`},
+		{"nothing to look for", ``, `Exactly one of these attributes must be configured`},
+		{"two ways", "name = \"a\"\n  mac = \"52:00:00:00:00:01\"", `Exactly one of these attributes must be configured`},
+	} {
+		t.Run(tt.name, func(t *testing.T) { test(t, s.Provider()+data("metal_host", "h", tt.settings), tt.want) })
+	}
+}
