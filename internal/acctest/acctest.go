@@ -58,7 +58,7 @@ func StartSlow(t testing.TB) *Site {
 	if os.Getenv(endpointVariable) != "" && os.Getenv(slowEndpointVariable) == "" {
 		t.Fatalf("%s is set, so %s must be too", endpointVariable, slowEndpointVariable)
 	}
-	return start(t, os.Getenv(slowEndpointVariable), &fakeironic.Server{StepTime: 3 * time.Second})
+	return start(t, os.Getenv(slowEndpointVariable), &fakeironic.Server{StepTime: 2 * time.Second})
 }
 
 // StartFake is Start for tests that need the fake.

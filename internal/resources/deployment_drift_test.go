@@ -73,7 +73,7 @@ func TestAccDeployment_anotherImageInIronicIsShown(t *testing.T) {
 	mention(t, output, "Rebuild wipes the root disk", images+"other.qcow2", "0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild")
+	wantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 

@@ -25,7 +25,7 @@ func TestAccDeployment_failureIsExplainedAndRepairedByTheNextApply(t *testing.T)
 		fmt.Sprint(d.Values["attempts"]) != "2" {
 		t.Errorf("in state is %+v", d)
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active", "active")
+	wantVerbs(t, s, node, "active", "active")
 	before := allocationNamed(s, s.Name("web"))
 
 	forgetVerbs(s)
@@ -48,7 +48,7 @@ func TestAccDeployment_failureWithoutAnAllocationIsDestroyed(t *testing.T) {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+	wantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestFakeDeployment_isTriedAgainOnTheSameNode(t *testing.T) {
@@ -66,7 +66,7 @@ func TestFakeDeployment_isTriedAgainOnTheSameNode(t *testing.T) {
 	if d := deployed(t, w); fmt.Sprint(d.Values["attempts"]) != "3" || d.Values["last_error"] != nil {
 		t.Errorf("in state is %+v", d)
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active", "active", "active")
+	wantVerbs(t, s, node, "active", "active", "active")
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -128,5 +128,5 @@ func TestAccDeployment_timeoutIsHandledByTheNextApply(t *testing.T) {
 	wantKept(t, s, w, node, before)
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted", "active", "deleted")
+	wantVerbs(t, s, node, "active", "deleted", "active", "deleted")
 }

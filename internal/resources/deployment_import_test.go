@@ -33,7 +33,7 @@ func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the import changed the node")
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	if d := deployed(t, w); d.Values["instance_uuid"] != foreignInstance || d.Values["id"] != node {
 		t.Errorf("in state is %v", d.Values)
 	}
@@ -44,7 +44,7 @@ func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
 	mention(t, output, "Rebuild wipes the root disk")
 	w.Must("apply", "-auto-approve")
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild")
+	wantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -56,7 +56,7 @@ func TestAccDeployment_importOfAnotherImageShowsItInThePlanAfter(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v9")))
 	w.Must("import", deploymentAddress, node)
 	w.Must("apply", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	output, changes := w.Plan()
 	if !changes {
 		t.Errorf("the plan does not show that another image runs:\n%s", output)

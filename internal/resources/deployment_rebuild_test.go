@@ -82,7 +82,7 @@ func TestAccDeployment_anotherConfigDriveIsARebuild(t *testing.T) {
 		}
 		noChanges(t, w)
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild", "rebuild", "rebuild", "rebuild")
+	wantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
 
 	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = 2, hostname = "web"`)) // the version says that nothing has changed
 	noChanges(t, w)
@@ -109,7 +109,7 @@ func TestAccDeployment_ignoredChangeIsNotedOnly(t *testing.T) {
 		t.Errorf("the node was touched: %v", after["instance_info"])
 	}
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 
 	w.Configure(s.Provider() + deployment(quoted(node), image("v3"))) // from now on changes count again
 	output = w.Must("apply", "-auto-approve")
@@ -203,7 +203,7 @@ func TestAccDeployment_rebuildThatIronicRefusesStartsNothing(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild", "deleted")
+	wantVerbs(t, s, node, "active", "rebuild", "deleted")
 }
 
 func TestAccDeployment_deploymentThatIronicRefusesHoldsNothing(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// addNode enrolls a node by hand and makes it available, in the test's class, for tests of what is done with nodes. The
-// fields are further attributes of the node. When the test ends, nothing of ours may be left on the node.
+// addNode enrolls a node by hand and makes it available, in the test's class, for tests of what is done with nodes: a fake
+// at once, whatever its pace. The fields are further attributes of the node. When the test ends, nothing of ours may be
+// left on the node.
 func addNode(t *testing.T, s *acctest.Site, name string, fields map[string]any) string {
 	t.Helper()
 	body := map[string]any{"driver": "fake-hardware", "name": s.Name(name), "resource_class": s.Class()}
@@ -24,6 +25,11 @@ func addNode(t *testing.T, s *acctest.Site, name string, fields map[string]any) 
 	}
 	id := text(s.Must(http.MethodPost, "nodes", body)["uuid"])
 	t.Cleanup(func() { removeNode(t, s, id) })
+	if s.Fake != nil {
+		s.Fake.Set(id, "power_state", "power off")
+		s.Fake.Set(id, "provision_state", "available")
+		return id
+	}
 	// Ironic allocates no node whose power state it does not know.
 	s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "power off"})
 	s.Await(id, "power_state", "power off")

@@ -85,7 +85,7 @@ func TestAccDeployment_reservesTheNodeWithoutAnAllocation(t *testing.T) {
 	}
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+	wantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_contentArrives(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAccDeployment_powerIsSwitchedInPlace(t *testing.T) {
 		t.Errorf("the node is %v after the change", power)
 	}
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -208,7 +208,7 @@ func TestAccDeployment_detachLeavesTheMachineRunning(t *testing.T) {
 	w.Configure(s.Provider() + deployment(quoted(node), image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+	wantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {

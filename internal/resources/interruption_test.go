@@ -64,7 +64,7 @@ func TestAccInterruption_applyTakesUpAnInterruptedDeployment(t *testing.T) {
 		mention(t, output, "Unfinished deployment is continued", "0 to add, 1 to change, 0 to destroy")
 	}
 	w.Must("apply", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	if d := deployed(t, w); d.Values["provision_state"] != "active" || d.Values["power_state"] != "on" {
 		t.Errorf("in state is %+v", d)
 	}
@@ -81,7 +81,7 @@ func TestAccInterruption_destroyTakesUpAnInterruptedDeployment(t *testing.T) {
 	awaitState(t, s, node, busyDeploying()...)
 	interrupt(t, running)
 	w.Must("destroy", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+	wantVerbs(t, s, node, "active", "deleted")
 	if allocationNamed(s, s.Name("web")) != nil {
 		t.Error("the allocation is left")
 	}
@@ -101,7 +101,7 @@ func TestAccInterruption_destroyIsTakenUpByDestroy(t *testing.T) {
 			t.Errorf("%s: in state is\n%s", name, w.State())
 		}
 		w.Must("destroy", "-auto-approve")
-		wantVerbs(t, s, node, "manage", "provide", "active", "deleted")
+		wantVerbs(t, s, node, "active", "deleted")
 		if allocationNamed(s, s.Name("web")) != nil {
 			t.Errorf("%s: the allocation is left", name)
 		}
@@ -121,7 +121,7 @@ func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
 		awaitState(t, s, node, busyUndeploying()...)
 		end(running)
 		w.Must("apply", "-auto-approve")
-		wantVerbs(t, s, node, "manage", "provide", "active", "deleted", "active")
+		wantVerbs(t, s, node, "active", "deleted", "active")
 		wantKept(t, s, w, node, before)
 		noChanges(t, w)
 		w.Must("destroy", "-auto-approve")
@@ -143,7 +143,7 @@ func TestAccInterruption_halfDestroyedDeploymentWithoutAnAllocationIsMadeAnew(t 
 		s.Await(node, "provision_state", "available")
 		w.Must("apply", "-auto-approve")
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active", "deleted", "active")
+	wantVerbs(t, s, node, "active", "deleted", "active")
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -168,7 +168,7 @@ func TestAccInterruption_killedDeploymentOfAnAllocationIsAdopted(t *testing.T) {
 	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] {
 		t.Error("the node was deployed twice")
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -182,7 +182,7 @@ func TestAccInterruption_killedDeploymentOfAnAllocationIsWaitedFor(t *testing.T)
 	awaitState(t, s, node, busyDeploying()...)
 	kill(running)
 	w.Must("apply", "-auto-approve")
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -204,7 +204,7 @@ func TestAccInterruption_killedDeploymentWithoutAnAllocationIsImported(t *testin
 	w.Must("apply", "-auto-approve")
 	s.Await(node, "provision_state", "active")
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active")
+	wantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -226,7 +226,7 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 		noChanges(t, w)
 		w.Configure(config("v3")) // for the second time
 	}
-	wantVerbs(t, s, node, "manage", "provide", "active", "rebuild", "rebuild")
+	wantVerbs(t, s, node, "active", "rebuild", "rebuild")
 	if got := instanceInfo(s, node)["image_source"]; got != images+"v3.qcow2" {
 		t.Errorf("the node runs %v", got)
 	}
@@ -245,7 +245,7 @@ func TestAccInterruption_deploymentOfSomebodyElseIsImportedWhileItIsUnderWay(t *
 	w.Must("apply", "-auto-approve") // and waits for it
 	s.Await(node, "provision_state", "active")
 	noChanges(t, w)
-	wantVerbs(t, s, node, "manage", "provide", "active") // but never deploys it over
+	wantVerbs(t, s, node, "active") // but never deploys it over
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -276,7 +276,7 @@ func TestAccInterruption_oneOfManyKeepsItsPlace(t *testing.T) {
 	}
 	w.Must("apply", "-auto-approve")
 	for _, node := range nodes {
-		wantVerbs(t, s, node, "manage", "provide", "active")
+		wantVerbs(t, s, node, "active")
 	}
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
