@@ -123,8 +123,12 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
 	}
-	if _, exists := node.InstanceInfo[keyMarker]; exists {
-		patch.Remove("/instance_info/" + keyMarker)
+	if _, exists := node.InstanceInfo[keyMarker]; exists { // it was prepared and never deployed
+		for _, key := range append(markerOf(node).Keys, keyMarker) {
+			if _, exists := node.InstanceInfo[key]; exists && key != keyTraits { // those may be the allocation's
+				patch.Remove("/instance_info/" + key)
+			}
+		}
 	}
 	if suspended != nil {
 		if suspended.ResourceClass == "" {

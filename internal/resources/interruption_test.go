@@ -2,6 +2,8 @@ package resources_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // stop is a way to end a running CLI: Ctrl-C or kill -9.
@@ -319,4 +322,30 @@ func TestAccInterruption_writeOnlyUserDataIsWrittenNowhere(t *testing.T) {
 			t.Errorf("the secret is in the %s: %q", where, content[max(0, at-200):at+len(secret)])
 		}
 	}
+}
+
+func TestFakeInterruption_userDataThatIronicRepeatsIsMasked(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-and-more"
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		body, _ := io.ReadAll(r.Body) // in memory
+		if r.Method != http.MethodPut || !strings.Contains(string(body), secret) {
+			return nil
+		}
+		return &fakeironic.Rejection{
+			Status: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Invalid configdrive format: '` + secret + `' is not liked\", \"debuginfo\": null}"}`,
+		}
+	}})
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1"), `config_drive = { user_data_wo = "`+secret+`", user_data_wo_version = 1 }`))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the deployment worked:\n%s", output)
+	}
+	mention(t, output, "Invalid configdrive format: '******' is not liked")
+	if strings.Contains(output, secret) || strings.Contains(w.State(), secret) {
+		t.Errorf("the secret is in the output or the state:\n%s", output)
+	}
+	w.Must("destroy", "-auto-approve")
 }
