@@ -148,7 +148,7 @@ func checkURL(text string) error {
 		return fmt.Errorf("is no URL")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("does not begin with http:// or https://")
-	case u.Host == "":
+	case u.Hostname() == "":
 		return fmt.Errorf("names no host")
 	case u.User != nil:
 		return fmt.Errorf("contains credentials; use username and password")

@@ -1,0 +1,113 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	fwprovider "github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+)
+
+func TestSchemasAreValid(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	p := provider.New("test")()
+	var block fwprovider.SchemaResponse
+	p.Schema(ctx, fwprovider.SchemaRequest{}, &block)
+	if diags := block.Schema.ValidateImplementation(ctx); diags.HasError() {
+		t.Errorf("provider: %v", diags)
+	}
+	for _, make := range p.Resources(ctx) {
+		r := make()
+		var meta resource.MetadataResponse
+		r.Metadata(ctx, resource.MetadataRequest{ProviderTypeName: "metal"}, &meta)
+		var got resource.SchemaResponse
+		r.Schema(ctx, resource.SchemaRequest{}, &got)
+		if diags := got.Schema.ValidateImplementation(ctx); diags.HasError() {
+			t.Errorf("%s: %v", meta.TypeName, diags)
+		}
+		identified, ok := r.(resource.ResourceWithIdentity)
+		if !ok {
+			t.Errorf("%s has no identity", meta.TypeName)
+			continue
+		}
+		var identity resource.IdentitySchemaResponse
+		identified.IdentitySchema(ctx, resource.IdentitySchemaRequest{}, &identity)
+		if diags := identity.IdentitySchema.ValidateImplementation(ctx); diags.HasError() || identity.IdentitySchema.Attributes["id"] == nil {
+			t.Errorf("identity of %s: %v, %v", meta.TypeName, identity.IdentitySchema, diags)
+		}
+	}
+	for _, make := range p.DataSources(ctx) {
+		d := make()
+		var meta datasource.MetadataResponse
+		d.Metadata(ctx, datasource.MetadataRequest{ProviderTypeName: "metal"}, &meta)
+		var got datasource.SchemaResponse
+		d.Schema(ctx, datasource.SchemaRequest{}, &got)
+		if diags := got.Schema.ValidateImplementation(ctx); diags.HasError() {
+			t.Errorf("data source %s: %v", meta.TypeName, diags)
+		}
+	}
+}
+
+// block is a provider block: strings by attribute; "?" stands for a value that is not known yet.
+type block map[string]string
+
+// configured is what the provider says to a block: at first what it finds without the environment, and only if that is
+// nothing what it finds with it.
+func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
+	t.Helper()
+	server := provider.NewServer("test")()
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, ok := schemas.Provider.ValueType().(tftypes.Object)
+	if !ok {
+		t.Fatalf("the provider block is a %s", schemas.Provider.ValueType())
+	}
+	values := map[string]tftypes.Value{}
+	for name, attribute := range kind.AttributeTypes {
+		values[name] = tftypes.NewValue(attribute, nil)
+		switch value, set := b[name]; {
+		case set && value == "?":
+			values[name] = tftypes.NewValue(attribute, tftypes.UnknownValue)
+		case set:
+			values[name] = tftypes.NewValue(attribute, value)
+		}
+	}
+	for name := range b {
+		if _, known := kind.AttributeTypes[name]; !known {
+			t.Fatalf("there is no attribute %q", name)
+		}
+	}
+	config, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid, err := server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: &config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(valid.Diagnostics) > 0 {
+		return valid.Diagnostics
+	}
+	done, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done.Diagnostics
+}
+
+// clearEnvironment keeps the settings of whoever runs the tests out of them.
+func clearEnvironment(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{
+		"METAL_ENDPOINT", "IRONIC_ENDPOINT", "METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD", "OS_AUTH_URL", "OS_REGION_NAME", "MAX_CONCURRENT_PROVISIONING_HOSTS",
+	} {
+		t.Setenv(name, "")
+	}
+}
