@@ -56,8 +56,8 @@ func TestSchemasAreValid(t *testing.T) {
 // block is a provider block: strings by attribute; "?" stands for a value that is not known yet.
 type block map[string]string
 
-// configured is what the provider says to a block: at first what it finds without the environment, and only if that is
-// nothing what it finds with it.
+// configured is what the provider says to a block: what it finds without the environment, or, if that is nothing, what it
+// finds with it.
 func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	t.Helper()
 	server := provider.NewServer("test")()
