@@ -1,0 +1,226 @@
+package ironic_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+func TestANodeIsFoundByAnyOfItsNames(t *testing.T) {
+	t.Parallel()
+	fake := fleet(3)
+	fake.Set("node-001", "driver_info", map[string]any{"redfish_address": "https://192.0.2.7:8443"})
+	fake.Set("node-000", "driver_info", map[string]any{"ipmi_address": "192.0.2.8"})
+	fake.Set("node-002", "driver_info", map[string]any{"ipmi_address": "192.0.2.8"})
+	want := nodeOf(t, fake, "node-001").UUID
+	client := newClient(fake)
+	for _, ref := range []string{want, "node-001", "52:54:00:00:01:00", "52:54:00:00:01:01", "52-54-00-00-01-00", "bmc:192.0.2.7"} {
+		if node, err := client.FindNode(t.Context(), ref); err != nil || node.UUID != want {
+			t.Errorf("%s: %+v, %v", ref, node, err)
+		}
+	}
+	for _, ref := range []string{ironic.NewUUID(), "node-777", "52:54:00:ff:ff:ff", "bmc:192.0.2.9"} {
+		if _, err := client.FindNode(t.Context(), ref); !ironic.IsNotFound(err) {
+			t.Errorf("%s: %v, want not found", ref, err)
+		}
+	}
+	if _, err := client.FindNode(t.Context(), "bmc:192.0.2.8"); err == nil || !strings.Contains(err.Error(), "2 nodes have the BMC address") {
+		t.Errorf("an address of two: %v", err)
+	}
+}
+
+func TestTheNodeOfAnInstance(t *testing.T) {
+	t.Parallel()
+	fake, id, instance := reserved(t, 0)
+	client := newClient(fake)
+	if node, err := client.NodeOfInstance(t.Context(), instance); err != nil || node.UUID != id {
+		t.Errorf("%+v, %v", node, err)
+	}
+	if _, err := client.NodeOfInstance(t.Context(), ironic.NewUUID()); !ironic.IsNotFound(err) {
+		t.Errorf("%v, want not found", err)
+	}
+}
+
+func TestFiltersSelectOnTheServer(t *testing.T) {
+	t.Parallel()
+	fake := fleet(6)
+	yes, no := true, false
+	for field, value := range map[string]any{
+		"provision_state": "manageable", "resource_class": "storage", "owner": "team-a", "lessee": "team-b", "driver": "ipmi", "fault": "clean failure",
+		"shard": "s1", "description": "in rack 12", "maintenance": true, "retired": true, "instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001",
+	} {
+		fake.Set("node-003", field, value)
+	}
+	for name, filter := range map[string]ironic.NodeFilter{
+		"provision_state": {ProvisionState: "manageable"}, "resource_class": {ResourceClass: "storage"}, "owner": {Owner: "team-a"},
+		"lessee": {Lessee: "team-b"}, "project": {Project: "team-b"}, "driver": {Driver: "ipmi"}, "fault": {Fault: "clean failure"},
+		"shard": {Shard: "s1"}, "description": {DescriptionContains: "rack 12"}, "instance": {InstanceUUID: "6f2f6c4e-0000-4000-8000-000000000001"},
+		"maintenance": {Maintenance: &yes}, "associated": {Associated: &yes}, "retired": {Retired: &yes},
+	} {
+		if found, err := newClient(fake).ListNodes(t.Context(), filter); err != nil || len(found) != 1 || found[0].Name != "node-003" {
+			t.Errorf("%s: %d nodes, %v", name, len(found), err)
+		}
+	}
+	if found, err := newClient(fake).ListNodes(t.Context(), ironic.NodeFilter{Maintenance: &no}); err != nil || len(found) != 5 {
+		t.Errorf("out of maintenance: %d nodes, %v", len(found), err)
+	}
+}
+
+func TestWithdrawRemovesOnlyWhatNobodyUses(t *testing.T) {
+	t.Parallel()
+	instance := "6f2f6c4e-0000-4000-8000-000000000001"
+	for name, tc := range map[string]struct {
+		state       string
+		instance    any
+		maintenance bool
+		says        string // "" is removal
+	}{
+		"enrolled":                   {"enroll", nil, false, ""},
+		"manageable":                 {"manageable", nil, false, ""},
+		"available":                  {"available", nil, false, ""},
+		"failed to clean":            {"clean failed", nil, false, ""},
+		"failed to be inspected":     {"inspect failed", nil, false, ""},
+		"active":                     {"active", instance, false, "Destroy its metal_deployment"},
+		"active in maintenance":      {"active", instance, true, "Destroy its metal_deployment"},
+		"deploy failed":              {"deploy failed", instance, true, "Destroy its metal_deployment"},
+		"allocated":                  {"available", instance, false, "reserved by " + instance},
+		"allocated in maintenance":   {"available", instance, true, "reserved by " + instance},
+		"in rescue":                  {"rescue", nil, false, "Unrescue it first"},
+		"half undeployed":            {"error", nil, true, "Undeploy it again first"},
+		"running what nobody claims": {"active", nil, true, "Destroy its metal_deployment"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := fleet(1)
+			fake.Set("node-000", "provision_state", tc.state)
+			fake.Set("node-000", "instance_uuid", tc.instance)
+			fake.Set("node-000", "maintenance", tc.maintenance)
+			err := newClient(fake).Withdraw(t.Context(), nodeOf(t, fake, "node-000").UUID, time.Hour)
+			_, exists := fake.Node("node-000")
+			var refused *ironic.RefusedError
+			if tc.says == "" {
+				if err != nil || exists {
+					t.Errorf("%v, still there: %t", err, exists)
+				}
+			} else if !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.says) || !exists {
+				t.Errorf("%v, want %q; still there: %t", err, tc.says, exists)
+			}
+		})
+	}
+}
+
+func TestWithdrawWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := cleaningFleet(1)
+		id := nodeOf(t, fake, "node-000").UUID
+		rest(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "provide"})
+		if err := newClient(fake).Withdraw(t.Context(), id, 2*time.Hour); err != nil {
+			t.Error(err)
+		}
+		if _, exists := fake.Node(id); exists {
+			t.Error("it is still there")
+		}
+		if err := newClient(fake).Withdraw(t.Context(), id, time.Hour); err != nil {
+			t.Errorf("of what is gone: %v", err)
+		}
+	})
+}
+
+func TestMaintenanceIsSetWithAReason(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	client := newClient(fake)
+	id := nodeOf(t, fake, "node-000").UUID
+	if err := client.SetMaintenance(t.Context(), id, true, "new fans"); err != nil {
+		t.Fatal(err)
+	}
+	if node := nodeOf(t, fake, id); !node.Maintenance || node.MaintenanceReason != "new fans" {
+		t.Errorf("%+v", node)
+	}
+	if err := client.SetMaintenance(t.Context(), id, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	if node := nodeOf(t, fake, id); node.Maintenance {
+		t.Errorf("%+v", node)
+	}
+}
+
+func TestPortsAreChangedWhereTheyDiffer(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Set("node-000", "provision_state", "manageable")
+	client := newClient(fake)
+	id := nodeOf(t, fake, "node-000").UUID
+	const mac = "52:54:00:aa:bb:01"
+	yes, no := true, false
+	link := map[string]any{"switch_id": "0a:1b:2c:3d:4e:5f", "port_id": "Ethernet3/1", "switch_info": "switch1"}
+	spec := ironic.PortSpec{Address: mac, PXEEnabled: &yes, PhysicalNetwork: "prov", LocalLinkConnection: link}
+	if err := client.CreatePort(t.Context(), id, spec); err != nil {
+		t.Fatal(err)
+	}
+	read := func() ironic.Port {
+		ports, err := client.Ports(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ports[mac]
+	}
+	if err := client.UpdatePort(t.Context(), read(), spec); err != nil || count(fake, http.MethodPatch, "/") != 0 {
+		t.Errorf("of the same: %v, %d PATCHes", err, count(fake, http.MethodPatch, "/"))
+	}
+	spec.PXEEnabled = &no
+	if err := client.UpdatePort(t.Context(), read(), spec); err != nil || read().PXEEnabled || read().PhysicalNetwork != "prov" {
+		t.Errorf("%+v, %v", read(), err)
+	}
+	port := read()
+	for range 2 { // also when it is gone
+		if err := client.DeletePort(t.Context(), port); err != nil {
+			t.Error(err)
+		}
+	}
+	if port := read(); port.UUID != "" {
+		t.Errorf("%+v is still there", port)
+	}
+}
+
+func TestTheInventoryIsWhatAnInspectionFound(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	id := nodeOf(t, fake, "node-000").UUID
+	inventory, err := newClient(fake).Inventory(t.Context(), id)
+	if err != nil || inventory.CPU.Count != 32 || inventory.Memory.PhysicalMB != 131072 || inventory.System.Manufacturer != "Example Systems" ||
+		len(inventory.Disks) != 1 || len(inventory.Interfaces) != 2 || inventory.BootMAC() != "52:54:00:00:00:00" {
+		t.Errorf("%+v, %v", inventory, err)
+	}
+	for name, client := range map[string]*ironic.Client{
+		"of a node that was never inspected": newClient(&fakeironic.Server{}),
+		"on an old API":                      newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = 80 }),
+	} {
+		ref := id
+		if name == "of a node that was never inspected" {
+			ref = enrolled(t, client, "web")
+		}
+		if inventory, err := client.Inventory(t.Context(), ref); err != nil || inventory != nil {
+			t.Errorf("%s: %+v, %v, want none", name, inventory, err)
+		}
+	}
+}
+
+func TestTheBootMACIsReadInEveryNotation(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"52:54:00:aa:bb:01": "52:54:00:aa:bb:01", "01-52-54-00-AA-BB-01": "52:54:00:aa:bb:01", "52-54-00-aa-bb-01": "52:54:00:aa:bb:01", "": "", "eth0": "",
+	} {
+		var inventory ironic.Inventory
+		inventory.Boot.PXEInterface = text
+		if got := inventory.BootMAC(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
