@@ -43,12 +43,14 @@ func TestWrongSettingsAreExplained(t *testing.T) {
 		{"api_timeout negative", block{"endpoint": url, "api_timeout": "-5m"}, nil, []string{"api_timeout", "at least 0s"}},
 		{"poll_interval too short", block{"endpoint": url, "poll_interval": "1ms"}, nil, []string{"poll_interval", "at least 50ms"}},
 		{
-			"number of hosts in the environment", block{"endpoint": url},
+			"number of hosts in the environment",
+			block{"endpoint": url},
 			map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"},
 			[]string{"max_hosts", `MAX_CONCURRENT_PROVISIONING_HOSTS is "many"`, "must be a whole number, 0 for no limit"},
 		},
 		{
-			"negative number in the environment", block{"endpoint": url},
+			"negative number in the environment",
+			block{"endpoint": url},
 			map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "-1"},
 			[]string{"max_hosts", `MAX_CONCURRENT_PROVISIONING_HOSTS is "-1"`},
 		},

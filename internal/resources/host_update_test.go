@@ -41,12 +41,14 @@ func settings(s *acctest.Site) []setting {
 		{`automated_clean = false`, `automated_clean = true`, in("automated_clean", false), in("automated_clean", true), in("automated_clean", nil)},
 		{
 			"maintenance = true\n  maintenance_reason = \"fan\"", "maintenance = true\n  maintenance_reason = \"disk\"",
-			map[string]any{"maintenance": true, "maintenance_reason": "fan"}, map[string]any{"maintenance": true, "maintenance_reason": "disk"},
+			map[string]any{"maintenance": true, "maintenance_reason": "fan"},
+			map[string]any{"maintenance": true, "maintenance_reason": "disk"},
 			map[string]any{"maintenance": false, "maintenance_reason": nil},
 		},
 		{
 			"retired = true\n  retired_reason = \"old\"", "retired = true\n  retired_reason = \"sold\"",
-			map[string]any{"retired": true, "retired_reason": "old"}, map[string]any{"retired": true, "retired_reason": "sold"},
+			map[string]any{"retired": true, "retired_reason": "old"},
+			map[string]any{"retired": true, "retired_reason": "sold"},
 			map[string]any{"retired": false, "retired_reason": nil},
 		},
 		{
@@ -81,7 +83,8 @@ func settings(s *acctest.Site) []setting {
 		},
 		{
 			`interfaces = { deploy = "direct", boot = "ipxe" }`, `interfaces = { deploy = "ramdisk" }`,
-			map[string]any{"deploy_interface": "direct", "boot_interface": "ipxe"}, map[string]any{"deploy_interface": "ramdisk", "boot_interface": "fake"},
+			map[string]any{"deploy_interface": "direct", "boot_interface": "ipxe"},
+			map[string]any{"deploy_interface": "ramdisk", "boot_interface": "fake"},
 			map[string]any{"deploy_interface": "fake", "boot_interface": "fake"},
 		},
 		{
