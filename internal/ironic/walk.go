@@ -114,6 +114,9 @@ func (w *walker) step(ctx context.Context) (arrived bool, err error) {
 		}
 		return false, w.send(ctx, m.verb)
 	case wait:
+		if w.goal == GoalInspected && (state == nodes.Inspecting || state == nodes.InspectWait) {
+			w.sent = nodes.TargetInspect // an interrupted run has asked for it, or somebody else
+		}
 		return false, w.next(ctx)
 	}
 	return false, fmt.Errorf("no move from %q", state)

@@ -125,7 +125,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	}
 	change := &hostChange{
 		config: &config, plan: &plan, limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx),
-		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx), inspect: plan.Inspect.ValueBool() && !state.Inspect.ValueBool(),
+		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, node, change)
 	if !change.patched {
@@ -237,6 +237,12 @@ func (h *host) readInventory(ctx context.Context, m *hostModel, node *ironic.Nod
 // inspectedStamp is when a node was inspected, as JSON for private state.
 func inspectedStamp(node *ironic.Node) string {
 	return `"` + ironic.InspectedAt(node).Format(time.RFC3339) + `"`
+}
+
+// wasInspected reports whether the node had been inspected when its inventory was read last.
+func wasInspected(ctx context.Context, p private) bool {
+	stamp, _ := p.GetKey(ctx, inspectedKey)
+	return len(stamp) > 0 && string(stamp) != inspectedStamp(&ironic.Node{})
 }
 
 // hide makes the secrets of a configuration unspeakable in errors.

@@ -19,7 +19,6 @@ type hostChange struct {
 	before       managed        // what was managed until now
 	written      map[string]any // settings of the prior configuration
 	sendSecrets  bool
-	inspect      bool // inspect though it was inspected before this configuration
 	patched      bool // out: the settings have arrived
 }
 
@@ -136,12 +135,12 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 		return nil
 	}
 	goal := ironic.Goal(target)
-	if c.plan.Inspect.ValueBool() && (c.inspect || ironic.InspectedAt(node).IsZero()) && !ironic.Deployed(node) {
+	if c.plan.Inspect.ValueBool() && ironic.InspectedAt(node).IsZero() && !ironic.Deployed(node) {
 		inventory, err := h.client.Inventory(ctx, node.UUID)
 		if err != nil {
 			return err
 		}
-		if inventory == nil && ironic.InspectedAt(node).IsZero() {
+		if inventory == nil {
 			if node, err = h.client.Reach(ctx, node.UUID, ironic.GoalInspected, c.limit); err != nil {
 				return err
 			}

@@ -2,8 +2,10 @@ package resources_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // busyCleaning are the states in which a node is on its way to available.
@@ -35,6 +37,30 @@ func TestAccHost_interruptedCleaningGoesOnAtTheNextApply(t *testing.T) {
 	}
 	noChanges(t, w)
 	destroy(t, s, w)
+}
+
+// Whether it had begun or not, the inspection that a run was interrupted in takes place once.
+func TestFakeHost_interruptedInspectionGoesOnAtTheNextApply(t *testing.T) {
+	for _, state := range []string{"verifying", "inspecting"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+			name := s.Name("h")
+			w := acctest.NewWorkspace(t, hostConfig(s, `inspect = true`))
+			running := w.Start("apply", "-auto-approve")
+			awaitState(t, s, name, state)
+			running.Interrupt()
+			running.Wait()
+			s.Await(name, "provision_state", "manageable")
+
+			w.Must("apply", "-auto-approve")
+			wantVerbs(t, s, text(s.Node(name)["uuid"]), "manage", "inspect")
+			if s.Node(name)["inspection_finished_at"] == nil {
+				t.Error("the node was not inspected")
+			}
+			noChanges(t, w)
+		})
+	}
 }
 
 // A killed run has saved nothing. The host it was making is neither lost nor made twice.

@@ -38,7 +38,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		planNew(ctx, &plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
-		h.planWalk(&plan, &config, state, &resp.Diagnostics)
+		h.planWalk(&plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
 	}
 	if changes && h.known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
@@ -64,8 +64,16 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 		if target != targetEnroll || isSet(config.PowerState) {
 			warnUnmanaged(diags, plan)
 		}
-	case target == string(ironic.GoalAvailable):
-		warnCleaning(diags, plan)
+	default:
+		if plan.Inspect.ValueBool() && target != targetEnroll {
+			warnInspection(diags, plan)
+		}
+		if target == string(ironic.GoalAvailable) {
+			warnCleaning(diags, plan)
+		}
+		if isSet(config.PowerState) {
+			warnPower(diags, plan, "")
+		}
 	}
 }
 
@@ -247,7 +255,7 @@ func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *
 }
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
-func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics) {
+func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
 	node := &ironic.Node{ProvisionState: state.ProvisionState.ValueString(), InstanceUUID: state.InstanceUUID.ValueString()}
 	target := plan.TargetState.ValueString()
 	switch {
@@ -265,7 +273,7 @@ func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics)
 		}
 		return
 	default:
-		inspects := plan.Inspect.ValueBool() && !state.Inspect.ValueBool() && state.Inventory.IsNull()
+		inspects := plan.Inspect.ValueBool() && target != targetEnroll && !inspected && state.Inventory.IsNull()
 		goal := ironic.Goal(target)
 		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
 		if walks || inspects {
@@ -273,7 +281,7 @@ func (h *host) planWalk(plan, config, state *hostModel, diags *diag.Diagnostics)
 		}
 		if inspects {
 			plan.Inventory = types.ObjectUnknown(inventoryType)
-			diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
+			warnInspection(diags, plan)
 		}
 		if goal == ironic.GoalAvailable && (walks || inspects) {
 			warnCleaning(diags, plan)
@@ -301,6 +309,10 @@ func (m *hostModel) planWalked(config, state *hostModel) {
 func warnUnmanaged(diags *diag.Diagnostics, plan *hostModel) {
 	diags.AddWarning("Host without BMC",
 		fmt.Sprintf("Ironic knows no BMC of host %s: its power is left alone and it is not cleaned. Give bmc, or driver_info.", plan.describe()))
+}
+
+func warnInspection(diags *diag.Diagnostics, plan *hostModel) {
+	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {

@@ -51,13 +51,14 @@ func TestAccHost_madeAvailableCanBeAllocated(t *testing.T) {
 	})
 }
 
-func TestAccHost_planWarnsBeforeItCleans(t *testing.T) {
+func TestAccHost_planWarnsBeforeTheMachineIsTouched(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	const warning = "Cleaning erases data"
-	w := acctest.NewWorkspace(t, hostConfig(s, target("available")))
+	w := acctest.NewWorkspace(t, hostConfig(s, target("available"), `inspect = true`, `power_state = "on"`))
 	output, _ := w.Plan()
-	mention(t, output, warning, "Host "+s.Name("h")+" becomes available, and Ironic cleans it on the way")
+	mention(t, output, warning, "Host "+s.Name("h")+" becomes available, and Ironic cleans it on the way",
+		"Host "+s.Name("h")+" is inspected: it boots for that", "Host "+s.Name("h")+" is switched on")
 
 	w.Configure(hostConfig(s, target("available"), `automated_clean = false`))
 	if output, _ := w.Plan(); regexp.MustCompile(warning).MatchString(output) {
