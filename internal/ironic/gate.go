@@ -160,16 +160,7 @@ func (g *gate) leave(a *applicant) {
 func (g *gate) run(ctx context.Context) {
 	mayHaveRoom := true
 	for g.goOn(ctx) {
-		if !mayHaveRoom {
-			fleet, err := g.c.fleet.nextAll(ctx)
-			if err != nil {
-				continue // looks are repeated
-			}
-			if d := g.decide(fleet); len(d.Go) == 0 {
-				continue
-			}
-		}
-		again, err := g.round(ctx)
+		again, err := g.try(ctx, mayHaveRoom)
 		mayHaveRoom = again
 		if err != nil {
 			g.c.cfg.Logger.WarnContext(ctx, "a round of admissions failed", "error", g.c.secrets.redact(err.Error()))
@@ -177,6 +168,25 @@ func (g *gate) run(ctx context.Context) {
 			mayHaveRoom = true
 		}
 	}
+}
+
+// try holds a round if there may be room. That it panics is an error of this round, not the end of all walks that wait.
+func (g *gate) try(ctx context.Context, mayHaveRoom bool) (again bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	if !mayHaveRoom {
+		fleet, err := g.c.fleet.nextAll(ctx)
+		if err != nil {
+			return false, nil //nolint:nilerr // looks are repeated
+		}
+		if d := g.decide(fleet); len(d.Go) == 0 {
+			return false, nil
+		}
+	}
+	return g.round(ctx)
 }
 
 // goOn reports whether somebody waits; if not, the run is over.
