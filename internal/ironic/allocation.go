@@ -101,7 +101,7 @@ func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
 	ctx = context.WithoutCancel(ctx)
 	left, err := c.getAllocation(ctx, spec.UUID)
 	if err != nil || left.State == AllocationActive {
-		return nil // nothing is left that could be seen
+		return nil //nolint:nilerr // nothing is left that could be seen
 	}
 	return c.DeleteAllocation(ctx, left.UUID)
 }

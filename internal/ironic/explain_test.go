@@ -66,7 +66,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
 		{context.Canceled, []string{"interrupted", "next apply takes it up again"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
-		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}},
+		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
 	} {
 		for _, err := range []error{tc.err, fmt.Errorf("port 52:54:00:aa:bb:01: %w", tc.err)} {
 			summary, detail := ironic.Explain("deploy node rack1-01", err)
