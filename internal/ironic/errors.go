@@ -29,7 +29,7 @@ func (e *StatusError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
 	}
-	return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, http.StatusText(e.Status))
+	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
 }
 
 // UnknownConfigError says that the provider's configuration depends on a value that is known only after apply.

@@ -27,7 +27,7 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 		if code == 0 {
 			t.Fatalf("the apply succeeded:\n%s", output)
 		}
-		mention(t, output, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node, or choose another name")
+		mention(t, output, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node")
 	}
 	refused()
 	if host := inState(t, w, hostAddress); host != nil {

@@ -55,10 +55,7 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 	if config.TargetState.IsNull() {
 		plan.TargetState = types.StringValue(string(ironic.GoalManageable))
 	}
-	if fullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.DriverInfoWO) {
-		e := config.enrollment(ctx)
-		plan.PowerManaged = types.BoolValue(ironic.PowerManaged(e.Driver, e.DriverInfo))
-	}
+	plan.PowerManaged = config.powerManaged(ctx)
 	switch target := plan.TargetState.ValueString(); {
 	case plan.PowerManaged.Equal(types.BoolValue(false)):
 		if target != targetEnroll || isSet(config.PowerState) {
@@ -75,6 +72,15 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 			warnPower(diags, plan, "")
 		}
 	}
+}
+
+// powerManaged tells whether a configuration names a BMC; unknown if that is known only after apply.
+func (m *hostModel) powerManaged(ctx context.Context) types.Bool {
+	if !fullyKnown(ctx, m.BMC, m.Driver, m.DriverInfo, m.DriverInfoWO) {
+		return types.BoolUnknown()
+	}
+	e := m.enrollment(ctx)
+	return types.BoolValue(ironic.PowerManaged(e.Driver, e.DriverInfo))
 }
 
 // fullyKnown reports whether nothing in the values is known only after apply.
@@ -175,6 +181,9 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 	m.Inventory, m.PowerManaged = state.Inventory, state.PowerManaged
 	if !m.Driver.Equal(state.Driver) || !m.DriverInfo.Equal(state.DriverInfo) || !m.BMC.Equal(state.BMC) {
 		m.PowerManaged = types.BoolUnknown()
+		if config.powerManaged(ctx).ValueBool() {
+			m.PowerManaged = types.BoolValue(true)
+		} // else what others have put into driver_info may do
 	}
 }
 
