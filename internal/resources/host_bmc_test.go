@@ -67,10 +67,7 @@ func TestAccHost_bmcAddressBecomesDriverAndItsSettings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := acctest.Start(t, nil)
-			test(t,
-				resource.TestStep{Config: enrolled(s, tt.bmc), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)}},
-				resource.TestStep{Config: enrolled(s, tt.bmc), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop)},
-			)
+			test(t, resource.TestStep{Config: enrolled(s, tt.bmc), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)}})
 		})
 	}
 }

@@ -1,9 +1,13 @@
 package resources_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -52,42 +56,78 @@ func TestAccHost_portDeletedBehindTheBackIsCreatedAgain(t *testing.T) {
 	)
 }
 
-// Each attribute is changed by hand, and only that: the plan must say so, and the apply put it back.
-func TestAccHost_settingsChangedBehindTheBackAreSeenAndPutBack(t *testing.T) {
-	for _, tt := range []struct {
-		name, setting string
-		op, path      string
-		value         any
-		want          map[string]any
-	}{
-		{"description", `description = "ours"`, "replace", "/description", "theirs", map[string]any{"description": "ours"}},
-		{"class removed", `resource_class = "ours"`, "remove", "/resource_class", nil, map[string]any{"resource_class": "ours"}},
-		{"owner", `owner = "ours"`, "replace", "/owner", "theirs", map[string]any{"owner": "ours"}},
-		{"automated_clean", `automated_clean = true`, "replace", "/automated_clean", false, map[string]any{"automated_clean": true}},
-		{"retired", `retired = false`, "replace", "/retired", true, map[string]any{"retired": false}},
-		{"maintenance", `maintenance = false`, "replace", "/maintenance", true, map[string]any{"maintenance": false}},
-		{"property", `properties = { cpus = 4 }`, "replace", "/properties/cpus", 8, map[string]any{"properties": map[string]any{"cpus": "4"}}},
-		{"property removed", `properties = { cpus = 4, b = "x" }`, "remove", "/properties/b", nil, map[string]any{"properties": map[string]any{"cpus": "4", "b": "x"}}},
-		{"capability", `capabilities = { boot_mode = "uefi" }`, "replace", "/properties/capabilities", "boot_mode:bios,a:b", map[string]any{"properties": map[string]any{"capabilities": "a:b,boot_mode:uefi"}}},
-		{"root device", `root_device = { serial = "D1" }`, "replace", "/properties/root_device", map[string]any{"serial": "D2"}, map[string]any{"properties": map[string]any{"root_device": map[string]any{"serial": "D1"}}}},
-		{"extra within", `extra = { a = { b = 1 } }`, "replace", "/extra/a/b", 2, map[string]any{"extra": map[string]any{"a": map[string]any{"b": 1.0}}}},
-		{"extra kind", `extra = { a = 1 }`, "replace", "/extra/a", "1", map[string]any{"extra": map[string]any{"a": 1.0}}},
-		{"driver_info", `driver_info = { deploy_kernel = "http://k" }`, "replace", "/driver_info/deploy_kernel", "http://x", map[string]any{"driver_info": map[string]any{"deploy_kernel": "http://k"}}},
-		{"interface", `interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake", map[string]any{"deploy_interface": "direct"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := acctest.Start(t, nil)
-			test(t,
-				resource.TestStep{Config: hostConfig(s, tt.setting)},
-				resource.TestStep{
-					PreConfig:         func() { s.Patch(s.Name("h"), tt.op, tt.path, tt.value) },
-					Config:            hostConfig(s, tt.setting),
-					ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
-					ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)},
-				},
-			)
-		})
+// plansToChange checks that the plan of the host shows a change of each of the attributes.
+type plansToChange []string
+
+// CheckPlan compares before and after.
+func (p plansToChange) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, r := range req.Plan.ResourceChanges {
+		if r.Address != hostAddress {
+			continue
+		}
+		before, _ := r.Change.Before.(map[string]any)
+		after, _ := r.Change.After.(map[string]any)
+		for _, attribute := range p {
+			if reflect.DeepEqual(before[attribute], after[attribute]) {
+				resp.Error = errors.Join(resp.Error, fmt.Errorf("the plan leaves %s as it is: %v", attribute, before[attribute]))
+			}
+		}
+		return
 	}
+	resp.Error = fmt.Errorf("the plan knows no %s", hostAddress)
+}
+
+func TestAccHost_settingsChangedBehindTheBackAreSeenAndPutBack(t *testing.T) {
+	s := acctest.Start(t, nil)
+	var settings, attributes []string
+	var byHand []func()
+	var wants []setting
+	for _, tt := range []struct {
+		setting  string
+		op, path string
+		value    any
+		want     map[string]any
+	}{
+		{`description = "ours"`, "replace", "/description", "theirs", map[string]any{"description": "ours"}},
+		{`resource_class = "ours"`, "remove", "/resource_class", nil, map[string]any{"resource_class": "ours"}},
+		{`owner = "ours"`, "replace", "/owner", "theirs", map[string]any{"owner": "ours"}},
+		{`automated_clean = true`, "replace", "/automated_clean", false, map[string]any{"automated_clean": true}},
+		{`retired = false`, "replace", "/retired", true, map[string]any{"retired": false}},
+		{`maintenance = false`, "replace", "/maintenance", true, map[string]any{"maintenance": false}},
+		{`properties = { cpus = 4 }`, "replace", "/properties/cpus", 8, map[string]any{"properties": map[string]any{"cpus": "4"}}},
+		{
+			`capabilities = { boot_mode = "uefi" }`, "replace", "/properties/capabilities", "boot_mode:bios,a:b",
+			map[string]any{"properties": map[string]any{"capabilities": "a:b,boot_mode:uefi"}},
+		},
+		{
+			`root_device = { serial = "D1" }`, "replace", "/properties/root_device", map[string]any{"serial": "D2"},
+			map[string]any{"properties": map[string]any{"root_device": map[string]any{"serial": "D1"}}},
+		},
+		{`extra = { a = { b = 1 } }`, "replace", "/extra/a/b", "1", map[string]any{"extra": map[string]any{"a": map[string]any{"b": 1.0}}}},
+		{
+			`driver_info = { deploy_kernel = "http://k" }`, "remove", "/driver_info/deploy_kernel", nil,
+			map[string]any{"driver_info": map[string]any{"deploy_kernel": "http://k"}},
+		},
+		{`interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake", map[string]any{"deploy_interface": "direct"}},
+	} {
+		settings = append(settings, tt.setting)
+		attributes = append(attributes, strings.Fields(tt.setting)[0])
+		wants = append(wants, setting{has: tt.want})
+		byHand = append(byHand, func() { s.Patch(s.Name("h"), tt.op, tt.path, tt.value) })
+	}
+	test(t,
+		resource.TestStep{Config: hostConfig(s, settings...)},
+		resource.TestStep{
+			PreConfig: func() {
+				for _, change := range byHand {
+					change()
+				}
+			},
+			Config:            hostConfig(s, settings...),
+			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plansToChange(attributes)}},
+			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, merged(wants, func(x setting) map[string]any { return x.has }))},
+		},
+	)
 }
 
 func TestAccHost_traitRemovedBehindTheBackIsPutBack(t *testing.T) {
