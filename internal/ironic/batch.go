@@ -8,7 +8,7 @@ import (
 
 // snapshotAge is how old a list may be to answer a refresh from: long enough for a refresh of thousands of resources
 // to live on one list, short enough to be news.
-const snapshotAge = 15 * time.Second
+const snapshotAge = time.Minute
 
 // fewReads is how many reads within snapshotAge are single: a third one looks like a refresh, to which more belong.
 const fewReads = 2
