@@ -385,7 +385,7 @@ func randomSite(t *testing.T, r *rand.Rand) {
 	runs := make([]*ironic.Client, 1+r.IntN(4))
 	contexts := make([]context.Context, len(runs))
 	for i := range runs {
-		runs[i] = run(fake, upTo(limit))
+		runs[i] = newClient(fake, func(cfg *ironic.Config) { cfg.Limit = upTo(limit) })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		contexts[i] = ctx
