@@ -57,7 +57,7 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 	}
 	if fullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.DriverInfoWO) {
 		e := config.enrollment(ctx)
-		plan.PowerManaged = types.BoolValue(ironic.PowerManaged(e.Driver, e.DriverInfo))
+		plan.PowerManaged = types.BoolValue(ironic.PowerManaged(&ironic.Node{Driver: e.Driver, DriverInfo: e.DriverInfo}))
 	}
 	switch target := plan.TargetState.ValueString(); {
 	case plan.PowerManaged.Equal(types.BoolValue(false)):
