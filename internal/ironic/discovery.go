@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 )
 
 // keyDiscovery is where extra of a node remembers who has discovered it. It is written only under a claim, so a node
@@ -41,48 +45,140 @@ func DiscoveryOf(n *Node) *Discovery {
 // surveyFields is what discovery needs to know of every node.
 const surveyFields = "uuid,name,provision_state,instance_uuid,reservation,extra,driver,last_error,created_at,updated_at,maintenance"
 
-// Survey is what Ironic knows of the machines of a site.
+// Survey is what a look at a site has shown, as far as it matters for one discovery. It can be kept as JSON.
 type Survey struct {
-	Nodes []Node
-	// Ports and Inventories are those of the nodes that were asked about; Ports also of all others, if any was.
-	Ports       map[string][]Port
-	Inventories map[string]*Inventory
+	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share an address with one
+	Names []string         `json:"names"` // of all other nodes
+
+	Exists  map[string]bool   `json:"-"` // nodes by UUID
+	Renamed map[string]string `json:"-"` // held hosts that are called otherwise now: given name -> name
 }
 
-// Survey lists the site for discovery. want says of which nodes the inventory is needed; if there is none, ports are not
-// read either, so that a look at a site without new machines is one list. The nodes have only what discovery needs.
-func (c *Client) Survey(ctx context.Context, want func(*Node) bool) (*Survey, error) {
+// All are the hosts to decide about: those of the survey, and one for every other name that is taken.
+func (s *Survey) All() []discovery.Host {
+	all := slices.Clone(s.Hosts)
+	for _, name := range s.Names {
+		all = append(all, discovery.Host{ID: "named " + name, Name: name})
+	}
+	return all
+}
+
+// Survey looks at a site for the discovery of an owner, who may be "". held are the nodes, with the names given to them,
+// of which everything is known already: a site without new machines costs one list of its nodes. Else the ports are
+// listed too, and the inventory of each new machine is read.
+func (c *Client) Survey(ctx context.Context, owner string, held map[string]string) (*Survey, error) {
 	query, err := c.nodeQuery(ctx, NodeFilter{})
 	if err != nil {
 		return nil, err
 	}
 	query.Set("fields", surveyFields)
-	s := &Survey{Ports: map[string][]Port{}, Inventories: map[string]*Inventory{}}
-	if s.Nodes, err = c.listNodes(ctx, query); err != nil {
+	all, err := c.listNodes(ctx, query)
+	if err != nil {
 		return nil, err
 	}
-	var wanted []string
-	for i := range s.Nodes {
-		if want(&s.Nodes[i]) {
-			wanted = append(wanted, s.Nodes[i].UUID)
+	isNew := func(n *Node) bool {
+		mark := DiscoveryOf(n)
+		return held[n.UUID] == "" && (mark == nil && n.Name == "" && State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
+	}
+	facts, err := c.facts(ctx, all, isNew)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{Exists: map[string]bool{}, Renamed: map[string]string{}}
+	for i := range all {
+		node := &all[i]
+		s.Exists[node.UUID] = true
+		switch name := held[node.UUID]; {
+		case name != "":
+			if node.Name != "" && node.Name != name {
+				s.Renamed[name] = node.Name
+			}
+			h := c.discovered(node, facts)
+			h.Owner, h.OwnerName = owner, name
+			s.Hosts = append(s.Hosts, h)
+		case isNew(node) || facts.sharesAddress(node):
+			s.Hosts = append(s.Hosts, c.discovered(node, facts))
+		case node.Name != "":
+			s.Names = append(s.Names, node.Name)
 		}
 	}
-	if len(wanted) == 0 {
-		return s, nil
+	slices.Sort(s.Names)
+	return s, nil
+}
+
+// facts are the ports of all nodes, and the inventories and addresses of new machines. All are empty if there are none.
+type facts struct {
+	ports       map[string][]Port
+	inventories map[string]*Inventory
+	addresses   map[string]bool
+}
+
+func (c *Client) facts(ctx context.Context, all []Node, isNew func(*Node) bool) (*facts, error) {
+	f := &facts{ports: map[string][]Port{}, inventories: map[string]*Inventory{}, addresses: map[string]bool{}}
+	for i := range all {
+		if !isNew(&all[i]) {
+			continue
+		}
+		inventory, err := c.Inventory(ctx, all[i].UUID)
+		if err != nil {
+			return nil, fmt.Errorf("inventory of node %s: %w", all[i].UUID, err)
+		}
+		f.inventories[all[i].UUID] = inventory
+		for _, address := range inventory.addresses() {
+			f.addresses[address] = true
+		}
+	}
+	if len(f.inventories) == 0 {
+		return f, nil
 	}
 	ports, err := list[Port](ctx, c, "ports/detail", "ports", nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, port := range ports {
-		s.Ports[port.NodeUUID] = append(s.Ports[port.NodeUUID], port)
-	}
-	for _, id := range wanted {
-		if s.Inventories[id], err = c.Inventory(ctx, id); err != nil {
-			return nil, fmt.Errorf("inventory of node %s: %w", id, err)
+		f.ports[port.NodeUUID] = append(f.ports[port.NodeUUID], port)
+		if _, isNew := f.inventories[port.NodeUUID]; isNew {
+			f.addresses[strings.ToLower(port.Address)] = true
 		}
 	}
-	return s, nil
+	return f, nil
+}
+
+// sharesAddress reports whether a node has a MAC address that a new machine reports.
+func (f *facts) sharesAddress(n *Node) bool {
+	return slices.ContainsFunc(f.ports[n.UUID], func(p Port) bool { return f.addresses[strings.ToLower(p.Address)] })
+}
+
+// discovered is a node in the terms of discovery.
+func (c *Client) discovered(node *Node, f *facts) discovery.Host {
+	h := discovery.Host{
+		ID: node.UUID, CreatedAt: node.CreatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
+		Reserved: node.InstanceUUID != "" && !c.Abandoned(node), Locked: node.Reservation != "",
+	}
+	if mark := DiscoveryOf(node); mark != nil {
+		h.Owner, h.OwnerName = mark.Owner, mark.Name
+	}
+	for _, port := range f.ports[node.UUID] {
+		h.PortMACs = append(h.PortMACs, strings.ToLower(port.Address))
+		if port.PXEEnabled {
+			h.PXEMACs = append(h.PXEMACs, strings.ToLower(port.Address))
+		}
+	}
+	slices.Sort(h.PortMACs)
+	slices.Sort(h.PXEMACs)
+	i := f.inventories[node.UUID]
+	if i == nil {
+		return h
+	}
+	h.HasInventory = true
+	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
+	h.BMCAddress, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	for _, nic := range i.Interfaces {
+		h.Interfaces = append(h.Interfaces, discovery.Interface{
+			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,
+		})
+	}
+	return h
 }
 
 // Abandoned reports whether a node is held by a claim that some run has left behind.

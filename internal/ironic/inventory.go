@@ -103,3 +103,26 @@ func (i *Inventory) BootMAC() string {
 	}
 	return mac
 }
+
+// BMC is the address of the BMC that the machine reports: IPv4, else IPv6; "" for none. The ramdisk writes 0.0.0.0 and
+// ::/0 for an address that it did not find.
+func (i *Inventory) BMC() string {
+	for _, address := range []string{i.BMCAddress, i.BMCv6} {
+		if address != "" && address != "0.0.0.0" && !strings.HasPrefix(address, "::/") {
+			return address
+		}
+	}
+	return ""
+}
+
+// addresses are the MAC addresses of the network cards, lower case.
+func (i *Inventory) addresses() []string {
+	if i == nil {
+		return nil
+	}
+	var addresses []string
+	for _, nic := range i.Interfaces {
+		addresses = append(addresses, strings.ToLower(nic.MAC))
+	}
+	return addresses
+}
