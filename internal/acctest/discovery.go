@@ -56,14 +56,25 @@ func part[T any](t testing.TB, object map[string]any, key string) T {
 // node, once Ironic has processed the data.
 func (s *Site) Discover(data map[string]any) string {
 	s.t.Helper()
-	status, answer := s.callAt("1.84", http.MethodPost, "continue_inspection", data)
-	if status != http.StatusAccepted {
-		s.t.Fatalf("discovery: %d %v", status, answer)
+	return s.DiscoverAll(data)[0]
+}
+
+// DiscoverAll is Discover for machines that are switched on together.
+func (s *Site) DiscoverAll(machines ...map[string]any) []string {
+	s.t.Helper()
+	var uuids []string
+	for _, data := range machines {
+		status, answer := s.callAt("1.84", http.MethodPost, "continue_inspection", data)
+		if status != http.StatusAccepted {
+			s.t.Fatalf("discovery: %d %v", status, answer)
+		}
+		uuids = append(uuids, part[string](s.t, part[map[string]any](s.t, answer, "node"), "uuid"))
+		s.discovered = append(s.discovered, uuids[len(uuids)-1])
 	}
-	uuid := part[string](s.t, part[map[string]any](s.t, answer, "node"), "uuid")
-	s.discovered = append(s.discovered, uuid)
-	s.Await(uuid, "provision_state", "enroll")
-	return uuid
+	for _, uuid := range uuids {
+		s.Await(uuid, "provision_state", "enroll")
+	}
+	return uuids
 }
 
 // DiscoverGhost makes what posts leave that reach Ironic at the same moment as the one that counts: a node of the machine
