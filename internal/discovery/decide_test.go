@@ -139,6 +139,7 @@ func TestDecide(t *testing.T) {
 			r.Only = []string{"sn1", "52-54-00-00-00-02", strings.ToUpper(uuid(3)), "SN4"}
 			r.Exclude = []string{"52:54:00:00:00:04"}
 		}), []discovery.Host{found(1), found(2), found(3), found(4), found(5)}, "r12-SN1=1 r12-SN2=2 r12-SN3=3", reasons{4: "it is in exclude"}},
+		{"an empty only takes nothing", with(bySerial(), func(r *discovery.Rules) { r.Only = []string{} }), []discovery.Host{found(1)}, "", nil},
 		{"a given name wins over the template", with(bySerial(), func(r *discovery.Rules) {
 			r.Names = map[string]string{"sn1": "slot-01", "52:54:00:00:00:02": "slot-02", "SN3": "a", "52:54:00:00:00:03": "b"}
 		}), []discovery.Host{found(1), found(2, serial("AB/12")), found(3), found(4)}, "r12-SN4=4 slot-01=1 slot-02=2", reasons{3: "names has two names for it, a and b"}},

@@ -35,7 +35,7 @@ type Rules struct {
 	BMC                           []netip.Prefix // one must hold the BMC's address; empty: any
 
 	// Serial numbers, MAC addresses or UUIDs of nodes; letter case and the separators of MAC addresses do not matter.
-	Only    []string          // nothing else is taken; empty: any
+	Only    []string          // nothing else is taken: if it is empty, nothing at all; nil: any
 	Exclude []string          // never taken
 	Names   map[string]string // name of the host, wins over the template
 
@@ -101,7 +101,7 @@ func (r Rules) refuses(h Host) string {
 	switch {
 	case matchesAny(h, r.Exclude):
 		return "it is in exclude"
-	case len(r.Only) > 0 && !matchesAny(h, r.Only):
+	case r.Only != nil && !matchesAny(h, r.Only):
 		return "it is not in only"
 	case !matches(r.Manufacturer, h.Manufacturer):
 		return "filter: manufacturer is " + quote(h.Manufacturer)

@@ -73,10 +73,10 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			},
 			"only": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Delivery note: only these machines are taken, by serial number or MAC address. The strongest protection against machines that have no business here, because what a machine reports of itself is not verified.",
+				MarkdownDescription: "Delivery note: only these machines are taken, by serial number, MAC address or node UUID; none if it is empty. The strongest protection against machines that have no business here, because what a machine reports of itself is not verified.",
 			},
 			"names": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number or MAC address. They win over the template.",
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number, MAC address or node UUID. They win over the template.",
 			},
 			"exclude": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Machines never to take, by serial number, MAC address or node UUID.",
