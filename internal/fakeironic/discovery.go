@@ -183,29 +183,16 @@ func (s *Server) discovered(more map[string]any) *node {
 func (s *Server) processInventory(n *node, data map[string]any, withPorts bool) string {
 	inventory := object(data["inventory"])
 	cards := readCards(inventory)
-	failure := hookFailure(n, data, cards)
-	if failure == "" {
-		if withPorts {
-			s.addCards(n, cards.valid)
-		}
-		if arch := text(object(inventory["cpu"])["architecture"]); arch != "" {
-			n.put("properties", map[string]any{"cpu_arch": arch})
-		} else {
-			invalid := "Inventory for node " + n.str("uuid") + " is invalid: "
-			failure = "Unexpected exception InvalidNodeInventory during processing for node: " + n.str("uuid") + ". Error: " + invalid +
-				"Inventory has malformed or missing CPU architecture information: " + pyRepr(inventory["cpu"]) + " for node " + n.str("uuid") + "."
-		}
-	}
-	n.note("agent_last_heartbeat", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	failure := s.runHooks(n, data, cards, withPorts)
 	n.put("updated_at", timestamp(s.now))
-	if reason := bmcFault(n.fields); reason != "" && !s.DiscoveryKeepsPower {
-		n.forgetToken()
-		return "Inspection clean up failed: unable to power off the node: " + reason
+	if s.before30() && failure != "" {
+		return "failed to run inspection hooks: " + failure // and the machine stays on
 	}
-	if !s.DiscoveryKeepsPower {
-		n.forgetToken()
-		n.put("power_state", powerOff)
-		n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	if !s.before30() {
+		n.note("agent_last_heartbeat", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	}
+	if lastError := s.switchOffDiscovered(n); lastError != "" {
+		return lastError
 	}
 	if failure != "" {
 		n.forgetToken()
@@ -213,9 +200,50 @@ func (s *Server) processInventory(n *node, data map[string]any, withPorts bool) 
 		if s.DiscoveryKeepsPower {
 			what = "Failed to finish inspection: "
 		}
-		return what + "Failed to inspect hardware. Reason: failed to run inspection hooks: Failed to inspect hardware. Reason: " + failure
+		return what + "Failed to inspect hardware. Reason: failed to run inspection hooks: " + failure
 	}
 	n.inventory = map[string]any{"inventory": inventory, "plugin_data": pluginData(data, cards)}
+	return ""
+}
+
+// before30 says that discovery works as in Ironic 29; that of 39 differs in what it leaves behind when it fails.
+func (s *Server) before30() bool { return s.maxMinor() <= 96 }
+
+// switchOffDiscovered switches a discovered machine off, if Ironic is to do so, and returns the last_error.
+func (s *Server) switchOffDiscovered(n *node) string {
+	if s.DiscoveryKeepsPower {
+		return ""
+	}
+	if reason := bmcFault(n.fields); reason != "" {
+		if s.before30() {
+			return "Failed to change power state to 'power off': " + reason
+		}
+		n.forgetToken()
+		return "Inspection clean up failed: unable to power off the node: " + reason
+	}
+	n.forgetToken()
+	n.put("power_state", powerOff)
+	n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	return ""
+}
+
+// runHooks makes ports and properties of the data, or tells why not.
+func (s *Server) runHooks(n *node, data map[string]any, cards networkCards, withPorts bool) string {
+	if failure := hookFailure(n, data, cards); failure != "" {
+		return "Failed to inspect hardware. Reason: " + failure
+	}
+	if withPorts {
+		s.addCards(n, cards.valid)
+	}
+	cpu := object(data["inventory"])["cpu"]
+	arch := text(object(cpu)["architecture"])
+	if arch == "" {
+		uuid := n.str("uuid")
+		return "Failed to inspect hardware. Reason: Unexpected exception InvalidNodeInventory during processing for node: " + uuid +
+			". Error: Inventory for node " + uuid + " is invalid: Inventory has malformed or missing CPU architecture information: " +
+			pyRepr(cpu) + " for node " + uuid + "."
+	}
+	n.put("properties", map[string]any{"cpu_arch": arch})
 	return ""
 }
 
@@ -329,6 +357,10 @@ func (s *Server) addCards(n *node, cards []map[string]any) {
 		if id := text(card["client_id"]); id != "" {
 			extra["client-id"] = id
 		}
-		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": card["pxe_enabled"], "extra": extra})
+		pxe := card["pxe_enabled"] == true
+		if s.before30() && mac != card["mac_address"] {
+			pxe = false // 29 compares the port's address with the inventory's, in its case
+		}
+		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": pxe, "extra": extra})
 	}
 }

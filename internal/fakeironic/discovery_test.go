@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -107,6 +108,12 @@ func TestPortsAreInLowerCaseAndInventoriesAreNot(t *testing.T) {
 	if _, plugin := a.inventory(uuid); fmt.Sprint(plugin["macs"]) != "[52:55:00:00:0A:00]" {
 		t.Errorf("macs = %v", plugin["macs"])
 	}
+
+	older := newAPI(t, &fakeironic.Server{Discovery: true, MaxMicroversion: "1.96"})
+	uuid = older.discover(with(fakeironic.SampleInventory(10), func(inventory map[string]any) { card(inventory, 0)["mac_address"] = "52:55:00:00:0A:00" }))
+	if got := older.ports(uuid); fmt.Sprint(got) != "[52:55:00:00:0a:00]" {
+		t.Errorf("ports of Ironic 29 = %v, want pxe_enabled lost", got)
+	}
 }
 
 func TestWithoutABootInterfaceEveryCardBecomesAPort(t *testing.T) {
@@ -131,31 +138,27 @@ func TestKnownMachineIsNotDiscoveredAgain(t *testing.T) {
 
 func TestSimultaneousPostsOfOneMachineMakeGhosts(t *testing.T) {
 	t.Parallel()
-	fake := &fakeironic.Server{Discovery: true, StepTime: time.Millisecond}
-	a := newAPI(t, fake)
-	var uuids []string
-	for range 3 {
-		uuids = append(uuids, a.discover(fakeironic.SampleInventory(1)))
-	}
-	uuids = append(uuids, fake.DiscoverGhost(fakeironic.SampleInventory(1)))
-	for range 500 {
-		if n, _ := fake.Node(uuids[3]); n.Reservation == "" {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeironic.Server{Discovery: true, StepTime: time.Second}
+		a := newAPI(t, fake)
+		var uuids []string
+		for range 3 {
+			uuids = append(uuids, a.discover(fakeironic.SampleInventory(1)))
 		}
-		<-time.After(time.Millisecond)
-	}
-	for i, uuid := range uuids {
-		inventory, _ := a.inventory(uuid)
-		if inventory["hostname"] != "machine-1" {
-			t.Errorf("node %d: inventory = %v", i, inventory)
+		uuids = append(uuids, fake.DiscoverGhost(fakeironic.SampleInventory(1)))
+		<-time.After(time.Second)
+		for i, uuid := range uuids {
+			if inventory, _ := a.inventory(uuid); inventory["hostname"] != "machine-1" {
+				t.Errorf("node %d: inventory = %v", i, inventory)
+			}
+			if got, want := len(a.ports(uuid)), map[bool]int{true: 1}[i == 0]; got != want {
+				t.Errorf("node %d has %d ports, want %d", i, got, want)
+			}
 		}
-		if got, want := len(a.ports(uuid)), map[bool]int{true: 1}[i == 0]; got != want {
-			t.Errorf("node %d has %d ports, want %d", i, got, want)
-		}
-	}
+	})
 }
 
-func TestDiscoveryCanBeOffOrTooNew(t *testing.T) {
+func TestOldOrUnwillingIronicDoesNotDiscover(t *testing.T) {
 	t.Parallel()
 	machine := fakeironic.SampleInventory(1)
 	newAPI(t, &fakeironic.Server{}).refused(http.StatusNotFound, "Resource could not be found.", http.MethodPost, callback, machine)
@@ -233,6 +236,14 @@ func TestWhatHooksDislikeEndsInLastError(t *testing.T) {
 		"the CPU is missing": {
 			&fakeironic.Server{}, with(fakeironic.SampleInventory(1), func(inventory map[string]any) { delete(inventory, "cpu") }),
 			"Inventory has malformed or missing CPU architecture information: None for node UUID.", 1,
+		},
+		"the ramdisk reports an error to Ironic 29": {
+			&fakeironic.Server{MaxMicroversion: "1.96"}, burning(),
+			"failed to run inspection hooks: Failed to inspect hardware. Reason: The following failures happened while", 0,
+		},
+		"Ironic 29 cannot switch the machine off": {
+			&fakeironic.Server{MaxMicroversion: "1.96", DiscoveryDriver: "ipmi"}, fakeironic.SampleInventory(1),
+			"Failed to change power state to 'power off': Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].", 1,
 		},
 		"the machine cannot be switched off": {
 			&fakeironic.Server{DiscoveryDriver: "ipmi"}, fakeironic.SampleInventory(1),

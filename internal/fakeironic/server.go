@@ -48,7 +48,7 @@ type Server struct {
 	DiscoveryDriver string
 
 	// DiscoveryKeepsPower is [inspector]power_off = false. Without it discovered machines are switched off, and where that
-	// is impossible, as with the driver ipmi, which has no credentials yet, the inventory is lost.
+	// is impossible, as with the driver ipmi, which has no credentials yet, the inventory is lost and last_error tells.
 	DiscoveryKeepsPower bool
 
 	// DefaultResourceClass is the resource class of nodes that are made without one, discovered ones above all.
