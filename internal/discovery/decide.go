@@ -140,7 +140,8 @@ func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 
 // lostInventory reports whether a host has no inventory because of an Ironic that cannot power off what it discovers.
 func lostInventory(h Host) bool {
-	return !h.HasInventory && strings.Contains(h.LastError, "Inspection clean up failed: unable to power off")
+	return !h.HasInventory && (strings.Contains(h.LastError, "unable to power off") || // Ironic 39
+		strings.Contains(h.LastError, "Failed to change power state to 'power off'")) // Ironic 29
 }
 
 // propose is the name that the rules give a host, before they look at others.
