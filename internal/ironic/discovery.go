@@ -200,44 +200,49 @@ func (e *ClaimLostError) Error() string { return e.Reason }
 func (c *Client) ClaimDiscovered(ctx context.Context, id string, mark Discovery) error {
 	node, err := c.getNode(ctx, id)
 	if IsNotFound(err) {
-		return &ClaimLostError{Reason: "the node does not exist any more"}
+		return errGone()
 	}
 	if err != nil {
 		return err
 	}
 	if d := DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
+		if d.Name != mark.Name {
+			return &ClaimLostError{Reason: "another run of " + d.Owner + " has named it " + d.Name}
+		}
 		return c.restoreName(ctx, node, d)
 	}
-	if c.Abandoned(node) {
-		var free Patch
-		free.Remove("/instance_uuid")
-		if node, err = c.PatchNode(ctx, id, free); err != nil {
-			return err
-		}
-	}
 	claim := NewUUID()
-	if node, err = c.take(ctx, node, claim); err != nil {
+	taken, err := c.take(ctx, node, claim)
+	if err != nil {
 		return err
 	}
-	if reason := notToBeHad(node); reason != "" {
+	if reason := notToBeHad(taken); reason != "" {
 		return errors.Join(&ClaimLostError{Reason: reason}, c.letGo(ctx, id, claim))
 	}
 	var patch Patch
 	patch.Set("/name", mark.Name)
 	patch.Set("/extra/"+keyDiscovery, mark)
 	patch.Remove("/instance_uuid")
-	if _, err := c.PatchNode(ctx, id, patch); err != nil {
-		// The answer may be lost and the patch not: only a node without the mark is let go.
-		if now, look := c.getNode(context.WithoutCancel(ctx), id); look == nil && DiscoveryOf(now) != nil && now.InstanceUUID == "" {
+	_, err = c.PatchNode(ctx, id, patch)
+	if err == nil {
+		return nil
+	}
+	// The answer may be lost and the patch not: only a node without the mark is let go.
+	if now, look := c.getNode(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
+		if d := DiscoveryOf(now); d != nil && *d == mark {
 			return nil
 		}
-		if isStatus(err, http.StatusConflict, "already exists") {
-			err = &ClaimLostError{Reason: fmt.Sprintf("the name %s was taken meanwhile", mark.Name)}
-		}
-		return errors.Join(err, c.letGo(context.WithoutCancel(ctx), id, claim))
 	}
-	return nil
+	switch {
+	case isStatus(err, http.StatusConflict, "already exists"):
+		err = &ClaimLostError{Reason: fmt.Sprintf("the name %s was taken meanwhile", mark.Name)}
+	case IsNotFound(err):
+		return errGone()
+	}
+	return errors.Join(err, c.letGo(ctx, id, claim))
 }
+
+func errGone() error { return &ClaimLostError{Reason: "the node does not exist any more"} }
 
 // restoreName repairs a node of ours that is as marked but for its name.
 func (c *Client) restoreName(ctx context.Context, node *Node, d *Discovery) error {
@@ -255,26 +260,46 @@ func (c *Client) restoreName(ctx context.Context, node *Node, d *Discovery) erro
 	return err
 }
 
-// take reserves a node for the moment, and returns it as it is under the reservation.
+// take reserves a node for the moment, and returns it as it is under the reservation. If it fails, it holds nothing.
 func (c *Client) take(ctx context.Context, node *Node, claim string) (*Node, error) {
-	lost := &ClaimLostError{Reason: "another run is claiming it"}
-	if node.InstanceUUID != "" {
-		return nil, lost
+	if c.Abandoned(node) {
+		if err := c.freeAbandoned(ctx, node); err != nil {
+			return nil, err
+		}
+	} else if node.InstanceUUID != "" {
+		return nil, errClaimed()
 	}
 	var patch Patch
 	patch.Set("/instance_uuid", claim)
 	_, err := c.PatchNode(ctx, node.UUID, patch)
-	if err != nil && !isStatus(err, http.StatusConflict, "associated") {
-		return nil, err
+	var now *Node
+	if err == nil || isStatus(err, http.StatusConflict, "associated") {
+		now, err = c.getNode(ctx, node.UUID)
 	}
-	now, err := c.getNode(ctx, node.UUID)
-	if err != nil {
-		return nil, err
-	}
-	if now.InstanceUUID != claim {
-		return nil, lost
+	switch {
+	case IsNotFound(err):
+		return nil, errGone()
+	case err != nil: // the claim may have arrived all the same
+		return nil, errors.Join(err, c.letGo(ctx, node.UUID, claim))
+	case now.InstanceUUID != claim:
+		return nil, errClaimed()
 	}
 	return now, nil
+}
+
+func errClaimed() error { return &ClaimLostError{Reason: "another run is claiming it"} }
+
+// freeAbandoned takes away the claim of a run that died. Only one of those who want to may, lest a late one take away the
+// claim of an early one.
+func (c *Client) freeAbandoned(ctx context.Context, node *Node) error {
+	mine, err := c.takeOver(ctx, node.InstanceUUID, abandonedAfter, func() error { return c.letGo(ctx, node.UUID, node.InstanceUUID) })
+	switch {
+	case err == nil && !mine:
+		return errClaimed()
+	case err != nil && isForbidden(err): // who may not write such records does without
+		return c.letGo(ctx, node.UUID, node.InstanceUUID)
+	}
+	return err
 }
 
 // notToBeHad is why a node that we hold must not be named after all; "" if it may.
@@ -290,8 +315,13 @@ func notToBeHad(n *Node) string {
 	return ""
 }
 
+// letGo ends a claim if it is still there, also when the run is interrupted: a claim that stays delays everybody.
 func (c *Client) letGo(ctx context.Context, id, claim string) error {
+	ctx = context.WithoutCancel(ctx)
 	node, err := c.getNode(ctx, id)
+	if IsNotFound(err) {
+		return nil
+	}
 	if err != nil || node.InstanceUUID != claim {
 		return err
 	}

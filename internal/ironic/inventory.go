@@ -2,6 +2,8 @@ package ironic
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -65,7 +67,17 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	if IsNotFound(err) {
 		return c.introspection(ctx, id)
 	}
-	return answer.Inventory, err
+	return answer.Inventory, lenient(err)
+}
+
+// lenient is an error of reading an inventory unless that is merely of the wrong type somewhere: anybody can post one, and
+// all that is right in it was read.
+func lenient(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return nil
+	}
+	return err
 }
 
 // introspection asks ironic-inspector, which keeps what it finds to itself, on sites that still run it (up to 2025.1); nil
@@ -85,10 +97,10 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 	}
 	endpoint := strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/introspection/" + id + "/data"
 	_, err = inspector.Get(ctx, endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	if err = c.wrap(err); IsNotFound(err) {
+	if err = c.wrap(err); isStatus(err, http.StatusNotFound, "not found for node") { // other 404s are mistakes in the setup
 		return nil, nil //nolint:nilnil // likewise
 	}
-	return answer.Inventory, err
+	return answer.Inventory, lenient(err)
 }
 
 // BootMAC is the MAC address that the machine booted its ramdisk from, lower case; "" if unknown. The ramdisk reports it
