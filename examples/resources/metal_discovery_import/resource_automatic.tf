@@ -13,7 +13,7 @@ resource "metal_discovery_import" "workers" {
   name          = "workers"
   name_template = { prefix = "worker-", hardware_details = "serial-number" }
   style         = "dns" # the names become host names
-  filter        = { product = "^Rack One$" }
+  filter        = { product = "^Rack One$", bmc_cidr = "198.18.0.0/24" }
   exclude       = var.removed
 }
 
