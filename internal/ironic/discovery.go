@@ -50,6 +50,8 @@ type Survey struct {
 	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share an address with one
 	Names []string         `json:"names"` // of all other nodes
 
+	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their mark
+
 	Exists  map[string]bool   `json:"-"` // nodes by UUID
 	Renamed map[string]string `json:"-"` // held hosts that are called otherwise now: given name -> name
 }
@@ -92,6 +94,9 @@ func (c *Client) Survey(ctx context.Context, owner string, held map[string]strin
 		case name != "":
 			if node.Name != "" && node.Name != name {
 				s.Renamed[name] = node.Name
+			}
+			if DiscoveryOf(node) == nil {
+				s.Unmarked = append(s.Unmarked, node.UUID)
 			}
 			h := c.discovered(node, facts)
 			h.Owner, h.OwnerName = owner, name
@@ -257,6 +262,18 @@ func (c *Client) restoreName(ctx context.Context, node *Node, d *Discovery) erro
 		return nil
 	}
 	_, err := c.PatchNode(ctx, node.UUID, patch)
+	return err
+}
+
+// MarkDiscovered gives a node back the mark that somebody has taken away. A mark that it has stays.
+func (c *Client) MarkDiscovered(ctx context.Context, id string, mark Discovery) error {
+	node, err := c.getNode(ctx, id)
+	if err != nil || DiscoveryOf(node) != nil {
+		return err
+	}
+	var patch Patch
+	patch.Set("/extra/"+keyDiscovery, mark)
+	_, err = c.PatchNode(ctx, id, patch)
 	return err
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -173,6 +173,10 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	d.settle(ctx, &plan, &state, &resp.Diagnostics)
+	text, _ := req.Private.GetKey(ctx, surveyKey)
+	if seen := parseSurvey(text); seen != nil {
+		d.restoreMarks(ctx, &state, seen.Unmarked, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, surveyKey, nil)...) // what it says is done
@@ -197,10 +201,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			err := d.client.ClaimDiscovered(ctx, hostID(value), ironic.Discovery{
-				Version: 1, Owner: plan.Name.ValueString(), Name: name, From: plan.from(ctx), At: time.Now().UTC().Format(time.RFC3339),
-			})
-			if err != nil {
+			if err := d.client.ClaimDiscovered(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				problems[name] = err
@@ -225,6 +226,19 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 		advice = "The run was interrupted. What is named is named; plan again for the rest."
 	}
 	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// restoreMarks gives back the marks that others have taken away from machines of ours.
+func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryModel, unmarked []string, diags *diag.Diagnostics) {
+	for name, value := range state.Hosts.Elements() {
+		id := hostID(value)
+		if !slices.Contains(unmarked, id) {
+			continue
+		}
+		if err := d.client.MarkDiscovered(ctx, id, state.mark(ctx, name)); err != nil && !ironic.IsNotFound(err) {
+			diags.AddWarning("A discovered host has lost its mark", fmt.Sprintf("It could not be written into %s again: %v.", name, err))
+		}
+	}
 }
 
 // Read drops machines that are gone, and looks which have come.

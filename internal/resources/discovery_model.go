@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 type discoveryModel struct {
@@ -57,10 +59,12 @@ func (m *discoveryModel) template(ctx context.Context) (t templateModel, diags d
 	return t, diags
 }
 
-// from is the hardware detail that names are made from.
-func (m *discoveryModel) from(ctx context.Context) string {
+// mark is what a node of this discovery remembers.
+func (m *discoveryModel) mark(ctx context.Context, name string) ironic.Discovery {
 	t, _ := m.template(ctx)
-	return t.HardwareDetails.ValueString()
+	return ironic.Discovery{
+		Version: 1, Owner: m.Name.ValueString(), Name: name, From: t.HardwareDetails.ValueString(), At: time.Now().UTC().Format(time.RFC3339),
+	}
 }
 
 // rules are the model in the terms of the engine.
