@@ -125,7 +125,8 @@ func discoveredValue(h discovery.Host) attr.Value {
 // regularExpression accepts what the regexp package does.
 type regularExpression struct{}
 
-func (regularExpression) Description(context.Context) string               { return "must be a regular expression" }
+func (regularExpression) Description(context.Context) string { return "must be a regular expression" }
+
 func (v regularExpression) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (regularExpression) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
