@@ -349,7 +349,8 @@ func (c *Client) letGo(ctx context.Context, id, claim string) error {
 }
 
 // FindDiscovered returns a node that was discovered and is nobody's yet but discovery's: by name, or by the MAC address of
-// a port. nil means that there is none; a node of that name or address that is somebody's is none.
+// a port. nil means that there is none; a node of that name or address that is somebody's, or that has another name
+// already, is none.
 func (c *Client) FindDiscovered(ctx context.Context, name string, addresses []string) (*Node, error) {
 	for _, address := range addresses {
 		ports, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
@@ -361,7 +362,7 @@ func (c *Client) FindDiscovered(ctx context.Context, name string, addresses []st
 			if err != nil {
 				return nil, err
 			}
-			if adoptable(node) {
+			if adoptable(node) && (node.Name == "" || node.Name == name) {
 				return node, nil
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -117,11 +118,12 @@ func (i *Inventory) BootMAC() string {
 }
 
 // BMC is the address of the BMC that the machine reports: IPv4, else IPv6; "" for none. The ramdisk writes 0.0.0.0 and
-// ::/0 for an address that it did not find.
+// ::/0 for an address that it did not find. Whatever else is no address is none: the report of a machine is not to be
+// trusted, and this ends up in URLs beside a password.
 func (i *Inventory) BMC() string {
-	for _, address := range []string{i.BMCAddress, i.BMCv6} {
-		if address != "" && address != "0.0.0.0" && !strings.HasPrefix(address, "::/") {
-			return address
+	for _, text := range []string{i.BMCAddress, i.BMCv6} {
+		if address, err := netip.ParseAddr(text); err == nil && !address.IsUnspecified() {
+			return address.WithZone("").String()
 		}
 	}
 	return ""
