@@ -230,6 +230,8 @@ func TestListRefusesWhatIronicRefuses(t *testing.T) {
 		"marker=" + someUUID:                     {http.StatusNotFound, "Node " + someUUID + " could not be found."},
 		"sort_key=bogus":                         {http.StatusBadRequest, "is an invalid field for sorting"},
 		"fields=uuid&detail=true":                {http.StatusBadRequest, "in the same request"},
+		"fields=uuid,created_at":                 {http.StatusBadRequest, "Field created_at is not a valid field."},
+		"fields=updated_at":                      {http.StatusBadRequest, "Field updated_at is not a valid field."},
 		"fields=bogus":                           {http.StatusInternalServerError, "type object 'Node' has no attribute 'bogus'"},
 		"fields=conductor":                       {http.StatusInternalServerError, "'conductor'"},
 		"fields=chassis_uuid":                    {http.StatusInternalServerError, "'chassis_uuid'"},

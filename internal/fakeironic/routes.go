@@ -160,7 +160,7 @@ func (s *Server) showNode(c *call, n *node) (reply, error) {
 	fields := splitList(c.query["fields"])
 	for _, name := range fields {
 		since, known := nodeFieldSince(name)
-		if !known || since > s.maxMinor() {
+		if !known || since > s.maxMinor() || isTimestamp(name) {
 			return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
 		}
 		if since > c.minor {

@@ -42,8 +42,9 @@ func DiscoveryOf(n *Node) *Discovery {
 	return &d
 }
 
-// surveyFields is what discovery needs to know of every node.
-const surveyFields = "uuid,name,provision_state,instance_uuid,reservation,extra,driver,last_error,created_at,updated_at,maintenance"
+// surveyFields is what discovery needs to know of every node. When a node was created and changed Ironic tells only
+// together with everything else about it.
+const surveyFields = "uuid,name,provision_state,instance_uuid,reservation,extra,driver,last_error"
 
 // Survey is what a look at a site has shown, as far as it matters for one discovery. It can be kept as JSON.
 type Survey struct {
@@ -66,8 +67,8 @@ func (s *Survey) All() []discovery.Host {
 }
 
 // Survey looks at a site for the discovery of an owner, who may be "". held are the nodes, with the names given to them,
-// of which everything is known already: a site without new machines costs one list of its nodes. Else the ports are
-// listed too, and the inventory of each new machine is read.
+// of which everything is known already: a site without new machines costs one list of its nodes. Else the nodes in enroll
+// and the ports are listed too, and the inventory of each new machine is read.
 func (c *Client) Survey(ctx context.Context, owner string, held map[string]string) (*Survey, error) {
 	query, err := c.nodeQuery(ctx, NodeFilter{})
 	if err != nil {
@@ -136,6 +137,9 @@ func (c *Client) facts(ctx context.Context, all []Node, isNew func(*Node) bool) 
 	if len(f.inventories) == 0 {
 		return f, nil
 	}
+	if err := c.readTimes(ctx, all); err != nil {
+		return nil, err
+	}
 	ports, err := list[Port](ctx, c, "ports/detail", "ports", nil)
 	if err != nil {
 		return nil, err
@@ -147,6 +151,21 @@ func (c *Client) facts(ctx context.Context, all []Node, isNew func(*Node) bool) 
 		}
 	}
 	return f, nil
+}
+
+// readTimes adds to nodes when they were created and changed; to those in enroll, of which discovery has to know it.
+func (c *Client) readTimes(ctx context.Context, all []Node) error {
+	enrolled, err := c.ListNodes(ctx, NodeFilter{ProvisionState: string(nodes.Enroll)})
+	if err != nil {
+		return err
+	}
+	known := byUUID(enrolled, func(n *Node) string { return n.UUID })
+	for i := range all {
+		if node := known[all[i].UUID]; node != nil {
+			all[i].CreatedAt, all[i].UpdatedAt = node.CreatedAt, node.UpdatedAt
+		}
+	}
+	return nil
 }
 
 // sharesAddress reports whether a node has a MAC address that a new machine reports.
