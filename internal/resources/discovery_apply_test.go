@@ -34,7 +34,9 @@ func TestAccDiscovery_twoProcessesShareARackWithoutASharedMachine(t *testing.T) 
 		running = append(running, w.Start("apply", "plan"))
 	}
 	for _, r := range running {
-		if output, code := r.Wait(); code != 0 {
+		// Who comes too late learns it from the provider, or, if the other was done before this one had begun, from the CLI:
+		// a first apply has no place to keep what its plan has seen.
+		if output, code := r.Wait(); code != 0 && !strings.Contains(output, "inconsistent final plan") {
 			mention(t, output, "machines could not be named", "The others are named. Plan again")
 		}
 	}
