@@ -37,6 +37,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	listen := flags.String("listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
 	nodes := flags.Int("nodes", 0, "number of available nodes to start with")
 	class := flags.String("class", "baremetal", "resource class of these nodes")
+	discover := flags.Int("discover", 0, "number of discovered machines to start with; more can be posted to /v1/continue_inspection")
 	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each transient state lasts")
 	flags.StringVar(&fake.Username, "username", "", "switches http_basic authentication on")
 	flags.StringVar(&fake.Password, "password", "", "password of -username")
@@ -45,6 +46,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	fake.AddFleet(*nodes, *class)
+	fake.Discovery = *discover > 0
+	for n := range *discover {
+		fake.Discover(fakeironic.SampleInventory(n))
+	}
 
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
 	if err != nil {

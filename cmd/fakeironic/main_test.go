@@ -17,7 +17,7 @@ func TestServesAFleetUntilItIsStopped(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, []string{"-nodes", "3", "-class", "gold"}, writer)
+		err := run(ctx, []string{"-nodes", "3", "-class", "gold", "-discover", "2"}, writer)
 		_ = writer.CloseWithError(io.EOF) // a run that ends early must not leave the test reading
 		ended <- err
 	}()
@@ -29,6 +29,9 @@ func TestServesAFleetUntilItIsStopped(t *testing.T) {
 	nodes := fetchNodes(t, strings.TrimSpace(url)+"/v1/nodes?resource_class=gold")
 	if len(nodes) != 3 {
 		t.Errorf("%d nodes, want 3", len(nodes))
+	}
+	if discovered := fetchNodes(t, strings.TrimSpace(url)+"/v1/nodes?provision_state=enroll"); len(discovered) != 2 {
+		t.Errorf("%d discovered machines, want 2", len(discovered))
 	}
 
 	stop()

@@ -24,8 +24,9 @@ import (
 // Variables that point the suite at a real Ironic. Tests named TestAcc… run there too; those named TestFake… need a
 // fault that only the fake can be made to have.
 const (
-	endpointVariable     = "METAL_ACC_ENDPOINT"
-	slowEndpointVariable = "METAL_ACC_SLOW_ENDPOINT" // one whose deployments and cleanings take seconds
+	endpointVariable          = "METAL_ACC_ENDPOINT"
+	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // one whose deployments and cleanings take seconds
+	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // one that makes nodes of unknown machines
 )
 
 // Factories serve the provider to the plugin testing framework.
@@ -41,8 +42,9 @@ type Site struct {
 	// Fake is the fake behind it; nil when the Ironic is real.
 	Fake *fakeironic.Server
 
-	t      testing.TB
-	unique string
+	t          testing.TB
+	unique     string
+	discovered []string // UUIDs of the nodes that Discover has made
 }
 
 // Start gives a test an Ironic: the real one if the environment names one, else the given fake (nil: an ordinary one).
@@ -115,6 +117,12 @@ func (s *Site) MAC(n int) string {
 // Retries cover that the node is locked for a moment.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
+	return s.callAt("1.82", method, path, body)
+}
+
+// callAt is Call in a version of the API.
+func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
+	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {
 		s.t.Fatal(err)
@@ -125,7 +133,7 @@ func (s *Site) Call(method, path string, body any) (status int, answer map[strin
 			s.t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-OpenStack-Ironic-API-Version", "1.82")
+		req.Header.Set("X-OpenStack-Ironic-API-Version", version)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			s.t.Fatal(err)
@@ -216,6 +224,10 @@ func (s *Site) Left() []string {
 func (s *Site) sweep() {
 	if s.Fake != nil {
 		return // ends with the test
+	}
+	for _, uuid := range s.discovered { // they have no name of the test's until it gives them one
+		s.Call(http.MethodPut, "nodes/"+uuid+"/maintenance", map[string]any{})
+		s.Call(http.MethodDelete, "nodes/"+uuid, nil)
 	}
 	left := s.Left()
 	if len(left) > 0 && !s.t.Failed() {

@@ -17,7 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// Every file below examples is applied here, as it is. Those of resources and data sources find the hosts of examples/fleet.
+// Every file below examples is applied here, as it is. Those of resources and data sources find the hosts of examples/fleet,
+// those about discovery some machines that Ironic has discovered.
 const examples = "../../examples"
 
 func TestAccQuickstart(t *testing.T) {
@@ -53,16 +54,52 @@ func TestFakeReadme(t *testing.T) {
 
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) })
+	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) })
 }
 
 // TestFakeExamples is for examples with BMCs: a real Ironic looks for them.
 func TestFakeExamples(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.StartFake(t, nil), needsBMC)
+	testExamples(t, acctest.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) })
 }
 
-func needsBMC(text string) bool { return strings.Contains(text, "bmc = {") }
+// TestFakeDiscoveryExamples is for examples that take discovered machines: a real Ironic may have some of others.
+func TestFakeDiscoveryExamples(t *testing.T) {
+	t.Parallel()
+	for _, file := range exampleFiles(t) {
+		text := read(t, file)
+		if !needsDiscovery(text) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeironic.Server{Discovery: true}
+			site := acctest.StartFake(t, fake)
+			for n := range 4 {
+				fake.Discover(fakeironic.SampleInventory(n))
+			}
+			testExample(t, site, file)
+			left, _ := site.Must(http.MethodGet, "nodes", nil)["nodes"].([]any) // destroying a host deletes its node
+			if strings.Contains(file, "/resources/") && len(left) == 4 {
+				t.Error("the example has taken none of the machines")
+			}
+		})
+	}
+}
+
+func needsBMC(text string) bool { return strings.Contains(text, "bmc = ") }
+
+func needsDiscovery(text string) bool { return strings.Contains(text, "discover") }
+
+// exampleFiles are the examples of resources, data sources and functions.
+func exampleFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"resources/*/resource*.tf", "data-sources/*/data-source*.tf", "functions/*/function*.tf"} {
+		files = append(files, glob(t, examples, pattern)...)
+	}
+	return files
+}
 
 // testExamples applies the chosen examples of resources and data sources one after the other on a site with the fleet, and
 // does the imports that belong to each.
@@ -71,20 +108,24 @@ func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) boo
 	defer destroy(t, fleet)
 	fleet.Must("apply", "-auto-approve")
 	wantNoChanges(t, fleet)
-	for _, file := range append(glob(t, examples, "resources/*/resource*.tf"), glob(t, examples, "data-sources/*/data-source*.tf")...) {
-		text := read(t, file)
-		if !chosen(text) {
-			continue
+	for _, file := range exampleFiles(t) {
+		if chosen(read(t, file)) {
+			t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) { testExample(t, site, file) })
 		}
-		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
-			w := exampleWorkspace(t, site, text)
-			defer destroy(t, w)
-			w.Must("apply", "-auto-approve")
-			wantNoChanges(t, w)
-			for _, example := range importsInto(t, text, filepath.Dir(file)) {
-				testImport(t, site, w, example)
-			}
-		})
+	}
+}
+
+// testExample applies an example of a resource, a data source or a function, does the imports that belong to it, and
+// destroys it.
+func testExample(t *testing.T, site *acctest.Site, file string) {
+	t.Helper()
+	text := read(t, file)
+	w := exampleWorkspace(t, site, text)
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	wantNoChanges(t, w)
+	for _, example := range importsInto(t, text, filepath.Dir(file)) {
+		testImport(t, site, w, example)
 	}
 }
 
@@ -118,14 +159,14 @@ type importExample struct {
 var (
 	importCommand = regexp.MustCompile(`(?m)^terraform import (\S+) (\S+)$`)
 	importTarget  = regexp.MustCompile(`(?m)^ *to *= *(\S+)$`)
-	stateID       = regexp.MustCompile(`(?m)^    id +=.*$`)
+	stateID       = regexp.MustCompile(`(?m)^    id += "(.+)"$`)
 	anyUUID       = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
 // importsInto are the import examples of a directory whose target is in a text.
 func importsInto(t *testing.T, text, dir string) []importExample {
 	t.Helper()
-	if strings.Contains(dir, "data-sources") {
+	if !strings.Contains(dir, "/resources/") {
 		return nil
 	}
 	var found []importExample
@@ -156,11 +197,12 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 		t.Logf("%s is left out: this CLI imports by id only", example.name)
 		return
 	}
-	id := anyUUID.FindString(stateID.FindString(w.Must("state", "show", example.address)))
-	if id == "" {
+	found := stateID.FindStringSubmatch(w.Must("state", "show", example.address))
+	if found == nil {
 		t.Fatalf("%s has no id", example.address)
 	}
-	touched := site.Node(id)["provision_updated_at"] // null for an allocation
+	id := found[1]
+	touched := site.Node(id)["provision_updated_at"] // null for what is no node
 	w.Must("state", "rm", example.address)
 	if example.block == "" {
 		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, id))

@@ -49,36 +49,17 @@ func (s *Server) discover(n *node) {
 	if n.inventory != nil {
 		return
 	}
-	interfaces := []any{}
-	macs := []string{}
+	cards := []any{}
+	boot := ""
 	for _, p := range s.ports {
 		if p.node != n {
 			continue
 		}
-		macs = append(macs, p.address)
-		interfaces = append(interfaces, map[string]any{
-			"name": fmt.Sprintf("eno%d", len(macs)), "mac_address": p.address, "ipv4_address": nil, "ipv6_address": nil,
-			"has_carrier": len(macs) == 1, "vendor": "0x8086", "product": "0x1563", "speed_mbps": 10000,
-		})
+		if boot == "" {
+			boot = p.address
+		}
+		cards = append(cards, networkCard(len(cards)+1, p.address, nil))
 	}
-	boot := map[string]any{"current_boot_mode": "uefi", "pxe_interface": nil}
-	if len(macs) > 0 {
-		boot["pxe_interface"] = macs[0]
-	}
-	n.inventory = map[string]any{
-		"inventory": map[string]any{
-			"hostname": n.str("name"), "bmc_address": fmt.Sprintf("192.0.2.%d", n.order%250+1), "bmc_v6address": "::/0",
-			"system_vendor": map[string]any{
-				"manufacturer": "Example Systems", "product_name": "Rack One", "serial_number": fmt.Sprintf("SN%06d", n.order),
-			},
-			"cpu":    map[string]any{"model_name": "Example CPU @ 2.10GHz", "count": 32, "architecture": "x86_64", "frequency": "2100", "flags": []any{}},
-			"memory": map[string]any{"total": 134217728000, "physical_mb": 131072},
-			"disks": []any{map[string]any{
-				"name": "/dev/sda", "model": "Example SSD", "size": 960197124096, "rotational": false, "wwn": nil,
-				"serial": fmt.Sprintf("DISK%06d", n.order), "vendor": "EXAMPLE", "hctl": "0:0:0:0",
-			}},
-			"interfaces": interfaces, "boot": boot,
-		},
-		"plugin_data": map[string]any{"macs": clone(macs)},
-	}
+	inventory := hardware(n.str("name"), fmt.Sprintf("SN%06d", n.order), fmt.Sprintf("192.0.2.%d", n.order%250+1), boot, cards)
+	n.inventory = map[string]any{"inventory": inventory, "plugin_data": pluginData(nil, readCards(inventory))}
 }

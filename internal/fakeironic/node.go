@@ -21,12 +21,14 @@ type Node struct {
 
 // node is a node in the database.
 type node struct {
-	order       int
-	fields      map[string]any // every attribute of the API by its name, nothing masked; timestamps are text
-	work        *operation     // what the conductor is doing with it; nil when it is idle
-	inventory   map[string]any // inventory and plugin_data; nil when it was never inspected
-	powerCycles int
-	rendered    map[view][]byte // answers made since the last change
+	order     int
+	fields    map[string]any // every attribute of the API by its name, nothing masked; timestamps are text
+	work      *operation     // what the conductor is doing with it; nil when it is idle
+	inventory map[string]any // inventory and plugin_data; nil when it was never inspected
+	// introspection is what ironic-inspector knows; nil when it has not discovered the node.
+	introspection map[string]any
+	powerCycles   int
+	rendered      map[view][]byte // answers made since the last change
 }
 
 // Nodes returns copies of all nodes in the order of their creation.

@@ -201,9 +201,15 @@ func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool
 		if since > c.minor {
 			return nil, false, notAcceptable()
 		}
+		if isTimestamp(name) && len(s.nodes) > 0 {
+			return nil, false, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
+		}
 	}
 	return append(fields, "links"), false, nil
 }
+
+// isTimestamp says whether a field is one of those that can be had only together with all others.
+func isTimestamp(name string) bool { return name == "created_at" || name == "updated_at" }
 
 // withoutLinks are the fields as the next link repeats them.
 func withoutLinks(fields []string, detail bool) []string {

@@ -77,6 +77,9 @@ func (s *Server) createNode(c *call) (reply, error) {
 	if err := s.checkNewNode(c, body); err != nil {
 		return reply{}, err
 	}
+	if text(body["resource_class"]) == "" {
+		body["resource_class"] = orNull(s.DefaultResourceClass)
+	}
 	fields := s.newNodeFields(c, body)
 	if err := settleInterfaces(fields); err != nil {
 		return reply{}, err

@@ -219,7 +219,9 @@ func TestNextLinkForgetsTheFilter(t *testing.T) {
 
 func TestListRefusesWhatIronicRefuses(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
+	fake := &fakeironic.Server{}
+	fake.AddFleet(1, "baremetal") // some refusals come only when there is something to show
+	a := newAPI(t, fake)
 	for query, want := range map[string]struct {
 		status int
 		text   string
@@ -230,6 +232,8 @@ func TestListRefusesWhatIronicRefuses(t *testing.T) {
 		"marker=" + someUUID:                     {http.StatusNotFound, "Node " + someUUID + " could not be found."},
 		"sort_key=bogus":                         {http.StatusBadRequest, "is an invalid field for sorting"},
 		"fields=uuid&detail=true":                {http.StatusBadRequest, "in the same request"},
+		"fields=uuid,created_at":                 {http.StatusBadRequest, "Field created_at is not a valid field."},
+		"fields=updated_at":                      {http.StatusBadRequest, "Field updated_at is not a valid field."},
 		"fields=bogus":                           {http.StatusInternalServerError, "type object 'Node' has no attribute 'bogus'"},
 		"fields=conductor":                       {http.StatusInternalServerError, "'conductor'"},
 		"fields=chassis_uuid":                    {http.StatusInternalServerError, "'chassis_uuid'"},

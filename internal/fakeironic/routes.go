@@ -50,9 +50,10 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 	return answer
 }
 
-// authenticate checks http_basic credentials. Discovery is public.
+// authenticate checks http_basic credentials. The API's own description and posts of ramdisks are public.
 func (s *Server) authenticate(r *http.Request) *apiError {
-	public := r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/"
+	public := r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/" ||
+		r.URL.Path == "/v1/continue_inspection" && s.maxMinor() >= callbackMinor
 	if s.Username == "" || public {
 		return nil
 	}
@@ -100,6 +101,8 @@ func (s *Server) route(c *call) (reply, error) {
 		return s.routeConductors(c)
 	case "chassis":
 		return s.routeChassis(c)
+	case "continue_inspection":
+		return s.continueInspection(c)
 	}
 	return reply{}, routerFault(http.StatusNotFound, "")
 }
@@ -157,7 +160,7 @@ func (s *Server) showNode(c *call, n *node) (reply, error) {
 	fields := splitList(c.query["fields"])
 	for _, name := range fields {
 		since, known := nodeFieldSince(name)
-		if !known || since > s.maxMinor() {
+		if !known || since > s.maxMinor() || isTimestamp(name) {
 			return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
 		}
 		if since > c.minor {

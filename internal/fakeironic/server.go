@@ -42,6 +42,18 @@ type Server struct {
 	// Zero is no limit.
 	MaxConcurrentDeploy, MaxConcurrentClean int
 
+	// Discovery makes a node of every unknown machine that posts its inventory to /v1/continue_inspection, as Ironic does
+	// since 24.1 (API 1.90) with [auto_discovery]enabled. The nodes get DiscoveryDriver, "fake-hardware" when empty.
+	Discovery       bool
+	DiscoveryDriver string
+
+	// DiscoveryKeepsPower is [inspector]power_off = false. Without it discovered machines are switched off, and where that
+	// is impossible, as with the driver ipmi, which has no credentials yet, the inventory is lost and last_error tells.
+	DiscoveryKeepsPower bool
+
+	// DefaultResourceClass is the resource class of nodes that are made without one, discovered ones above all.
+	DefaultResourceClass string
+
 	// Fail, when set, is asked once at the end of every operation on a node: verb is the provision verb or power target
 	// that was requested. A text that is not empty makes the operation fail with this last_error. An undeploy is two
 	// operations, the tear-down (node.ProvisionState is deleting) and the cleaning after it (cleaning).
@@ -96,15 +108,7 @@ type Request struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.answer(r)
-	if answer.drop {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range answer.header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body) // the client may be gone; nobody is left to tell
+	s.exchange(r, s.handle).write(w)
 }
 
 // RoundTrip answers one request in the process, without a socket. It makes the Server an http.RoundTripper.
@@ -112,7 +116,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	answer := s.answer(r)
+	answer := s.exchange(r, s.handle)
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
@@ -154,8 +158,20 @@ type reply struct {
 	drop   bool
 }
 
-// answer applies Reject, answers the request and logs it.
-func (s *Server) answer(r *http.Request) reply {
+// write sends the answer to a client.
+func (r reply) write(w http.ResponseWriter) {
+	if r.drop {
+		panic(http.ErrAbortHandler)
+	}
+	for key, values := range r.header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body) // the client may be gone; nobody is left to tell
+}
+
+// exchange applies Reject, lets handle answer the request and logs it.
+func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) reply) reply {
 	var body []byte
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body) // a body that breaks off is treated as one that ends there
@@ -171,7 +187,7 @@ func (s *Server) answer(r *http.Request) reply {
 
 	var answer reply
 	if rejection == nil || rejection.After {
-		answer = s.handle(r, body)
+		answer = handle(r, body)
 	}
 	if rejection != nil {
 		answer = rejection.reply()

@@ -115,9 +115,11 @@ func BMCAddress(n *Node) string {
 	return text
 }
 
-// PowerManaged reports whether Ironic can switch a node: it knows its BMC, or the driver needs none.
-func PowerManaged(driver string, info map[string]any) bool {
-	return driver == "fake-hardware" || addressKey(info) != ""
+// PowerManaged reports whether Ironic can switch a node: it knows its BMC, or the driver needs none. A machine that was
+// discovered runs under the fake driver until it is given a BMC; what that says of its power is fiction (reference
+// discovery-boot-limit.md 1.4).
+func PowerManaged(n *Node) bool {
+	return addressKey(n.DriverInfo) != "" || (n.Driver == "fake-hardware" && DiscoveryOf(n) == nil)
 }
 
 // DescribeBMC is a node's BMC as an address for people: what ParseBMC reads, as far as the driver is known to it.

@@ -79,7 +79,7 @@ func FuzzParseBMC(f *testing.F) {
 			return
 		}
 		node := &ironic.Node{Driver: bmc.Driver, DriverInfo: bmc.Info}
-		if ironic.BMCAddress(node) == "" || !ironic.PowerManaged(bmc.Driver, bmc.Info) {
+		if ironic.BMCAddress(node) == "" || !ironic.PowerManaged(&ironic.Node{Driver: bmc.Driver, DriverInfo: bmc.Info}) {
 			t.Errorf("%q has no host: %v", address, bmc.Info)
 		}
 	})
@@ -126,10 +126,10 @@ func TestBMCAddressIsTheHost(t *testing.T) {
 
 func TestPowerIsManagedWhereTheBMCIsKnown(t *testing.T) {
 	t.Parallel()
-	if !ironic.PowerManaged("fake-hardware", nil) || !ironic.PowerManaged("redfish", map[string]any{"redfish_address": "https://b"}) {
+	if !ironic.PowerManaged(&ironic.Node{Driver: "fake-hardware"}) || !ironic.PowerManaged(&ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://b"}}) {
 		t.Error("a known BMC is not managed")
 	}
-	if ironic.PowerManaged("ipmi", map[string]any{"ipmi_username": "root"}) {
+	if ironic.PowerManaged(&ironic.Node{Driver: "ipmi", DriverInfo: map[string]any{"ipmi_username": "root"}}) {
 		t.Error("a host without a BMC address is managed")
 	}
 }

@@ -62,6 +62,9 @@ type Config struct {
 	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: not at all
 	PollInterval   time.Duration // between two looks at waiting nodes; zero: DefaultPollInterval
 
+	// InspectorURL is where ironic-inspector answers, for sites on which it did the discovery; empty: nowhere.
+	InspectorURL string
+
 	Limit     Limit             // how much work the site is given at once
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged

@@ -2,8 +2,13 @@ package ironic
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
 )
 
 // Inventory is what an inspection found; the parts that Terraform shows.
@@ -41,6 +46,7 @@ type Inventory struct {
 		IPv4       string `json:"ipv4_address"`
 		IPv6       string `json:"ipv6_address"`
 		HasCarrier *bool  `json:"has_carrier"`
+		PCIAddress string `json:"pci_address"`
 		Product    string `json:"product"`
 		Vendor     string `json:"vendor"`
 	} `json:"interfaces"`
@@ -60,9 +66,42 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	}
 	err = c.do(ctx, http.MethodGet, "nodes/"+id+"/inventory", nil, &answer)
 	if IsNotFound(err) {
+		return c.introspection(ctx, id)
+	}
+	return answer.Inventory, lenient(err)
+}
+
+// lenient is an error of reading an inventory unless that is merely of the wrong type somewhere: anybody can post one, and
+// all that is right in it was read.
+func lenient(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return nil
+	}
+	return err
+}
+
+// introspection asks ironic-inspector, which keeps what it finds to itself, on sites that still run it (up to 2025.1); nil
+// if there is none.
+func (c *Client) introspection(ctx context.Context, id string) (*Inventory, error) {
+	if c.cfg.InspectorURL == "" {
+		return nil, nil //nolint:nilnil // none is an ordinary answer
+	}
+	api, err := c.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inspector := *api // the same credentials, another endpoint
+	inspector.Type, inspector.Microversion = "baremetal-introspection", ""
+	var answer struct {
+		Inventory *Inventory `json:"inventory"`
+	}
+	endpoint := strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/introspection/" + id + "/data"
+	_, err = inspector.Get(ctx, endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	if err = c.wrap(err); isStatus(err, http.StatusNotFound, "not found for node") { // other 404s are mistakes in the setup
 		return nil, nil //nolint:nilnil // likewise
 	}
-	return answer.Inventory, err
+	return answer.Inventory, lenient(err)
 }
 
 // BootMAC is the MAC address that the machine booted its ramdisk from, lower case; "" if unknown. The ramdisk reports it
@@ -76,4 +115,28 @@ func (i *Inventory) BootMAC() string {
 		return ""
 	}
 	return mac
+}
+
+// BMC is the address of the BMC that the machine reports: IPv4, else IPv6; "" for none. The ramdisk writes 0.0.0.0 and
+// ::/0 for an address that it did not find. Whatever else is no address is none: the report of a machine is not to be
+// trusted, and this ends up in URLs beside a password.
+func (i *Inventory) BMC() string {
+	for _, text := range []string{i.BMCAddress, i.BMCv6} {
+		if address, err := netip.ParseAddr(text); err == nil && !address.IsUnspecified() {
+			return address.WithZone("").String()
+		}
+	}
+	return ""
+}
+
+// addresses are the MAC addresses of the network cards, lower case.
+func (i *Inventory) addresses() []string {
+	if i == nil {
+		return nil
+	}
+	var addresses []string
+	for _, nic := range i.Interfaces {
+		addresses = append(addresses, strings.ToLower(nic.MAC))
+	}
+	return addresses
 }

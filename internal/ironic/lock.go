@@ -20,7 +20,7 @@ type chassis struct {
 
 const (
 	lockDescription     = "terraform-provider-metal: admission lock, held for seconds"
-	takeoverDescription = "terraform-provider-metal: takeover of an admission lock; may be deleted"
+	takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
 )
 
 // lockNamespace is the namespace of the UUIDs of locks.
@@ -83,32 +83,44 @@ func (g *gate) unlock(ctx context.Context, id string, taken time.Time) {
 	}
 }
 
-// takeOver deletes the lock record of a run that died. Only one of those who want to may: the one who creates the
-// takeover record of that holder. A takeover that was itself left behind expires likewise.
+// takeOver deletes the lock record of a run that died.
 func (g *gate) takeOver(ctx context.Context, held *chassis) error {
-	mark := chassis{UUID: uuid5(lockNamespace, "takeover:"+fmt.Sprint(held.Extra["holder"])), Description: takeoverDescription, Extra: map[string]any{}}
-	err := g.c.do(ctx, http.MethodPost, "chassis", mark, nil)
-	if isStatus(err, http.StatusConflict, "") {
-		if left, lerr := g.c.chassis(ctx, mark.UUID); lerr == nil && g.c.age(left) > lease {
-			return g.c.do(ctx, http.MethodDelete, "chassis/"+mark.UUID, nil, nil)
+	_, err := g.c.takeOver(ctx, fmt.Sprint(held.Extra["holder"]), lease, func() error {
+		now, err := g.c.chassis(ctx, held.UUID)
+		if err == nil && now.Extra["holder"] == held.Extra["holder"] {
+			err = g.c.do(ctx, http.MethodDelete, "chassis/"+held.UUID, nil, nil)
 		}
-		return nil
+		if IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return err
+}
+
+// takeOver takes away what a dead run holds: free is called by only one of those who want to, the one who creates the
+// takeover record of the holder. free has to look again whether the holder still is the same. A record that was itself
+// left behind expires.
+func (c *Client) takeOver(ctx context.Context, holder string, expires time.Duration, free func() error) (mine bool, err error) {
+	mark := chassis{UUID: uuid5(lockNamespace, "takeover:"+holder), Description: takeoverDescription, Extra: map[string]any{}}
+	err = c.do(ctx, http.MethodPost, "chassis", mark, nil)
+	if isStatus(err, http.StatusConflict, "") {
+		if left, lerr := c.chassis(ctx, mark.UUID); lerr == nil && c.age(left) > expires {
+			return false, c.do(ctx, http.MethodDelete, "chassis/"+mark.UUID, nil, nil)
+		}
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	now, err := g.c.chassis(ctx, held.UUID)
-	if err == nil && now.Extra["holder"] == held.Extra["holder"] {
-		err = g.c.do(ctx, http.MethodDelete, "chassis/"+held.UUID, nil, nil)
+	if err := free(); err != nil {
+		return true, err
 	}
-	if err != nil && !IsNotFound(err) {
-		return err
-	}
-	err = g.c.do(ctx, http.MethodDelete, "chassis/"+mark.UUID, nil, nil)
+	err = c.do(ctx, http.MethodDelete, "chassis/"+mark.UUID, nil, nil)
 	if IsNotFound(err) {
-		return nil
+		err = nil
 	}
-	return err
+	return true, err
 }
 
 func (c *Client) chassis(ctx context.Context, id string) (*chassis, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -23,6 +24,7 @@ import (
 var (
 	_ provider.Provider                   = (*metal)(nil)
 	_ provider.ProviderWithValidateConfig = (*metal)(nil)
+	_ provider.ProviderWithFunctions      = (*metal)(nil)
 )
 
 // New returns a constructor of the provider, as the framework wants it.
@@ -47,6 +49,7 @@ type model struct {
 	RequestTimeout    types.String `tfsdk:"request_timeout"`
 	APITimeout        types.String `tfsdk:"api_timeout"`
 	PollInterval      types.String `tfsdk:"poll_interval"`
+	InspectorURL      types.String `tfsdk:"inspector_url"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
 }
 
@@ -58,12 +61,17 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment}
+	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment, resources.NewDiscoveryImport}
 }
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity}
+	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewDiscoveredHosts}
+}
+
+// Functions lists the functions.
+func (p *metal) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newDiscoveredName}
 }
 
 // ValidateConfig checks what is known without the environment: the combinations of settings.
@@ -116,8 +124,9 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ir
 		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: fromEnv(m.Cloud, "OS_CLOUD"), Region: fromEnv(m.Region, "OS_REGION_NAME"),
 		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
-		Insecure: m.Insecure.ValueBool(),
-		Unknown:  firstUnknown(m),
+		Insecure:     m.Insecure.ValueBool(),
+		InspectorURL: m.InspectorURL.ValueString(),
+		Unknown:      firstUnknown(m),
 	}
 	cfg.RequestTimeout = duration(m.RequestTimeout)
 	cfg.APITimeout = duration(m.APITimeout)
@@ -203,7 +212,7 @@ func firstUnknown(m model) string {
 		{"cacert_file", m.CACertFile},
 		{"client_cert_file", m.ClientCertFile},
 		{"client_key_file", m.ClientKeyFile},
-		{"microversion", m.Microversion},
+		{"microversion", m.Microversion}, {"inspector_url", m.InspectorURL},
 	} {
 		if setting.value.IsUnknown() {
 			return setting.name

@@ -90,6 +90,12 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 					"so its cost does not grow with their number.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
+			"inspector_url": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites on which it inspects and discovers (up to Ironic 2025.1). " +
+					"It is asked, with the credentials for Ironic, for inventories that Ironic itself does not have.",
+				Validators: []validator.String{httpURL{}},
+			},
 			"provisioning_limit": limitSchema(),
 		},
 	}

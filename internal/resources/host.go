@@ -55,7 +55,15 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		return
 	}
 	h.hide(ctx, &config)
-	node, err := h.client.Enroll(ctx, config.enrollment(ctx))
+	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
+	resp.Diagnostics.Append(diags...)
+	change := &hostChange{config: &config, plan: &plan, limit: limit}
+	node, err := h.adopt(ctx, &config)
+	if node != nil {
+		change.written, change.sendSecrets = map[string]any{}, true // nothing of the configuration is there yet
+	} else if err == nil {
+		node, err = h.client.Enroll(ctx, config.enrollment(ctx))
+	}
 	if err != nil {
 		report(&resp.Diagnostics, "enroll node "+plan.Name.ValueString(), err)
 		return
@@ -66,12 +74,27 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
 	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
-	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
-	resp.Diagnostics.Append(diags...)
 
-	doing, err := h.bring(ctx, node, &hostChange{config: &config, plan: &plan, limit: limit})
+	doing, err := h.bring(ctx, node, change)
 	h.record(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
 	report(&resp.Diagnostics, doing, err)
+}
+
+// adopt takes over a node that was discovered: the one of the configured name, or with one of the configured ports. nil
+// means that there is none, and the host has to be enrolled.
+func (h *host) adopt(ctx context.Context, config *hostModel) (*ironic.Node, error) {
+	name := config.Name.ValueString()
+	node, err := h.client.FindDiscovered(ctx, name, sortedKeys(config.ports(ctx)))
+	if err != nil || node == nil || ironic.DiscoveryOf(node) != nil || name == "" {
+		return node, err
+	}
+	err = h.client.ClaimDiscovered(ctx, node.UUID, ironic.Discovery{
+		Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.client.Node(ctx, node.UUID)
 }
 
 // Read refreshes the state, and removes it if the node is gone.

@@ -36,7 +36,7 @@ func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doi
 	if err := h.prepare(ctx, node, c); err != nil {
 		return "prepare node " + label, err
 	}
-	if want := c.config.PowerState.ValueString(); want != "" && ironic.PowerManaged(node.Driver, node.DriverInfo) {
+	if want := c.config.PowerState.ValueString(); want != "" && ironic.PowerManaged(node) {
 		if _, err := h.client.SetPower(ctx, node.UUID, want == powerOn, c.limit); err != nil {
 			return "switch node " + label + " " + want, err
 		}
@@ -131,7 +131,7 @@ func (m portModel) spec(mac string) ironic.PortSpec {
 // prepare walks the node to its target state, with an inspection on the way.
 func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) error {
 	target := c.plan.TargetState.ValueString()
-	if !ironic.PowerManaged(node.Driver, node.DriverInfo) || target == targetEnroll {
+	if !ironic.PowerManaged(node) || target == targetEnroll {
 		return nil
 	}
 	goal := ironic.Goal(target)

@@ -254,7 +254,7 @@ func (m *hostModel) fromNode(ctx context.Context, node *ironic.Node, ports map[s
 	if block := m.bmc(ctx); block != nil {
 		m.fromBMC(ctx, block, node)
 	}
-	if node.PowerState != "" || m.PowerState.IsUnknown() || ironic.PowerManaged(node.Driver, node.DriverInfo) {
+	if node.PowerState != "" || m.PowerState.IsUnknown() || ironic.PowerManaged(node) {
 		m.PowerState = orNull(strings.TrimPrefix(node.PowerState, "power "))
 	} // else nobody knows, and what is configured stays
 	if all || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
@@ -266,7 +266,7 @@ func (m *hostModel) fromNode(ctx context.Context, node *ironic.Node, ports map[s
 // volatile takes over what changes as Ironic works.
 func (m *hostModel) volatile(node *ironic.Node) {
 	m.ProvisionState = types.StringValue(node.ProvisionState)
-	m.PowerManaged = types.BoolValue(ironic.PowerManaged(node.Driver, node.DriverInfo))
+	m.PowerManaged = types.BoolValue(ironic.PowerManaged(node))
 	m.LastError, m.Fault = orNull(node.LastError), orNull(node.Fault)
 	m.InstanceUUID, m.AllocationID = orNull(node.InstanceUUID), orNull(node.AllocationUUID)
 	if m.Inventory.IsUnknown() {

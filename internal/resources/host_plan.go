@@ -80,7 +80,7 @@ func (m *hostModel) powerManaged(ctx context.Context) types.Bool {
 		return types.BoolUnknown()
 	}
 	e := m.enrollment(ctx)
-	return types.BoolValue(ironic.PowerManaged(e.Driver, e.DriverInfo))
+	return types.BoolValue(ironic.PowerManaged(&ironic.Node{Driver: e.Driver, DriverInfo: e.DriverInfo}))
 }
 
 // fullyKnown reports whether nothing in the values is known only after apply.

@@ -42,14 +42,10 @@ func inventoryValue(i *ironic.Inventory) types.Object {
 			"has_carrier": types.BoolPointerValue(n.HasCarrier), "product": orNull(n.Product), "vendor": orNull(n.Vendor),
 		}))
 	}
-	address := i.BMCAddress
-	if address == "" || address == "0.0.0.0" {
-		address = i.BMCv6
-	}
 	return types.ObjectValueMust(inventoryType, map[string]attr.Value{
 		"hostname": orNull(i.Hostname), "serial_number": orNull(i.System.Serial), "manufacturer": orNull(i.System.Manufacturer),
 		"product": orNull(i.System.Product), "cpu_arch": orNull(i.CPU.Architecture), "cpus": positive(i.CPU.Count),
-		"memory_mb": positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(address),
+		"memory_mb": positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(i.BMC()),
 		"disks": types.ListValueMust(diskType, disks), "interfaces": types.ListValueMust(interfaceType, interfaces),
 	})
 }

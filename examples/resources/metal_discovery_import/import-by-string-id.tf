@@ -1,0 +1,4 @@
+import {
+  to = metal_discovery_import.rack12
+  id = "rack12"
+}

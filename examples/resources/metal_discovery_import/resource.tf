@@ -1,0 +1,33 @@
+variable "bmc_password" {
+  type      = string
+  ephemeral = true # in no plan file and no state
+}
+
+# Every machine of the rack that has been discovered gets a name, such as r12-RK000001.
+resource "metal_discovery_import" "rack12" {
+  name          = "rack12"
+  name_template = { prefix = "r12-", hardware_details = "serial-number" }
+  filter        = { manufacturer = "^Example", bmc_cidr = "198.18.0.0/24" }
+  max_hosts     = 40
+}
+
+# The same plan imports and manages them.
+import {
+  for_each = metal_discovery_import.rack12.hosts
+  to       = metal_host.rack12[each.key]
+  id       = each.value.id
+}
+
+resource "metal_host" "rack12" {
+  for_each = metal_discovery_import.rack12.hosts
+
+  name = each.key
+  bmc = each.value.bmc_address == null ? null : {
+    address             = "redfish-virtualmedia://${each.value.bmc_address}/redfish/v1/Systems/1"
+    username            = "root"
+    password_wo         = var.bmc_password # the one that the whole rack was delivered with
+    password_wo_version = 1
+  }
+  resource_class = "baremetal"
+  target_state   = "manageable" # "available" would clean the machines
+}

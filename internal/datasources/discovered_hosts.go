@@ -1,0 +1,190 @@
+package datasources
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+)
+
+var _ datasource.DataSourceWithConfigure = (*discoveredHosts)(nil)
+
+// NewDiscoveredHosts returns the data source metal_discovered_hosts.
+func NewDiscoveredHosts() datasource.DataSource { return &discoveredHosts{} }
+
+type discoveredHosts struct{ withClient }
+
+type discoveredHostsModel struct {
+	NameTemplate *struct {
+		Prefix          types.String `tfsdk:"prefix"`
+		Suffix          types.String `tfsdk:"suffix"`
+		HardwareDetails types.String `tfsdk:"hardware_details"`
+	} `tfsdk:"name_template"`
+	Style  types.String `tfsdk:"style"`
+	Filter *struct {
+		Manufacturer types.String `tfsdk:"manufacturer"`
+		Product      types.String `tfsdk:"product"`
+		BMCCIDR      types.String `tfsdk:"bmc_cidr"`
+		Driver       types.String `tfsdk:"driver"`
+	} `tfsdk:"filter"`
+	Hosts   types.Map `tfsdk:"hosts"`
+	Pending types.Map `tfsdk:"pending"`
+}
+
+var discoveredType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"proposed_name": types.StringType, "boot_mac": types.StringType, "bmc_address": types.StringType, "serial_number": types.StringType,
+	"manufacturer": types.StringType, "product": types.StringType, "hostname": types.StringType, "ip": types.StringType,
+	"cpus": types.Int64Type, "memory_mb": types.Int64Type,
+}}
+
+// Metadata names the data source.
+func (d *discoveredHosts) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = "metal_discovered_hosts"
+}
+
+// Schema describes the data source.
+func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	choose := func(description string, validators ...validator.String) schema.Attribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
+	}
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A report of the machines that Ironic has discovered and nobody has taken yet. Do not make resources of it: a machine that is named leaves the report. " +
+			"That is what `metal_discovery_import` is for.",
+		Attributes: map[string]schema.Attribute{
+			"name_template": schema.SingleNestedAttribute{
+				Required: true, MarkdownDescription: "How the machines would be named; see `metal_discovery_import`.",
+				Attributes: map[string]schema.Attribute{
+					"hardware_details": schema.StringAttribute{
+						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
+						MarkdownDescription: "`hostname`, `ip`, `serial-number`, `boot-mac` or `provisioning-id`.",
+					},
+					"prefix": choose("Put before it."), "suffix": choose("Put behind it."),
+				},
+			},
+			"style": choose("`ironic` (the default) or `dns`.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
+			"filter": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Only machines that match all of these.",
+				Attributes: map[string]schema.Attribute{
+					"manufacturer": choose("Regular expression (RE2).", regularExpression{}), "product": choose("Regular expression (RE2).", regularExpression{}),
+					"bmc_cidr": choose("Network that the BMC's address is in.", network{}), "driver": choose("Regular expression (RE2).", regularExpression{}),
+				},
+			},
+			"hosts": schema.MapNestedAttribute{
+				Computed: true, MarkdownDescription: "Machines that could be taken, by node UUID.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"proposed_name": text("Name that the template gives."), "boot_mac": text("MAC address that it boots from."), "bmc_address": text("Address of its BMC."),
+					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name of the ramdisk."),
+					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+				}},
+			},
+			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that could not be taken: the reason by node UUID."},
+		},
+	}
+}
+
+// Read reports the machines.
+func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m discoveredHostsModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	rules := m.rules()
+	if err := rules.Template.Validate(); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Not a template for names", err.Error()+".")
+		return
+	}
+	seen, err := d.client.Survey(ctx, "", nil)
+	if err != nil {
+		report(&resp.Diagnostics, "look for discovered machines", err)
+		return
+	}
+	decided := rules.Decide(seen.All())
+	hosts, pending := map[string]attr.Value{}, map[string]attr.Value{}
+	for _, named := range decided.Hosts {
+		hosts[named.Host.ID] = types.ObjectValueMust(discoveredType.AttrTypes, discoveredValues(named))
+	}
+	for id, reason := range decided.Pending {
+		pending[id] = types.StringValue(reason)
+	}
+	m.Hosts, m.Pending = types.MapValueMust(discoveredType, hosts), types.MapValueMust(types.StringType, pending)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// rules are the configuration in the terms of the engine. What its validators have accepted needs no errors here.
+func (m *discoveredHostsModel) rules() discovery.Rules {
+	r := discovery.Rules{
+		Template: discovery.Template{
+			Prefix: m.NameTemplate.Prefix.ValueString(), Suffix: m.NameTemplate.Suffix.ValueString(),
+			Detail: discovery.Detail(m.NameTemplate.HardwareDetails.ValueString()), Style: discovery.StyleIronic,
+		},
+		OnCollision: discovery.CollisionSkip,
+	}
+	if !m.Style.IsNull() {
+		r.Template.Style = discovery.Style(m.Style.ValueString())
+	}
+	if m.Filter == nil {
+		return r
+	}
+	r.Manufacturer, r.Product, r.Driver = compile(m.Filter.Manufacturer), compile(m.Filter.Product), compile(m.Filter.Driver)
+	if prefix, err := netip.ParsePrefix(m.Filter.BMCCIDR.ValueString()); err == nil {
+		r.BMC = []netip.Prefix{prefix}
+	}
+	return r
+}
+
+func compile(text types.String) *regexp.Regexp {
+	if text.IsNull() {
+		return nil
+	}
+	expression, err := regexp.Compile(text.ValueString())
+	if err != nil {
+		return nil
+	}
+	return expression
+}
+
+func discoveredValues(named discovery.Named) map[string]attr.Value {
+	h := named.Host
+	return map[string]attr.Value{
+		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress), "serial_number": orNull(h.Serial),
+		"manufacturer": orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
+		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB),
+	}
+}
+
+// positive is a number for state: what was not found, and so is 0, is null.
+func positive(n int64) types.Int64 {
+	if n <= 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
+}
+
+// network accepts networks such as 10.12.0.0/24.
+type network struct{}
+
+func (network) Description(context.Context) string               { return "must be a network such as 10.12.0.0/24" }
+func (v network) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v network) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := netip.ParsePrefix(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a network", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+	}
+}

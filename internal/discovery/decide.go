@@ -1,0 +1,256 @@
+package discovery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Named is a host of the discovery.
+type Named struct {
+	Host Host
+	Name string
+	New  bool // it has no marker yet
+}
+
+// Plan is which hosts a discovery has and will have.
+type Plan struct {
+	Hosts   []Named           // those with its marker, and those that it is to name; by name
+	Pending map[string]string // UUID of a node that it could take but does not: why
+	Err     error             // collisions, if they are errors; the rest of the plan stands
+}
+
+// Decide plans for all nodes that Ironic has. The order of nodes does not matter. Hosts that carry the marker of the
+// discovery stay under the name that they have got, whatever the rules say now. The rules must be valid.
+func (r Rules) Decide(all []Host) Plan {
+	hosts := slices.SortedFunc(slices.Values(all), byAge)
+	hosts = slices.CompactFunc(hosts, func(a, b Host) bool { return a.ID == b.ID })
+	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]string{}}
+	for _, h := range hosts {
+		for _, name := range []string{h.Name, h.OwnerName} {
+			if _, isTaken := d.taken[lower(name)]; name != "" && !isTaken {
+				d.taken[lower(name)] = h.ID
+			}
+		}
+	}
+	d.keep(hosts)
+	d.settle(d.proposals(hosts))
+	slices.SortFunc(d.plan.Hosts, func(a, b Named) int { return cmp.Compare(a.Name, b.Name) })
+	return d.plan
+}
+
+// decision is a plan in the making.
+type decision struct {
+	rules Rules
+	plan  Plan
+	taken map[string]string   // name in lower case: UUID of the node that has it
+	keys  map[string][]string // key of a proposal: UUIDs of the nodes that it fits
+}
+
+// proposal is a new host and the name that the rules give it.
+type proposal struct {
+	host Host
+	name string
+	key  string // what the name comes from and must mean one host only; empty: nothing must
+	what string // the key, in words
+}
+
+// keep takes the hosts with our marker. If two have the same name in it, the one that bears it in Ironic keeps it.
+func (d *decision) keep(hosts []Host) {
+	ours := slices.DeleteFunc(slices.Clone(hosts), func(h Host) bool { return h.Owner == "" || h.Owner != d.rules.Owner })
+	slices.SortStableFunc(ours, func(a, b Host) int { return last(a.Name != a.OwnerName, b.Name != b.OwnerName) })
+	kept := map[string]string{}
+	for _, h := range ours {
+		name := cmp.Or(h.OwnerName, h.Name)
+		holder, isTaken := kept[lower(name)]
+		switch {
+		case name == "":
+			d.plan.Pending[h.ID] = "its marker has no name"
+		case isTaken:
+			d.plan.Pending[h.ID] = fmt.Sprintf("its marker says %s, as that of node %s does", show(name), holder)
+		default:
+			kept[lower(name)] = h.ID
+			d.plan.Hosts = append(d.plan.Hosts, Named{Host: h, Name: name})
+		}
+	}
+}
+
+// proposals are the new hosts that have a name by the rules. What keeps the others from one goes to pending.
+func (d *decision) proposals(hosts []Host) []proposal {
+	twins := twins(hosts)
+	var proposals []proposal
+	for _, h := range hosts {
+		isOurs := h.Owner != "" && h.Owner == d.rules.Owner
+		if !isOurs {
+			t, isTwin := twins[h.ID]
+			reason, concerns := d.rules.obstacle(h)
+			if !concerns {
+				continue
+			}
+			if reason == "" && isTwin {
+				reason = t.reason(h)
+			}
+			if reason != "" {
+				d.plan.Pending[h.ID] = reason
+				continue
+			}
+		}
+		p, err := d.rules.propose(h)
+		if err == nil && p.key != "" { // those that we have named before count too: they are not less ambiguous now
+			d.keys[p.key] = append(d.keys[p.key], h.ID)
+		}
+		switch {
+		case isOurs:
+		case err != nil:
+			d.plan.Pending[h.ID] = err.Error()
+		default:
+			proposals = append(proposals, p)
+		}
+	}
+	return proposals
+}
+
+// obstacle is why a host is not up for a name, empty if it is. It does not concern us if it is none of our business: then
+// it is not reported either. A host that only asks for is always reported.
+func (r Rules) obstacle(h Host) (reason string, concerns bool) {
+	if !settled(h) && lostInventory(h) && matches(r.Driver, h.Driver) && !matchesAny(h, r.Exclude) {
+		return "Ironic has lost its inventory, because it could not power it off without credentials: set " +
+			"[inspector]power_off = false or [auto_discovery]driver = fake-hardware, delete the node and boot the machine again", true
+	}
+	asked := matchesAny(h, r.Only)
+	refusal := r.refuses(h)
+	switch {
+	case refusal != "":
+		return refusal, asked
+	case h.Owner != "":
+		return "owned by " + show(h.Owner), true
+	case h.Name != "":
+		return "it already has the name " + show(h.Name), asked
+	case h.State != StateEnroll:
+		return fmt.Sprintf("it is in state %s, not %s", show(h.State), StateEnroll), asked
+	case h.Reserved:
+		return "being claimed by another run", true
+	case h.Locked:
+		return "busy: its inspection has not ended", true
+	}
+	return "", true
+}
+
+// lostInventory reports whether a host has no inventory because of an Ironic that cannot power off what it discovers.
+func lostInventory(h Host) bool {
+	return !h.HasInventory && (strings.Contains(h.LastError, "unable to power off") || // Ironic 39
+		strings.Contains(h.LastError, "Failed to change power state to 'power off'")) // Ironic 29
+}
+
+// propose is the name that the rules give a host, before they look at others.
+func (r Rules) propose(h Host) (proposal, error) {
+	own := hostIdentities(h)
+	var named []proposal
+	for key, name := range r.Names {
+		if own[identity(key)] {
+			named = append(named, proposal{host: h, name: name, key: "names " + identity(key), what: quote(key) + " in names"})
+		}
+	}
+	slices.SortFunc(named, func(a, b proposal) int { return cmp.Compare(a.name, b.name) })
+	switch {
+	case len(named) > 1:
+		return proposal{}, &NoValueError{Reason: fmt.Sprintf("names has two names for it, %s and %s", show(named[0].name), show(named[1].name))}
+	case len(named) == 1:
+		return named[0], nil
+	}
+	name, err := r.Template.Name(h)
+	if err != nil {
+		return proposal{}, err
+	}
+	p := proposal{host: h, name: name}
+	if r.Template.Detail == DetailSerialNumber {
+		p.key, p.what = "template "+lower(name), "serial number "+quote(h.Serial)
+	}
+	return p, nil
+}
+
+// settle gives the names. Proposals come by age, so the oldest wins; whoever has a name in Ironic has won already.
+func (d *decision) settle(proposals []proposal) {
+	var won, lost []proposal
+	var errs []error
+	for _, p := range proposals {
+		reason := d.collision(p)
+		if reason == "" {
+			d.taken[lower(p.name)] = p.host.ID
+			won = append(won, p)
+			continue
+		}
+		d.plan.Pending[p.host.ID] = reason
+		errs = append(errs, fmt.Errorf("node %s: %s", p.host.ID, reason))
+		lost = append(lost, p)
+	}
+	switch d.rules.OnCollision {
+	case CollisionAppendMAC:
+		won = append(won, d.appendMACs(lost)...)
+	case CollisionError:
+		d.plan.Err = errors.Join(errs...)
+	case CollisionSkip:
+	}
+	slices.SortFunc(won, func(a, b proposal) int { return byAge(a.host, b.host) })
+	for _, p := range won {
+		if d.rules.MaxHosts > 0 && len(d.plan.Hosts) >= d.rules.MaxHosts {
+			d.plan.Pending[p.host.ID] = "max_hosts reached"
+			continue
+		}
+		d.plan.Hosts = append(d.plan.Hosts, Named{Host: p.host, Name: p.name, New: true})
+	}
+}
+
+// collision is why a host cannot have its name, empty if it can.
+func (d *decision) collision(p proposal) string {
+	if others := d.keys[p.key]; p.key != "" && len(others) > 1 {
+		others = slices.DeleteFunc(slices.Clone(others), func(id string) bool { return id == p.host.ID })
+		return fmt.Sprintf("%s is also that of node %s", p.what, list(others))
+	}
+	if holder, isTaken := d.taken[lower(p.name)]; isTaken {
+		return fmt.Sprintf("name %s is taken by node %s", show(p.name), holder)
+	}
+	return ""
+}
+
+// appendMACs gives those who have lost a name of their own, as far as that is possible.
+func (d *decision) appendMACs(lost []proposal) []proposal {
+	var won []proposal
+	for _, p := range lost {
+		mac := strings.ReplaceAll(p.host.BootMAC(), ":", "")
+		if mac == "" {
+			d.plan.Pending[p.host.ID] += ", and it has no MAC address to append"
+			continue
+		}
+		p.name += "-" + mac[len(mac)-6:]
+		p.key = ""
+		reason := cmp.Or(d.rules.Template.Style.fault(p.name), d.collision(p))
+		if reason != "" {
+			d.plan.Pending[p.host.ID] += "; with its MAC address: " + reason
+			continue
+		}
+		delete(d.plan.Pending, p.host.ID)
+		d.taken[lower(p.name)] = p.host.ID
+		won = append(won, p)
+	}
+	return won
+}
+
+// list is some node UUIDs in words.
+func list(ids []string) string {
+	const most = 3
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+}
+
+// show is a text that is mostly a plain name; quoted if it is not.
+func show(text string) string {
+	if StyleIronic.fault(text) == "" {
+		return text
+	}
+	return quote(text)
+}

@@ -1,0 +1,366 @@
+package fakeironic
+
+import (
+	"net"
+	"net/http"
+	"strings"
+)
+
+// A machine that boots Ironic's ramdisk posts what the ramdisk found. When Ironic does not know the machine, it may make
+// a node of it: that is discovery.
+
+const (
+	callbackMinor  = 84 // the first API version that takes posts of ramdisks
+	discoveryMinor = 90 // Ironic 24.1, the first that makes nodes of them
+)
+
+// continueInspection answers POST /v1/continue_inspection. Inspections that were asked for end by themselves in the fake,
+// and wait for no post: a machine that is known gets 404.
+func (s *Server) continueInspection(c *call) (reply, error) {
+	switch {
+	case s.maxMinor() < callbackMinor || len(c.path) > 1:
+		return reply{}, routerFault(http.StatusNotFound, "")
+	case c.method != http.MethodPost:
+		return reply{}, methodNotAllowed("POST")
+	}
+	if err := c.accept("node_uuid"); err != nil {
+		return reply{}, err
+	}
+	data, err := c.object("data")
+	if err != nil {
+		return reply{}, err
+	}
+	if err := checkPosted(data); err != nil {
+		return reply{}, err
+	}
+	if c.minor != 1 && c.minor < callbackMinor { // 1.1 is what ironic-inspector had
+		return reply{}, fault(http.StatusNotFound, "API version 1.%d or newer is required", callbackMinor)
+	}
+	inventory, macs := object(data["inventory"]), postedMACs(data)
+	if len(macs) == 0 && text(inventory["bmc_address"]) == "" && text(inventory["bmc_v6address"]) == "" && !c.query.Has("node_uuid") {
+		return reply{}, fault(http.StatusBadRequest, "No lookup information provided")
+	}
+	if c.query.Has("node_uuid") || s.anyPort(macs) || !s.Discovery || s.maxMinor() < discoveryMinor {
+		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+	}
+	if _, found := findDriver(s.discoveryDriver()); !found {
+		return reply{}, fault(http.StatusInternalServerError, "An unknown exception occurred.")
+	}
+	n := s.enrollMachine(data, true)
+	if c.minor == 1 {
+		return ok(http.StatusAccepted, ordered{{"uuid", n.str("uuid")}}), nil
+	}
+	token := newUUID()
+	n.note("agent_secret_token", token)
+	return ok(http.StatusAccepted, ordered{
+		{"node", s.render(c, n, viewOf(c, []string{"uuid", "properties", "instance_info", "driver_internal_info", "links"}))},
+		{"config", ordered{{"heartbeat_timeout", 300}, {"agent_token", token}, {"agent_token_required", true}}},
+	}), nil
+}
+
+// checkPosted checks the outline of what a ramdisk posts.
+func checkPosted(data map[string]any) error {
+	rules := schema{name: "data", members: map[string]kind{"inventory": {types: []string{"object"}}}, required: []string{"inventory"}}
+	known := map[string]any{}
+	if inventory, given := data["inventory"]; given {
+		known["inventory"] = inventory
+	}
+	if err := rules.check(known); err != nil {
+		return err
+	}
+	inventory := object(data["inventory"])
+	for _, key := range []string{"bmc_address", "bmc_v6address"} {
+		if err := rules.checkKind(textKind, inventory[key]); err != nil {
+			return err
+		}
+	}
+	cards, given := inventory["interfaces"]
+	if !given {
+		return rules.fault("'interfaces' is a required property")
+	}
+	if err := rules.checkKind(kind{types: []string{"array"}}, cards); err != nil {
+		return err
+	}
+	list, _ := cards.([]any)
+	if len(list) == 0 {
+		return rules.fault("[] should be non-empty")
+	}
+	for _, card := range list {
+		if err := rules.checkKind(kind{types: []string{"object"}}, card); err != nil {
+			return err
+		}
+		mac, given := object(card)["mac_address"]
+		if !given {
+			return rules.fault("'mac_address' is a required property")
+		}
+		if err := rules.checkKind(stringKind, mac); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// postedMACs are the valid MAC addresses of an inventory, in lower case.
+func postedMACs(data map[string]any) []string {
+	var macs []string
+	cards, _ := object(data["inventory"])["interfaces"].([]any)
+	for _, card := range cards {
+		if mac, err := readMAC(object(card)["mac_address"]); err == nil {
+			macs = append(macs, mac)
+		}
+	}
+	return macs
+}
+
+// anyPort says whether one of the MAC addresses is that of a port.
+func (s *Server) anyPort(macs []string) bool {
+	for _, mac := range macs {
+		if s.portByMAC[mac] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) discoveryDriver() string {
+	if s.DiscoveryDriver == "" {
+		return "fake-hardware"
+	}
+	return s.DiscoveryDriver
+}
+
+// Discover is an unknown machine that boots the ramdisk and posts data (see SampleInventory): it returns the UUID of the new
+// node, "" when a port has one of the machine's MAC addresses. Discovery need not be set.
+func (s *Server) Discover(data map[string]any) string {
+	defer s.lock()()
+	if s.anyPort(postedMACs(data)) {
+		return ""
+	}
+	return s.enrollMachine(object(clone(data)), true).str("uuid")
+}
+
+// DiscoverGhost is a further post of a machine, at the same moment as its first: Ironic makes a second node, with the same
+// inventory and without ports. It returns the UUID of that node. Posts that really are simultaneous do the same while
+// StepTime is not over.
+func (s *Server) DiscoverGhost(data map[string]any) string {
+	defer s.lock()()
+	return s.enrollMachine(object(clone(data)), false).str("uuid")
+}
+
+// enrollMachine makes a node of a machine. It is locked until the conductor has gone through the data.
+func (s *Server) enrollMachine(data map[string]any, withPorts bool) *node {
+	data["auto_discovered"] = true
+	n := s.discovered(map[string]any{"inspect_interface": "agent"})
+	n.put("reservation", conductorHost)
+	s.after(s.StepTime, func() {
+		if s.nodeByUUID[n.str("uuid")] != n {
+			return
+		}
+		lastError := s.processInventory(n, data, withPorts)
+		s.after(s.UnlockDelay, func() {
+			n.put("last_error", orNull(lastError))
+			n.put("reservation", nil)
+		})
+	})
+	return n
+}
+
+// discovered puts a node into the database that nobody has asked for. more are attributes besides the usual ones.
+func (s *Server) discovered(more map[string]any) *node {
+	body := map[string]any{"uuid": newUUID(), "driver": s.discoveryDriver(), "resource_class": orNull(s.DefaultResourceClass)}
+	for key, value := range more {
+		body[key] = value
+	}
+	fields := s.newNodeFields(&call{minor: s.maxMinor(), header: http.Header{}}, body)
+	if err := settleInterfaces(fields); err != nil {
+		panic(err) // a driver that the fake does not have
+	}
+	return s.addNode(fields)
+}
+
+// processInventory is what the conductor does with the data of a discovered machine: it runs its hooks, switches the
+// machine off and stores the inventory. It returns the last_error.
+func (s *Server) processInventory(n *node, data map[string]any, withPorts bool) string {
+	inventory := object(data["inventory"])
+	cards := readCards(inventory)
+	failure := s.runHooks(n, data, cards, withPorts)
+	n.put("updated_at", timestamp(s.now))
+	if s.before30() && failure != "" {
+		return "failed to run inspection hooks: " + failure // and the machine stays on
+	}
+	if !s.before30() {
+		n.note("agent_last_heartbeat", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	}
+	if lastError := s.switchOffDiscovered(n); lastError != "" {
+		return lastError
+	}
+	if failure != "" {
+		n.forgetToken()
+		what := "Async execution of continue_inspection failed with error: "
+		if s.DiscoveryKeepsPower {
+			what = "Failed to finish inspection: "
+		}
+		return what + "Failed to inspect hardware. Reason: failed to run inspection hooks: " + failure
+	}
+	n.inventory = map[string]any{"inventory": inventory, "plugin_data": pluginData(data, cards)}
+	return ""
+}
+
+// before30 says that discovery works as in Ironic 29; that of 39 differs in what it leaves behind when it fails.
+func (s *Server) before30() bool { return s.maxMinor() <= 96 }
+
+// switchOffDiscovered switches a discovered machine off, if Ironic is to do so, and returns the last_error.
+func (s *Server) switchOffDiscovered(n *node) string {
+	if s.DiscoveryKeepsPower {
+		return ""
+	}
+	if reason := bmcFault(n.fields); reason != "" {
+		if s.before30() {
+			return "Failed to change power state to 'power off': " + reason
+		}
+		n.forgetToken()
+		return "Inspection clean up failed: unable to power off the node: " + reason
+	}
+	n.forgetToken()
+	n.put("power_state", powerOff)
+	n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	return ""
+}
+
+// runHooks makes ports and properties of the data, or tells why not.
+func (s *Server) runHooks(n *node, data map[string]any, cards networkCards, withPorts bool) string {
+	if failure := hookFailure(n, data, cards); failure != "" {
+		return "Failed to inspect hardware. Reason: " + failure
+	}
+	if withPorts {
+		s.addCards(n, cards.valid)
+	}
+	cpu := object(data["inventory"])["cpu"]
+	arch := text(object(cpu)["architecture"])
+	if arch == "" {
+		uuid := n.str("uuid")
+		return "Failed to inspect hardware. Reason: Unexpected exception InvalidNodeInventory during processing for node: " + uuid +
+			". Error: Inventory for node " + uuid + " is invalid: Inventory has malformed or missing CPU architecture information: " +
+			pyRepr(cpu) + " for node " + uuid + "."
+	}
+	n.put("properties", map[string]any{"cpu_arch": arch})
+	return ""
+}
+
+// hookFailure is what the hooks complain about before they change anything, or "".
+func hookFailure(n *node, data map[string]any, cards networkCards) string {
+	var failures []string
+	if complaint := data["error"]; complaint != nil && complaint != "" {
+		failures = append(failures, "Error in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: "+pyText(complaint))
+	}
+	reason := ""
+	if len(cards.all) == 0 {
+		reason = "no valid network interfaces"
+	} else if len(cards.valid) == 0 {
+		reason = "no network interfaces match the configuration (add_ports set to \"pxe\")"
+	}
+	if reason != "" {
+		failures = append(failures, "Unexpected exception InvalidNodeInventory during preprocess hook validate-interfaces: Inventory for node "+
+			n.str("uuid")+" is invalid: "+reason)
+	}
+	if len(failures) == 0 {
+		return ""
+	}
+	return "The following failures happened while running preprocess hooks for node " + n.str("uuid") + ":\n" + strings.Join(failures, "\n")
+}
+
+// pluginData is what is stored beside the inventory.
+func pluginData(data map[string]any, cards networkCards) map[string]any {
+	out := map[string]any{}
+	for key, value := range data {
+		if key != "inventory" && key != "logs" {
+			out[key] = value
+		}
+	}
+	all, valid, macs := map[string]any{}, map[string]any{}, []any{}
+	for _, card := range cards.all {
+		all[text(card["name"])] = card
+	}
+	for _, card := range cards.valid {
+		valid[text(card["name"])] = card
+		macs = append(macs, card["mac_address"])
+	}
+	out["all_interfaces"], out["valid_interfaces"], out["macs"] = all, valid, macs
+	return out
+}
+
+// forgetToken makes the ramdisk's token invalid.
+func (n *node) forgetToken() {
+	info := object(clone(n.fields["driver_internal_info"]))
+	delete(info, "agent_secret_token")
+	n.put("driver_internal_info", info)
+}
+
+// networkCards are those of an inventory, in its order.
+type networkCards struct {
+	all   []map[string]any // those that have a name and a MAC address
+	valid []map[string]any // those that become ports
+}
+
+// readCards picks the network cards: the one that the machine booted from or, when that is not known, all.
+func readCards(inventory map[string]any) networkCards {
+	var cards networkCards
+	pxe := bootMAC(text(object(inventory["boot"])["pxe_interface"]))
+	list, _ := inventory["interfaces"].([]any)
+	for _, item := range list {
+		card := object(clone(item))
+		mac, err := readMAC(card["mac_address"])
+		if text(card["name"]) == "" || err != nil {
+			continue
+		}
+		if ipv6, hasScope := card["ipv6_address"].(string); hasScope {
+			card["ipv6_address"], _, _ = strings.Cut(ipv6, "%")
+		} else {
+			card["ipv6_address"] = nil
+		}
+		card["pxe_enabled"] = mac == pxe
+		cards.all = append(cards.all, card)
+		local := card["name"] == "lo" || isLoopback(text(card["ipv4_address"]), text(card["ipv6_address"]))
+		if !local && (pxe == "" || mac == pxe) {
+			cards.valid = append(cards.valid, card)
+		}
+	}
+	return cards
+}
+
+// bootMAC reads the MAC address of the card that the machine booted from; it may be in PXELINUX's form, 01-52-54-00-00-00-01.
+func bootMAC(given string) string {
+	if _, mac, found := strings.Cut(given, "-"); found {
+		given = strings.ReplaceAll(mac, "-", ":")
+	}
+	return strings.ToLower(given)
+}
+
+// isLoopback looks at the first of the addresses that is not empty.
+func isLoopback(addresses ...string) bool {
+	for _, address := range addresses {
+		if address != "" {
+			return net.ParseIP(address).IsLoopback()
+		}
+	}
+	return false
+}
+
+// addCards makes ports of network cards. A card that is the port of another node already gets none.
+func (s *Server) addCards(n *node, cards []map[string]any) {
+	for _, card := range cards {
+		mac, err := readMAC(card["mac_address"])
+		if err != nil || s.portByMAC[mac] != nil {
+			continue
+		}
+		extra := map[string]any{}
+		if id := text(card["client_id"]); id != "" {
+			extra["client-id"] = id
+		}
+		pxe := card["pxe_enabled"] == true
+		if s.before30() && mac != card["mac_address"] {
+			pxe = false // 29 compares the port's address with the inventory's, in its case
+		}
+		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": pxe, "extra": extra})
+	}
+}

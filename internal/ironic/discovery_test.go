@@ -1,0 +1,469 @@
+package ironic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// mark is what the discovery rack12 writes into a node that it calls web.
+func mark() ironic.Discovery {
+	return ironic.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
+}
+
+// markOf is what the fake's database has of a node's discovery.
+func markOf(t *testing.T, fake *fakeironic.Server, id string) *ironic.Discovery {
+	t.Helper()
+	extra, _ := nodeOf(t, fake, id).Raw["extra"].(map[string]any)
+	return ironic.DiscoveryOf(&ironic.Node{Extra: extra})
+}
+
+// wantClaimed fails the test unless a node has its name and mark, and nobody's claim is left on it.
+func wantClaimed(t *testing.T, fake *fakeironic.Server, id string, want ironic.Discovery) {
+	t.Helper()
+	node, got := nodeOf(t, fake, id), markOf(t, fake, id)
+	if node.Name != want.Name || node.InstanceUUID != "" || got == nil || *got != want {
+		t.Errorf("name %q, instance_uuid %q, mark %+v; want name and mark %+v", node.Name, node.InstanceUUID, got, want)
+	}
+}
+
+// wantUntouched fails the test unless a node is as discovery has made it.
+func wantUntouched(t *testing.T, fake *fakeironic.Server, id string) {
+	t.Helper()
+	if node := nodeOf(t, fake, id); node.Name != "" || node.InstanceUUID != "" || markOf(t, fake, id) != nil {
+		t.Errorf("name %q, instance_uuid %q, extra %v; want nothing", node.Name, node.InstanceUUID, node.Raw["extra"])
+	}
+}
+
+// wantLost fails the test unless a claim was lost for the given reason.
+func wantLost(t *testing.T, err error, reason string) {
+	t.Helper()
+	var lost *ironic.ClaimLostError
+	if !errors.As(err, &lost) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("%v, want that the claim is lost: %s", err, reason)
+	}
+}
+
+func TestOfTwentyClaimsOneWins(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id := fake.Discover(fakeironic.SampleInventory(1))
+		var winner atomic.Pointer[ironic.Discovery]
+		var wg sync.WaitGroup
+		for n := range 20 {
+			client := newClient(fake) // a process of its own
+			wg.Go(func() {
+				m := mark()
+				m.Owner, m.Name = fmt.Sprint("rack", n), fmt.Sprint("web", n)
+				err := client.ClaimDiscovered(t.Context(), id, m)
+				if err == nil && !winner.CompareAndSwap(nil, &m) {
+					t.Errorf("%s and %s have both won", winner.Load().Owner, m.Owner)
+				}
+				if err != nil {
+					wantLost(t, err, "")
+				}
+			})
+		}
+		wg.Wait()
+		if winner.Load() == nil {
+			t.Fatal("nobody has won")
+		}
+		wantClaimed(t, fake, id, *winner.Load())
+	})
+}
+
+func TestAClaimOfMineIsMineAgain(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	client := newClient(fake)
+	id := fake.Discover(fakeironic.SampleInventory(1))
+	for range 2 {
+		if err := client.ClaimDiscovered(t.Context(), id, mark()); err != nil {
+			t.Fatal(err)
+		}
+		wantClaimed(t, fake, id, mark())
+		fake.Set(id, "name", nil) // a rename behind the back is repaired
+	}
+}
+
+func TestNodesThatAreNotToBeHad(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, reason string
+		change       func(t *testing.T, fake *fakeironic.Server, id string)
+	}{
+		{"gone", "the node does not exist any more", func(t *testing.T, fake *fakeironic.Server, id string) {
+			rest(t, fake, http.MethodDelete, "nodes/"+id, nil)
+		}},
+		{"named", "somebody has named it db", func(_ *testing.T, fake *fakeironic.Server, id string) { fake.Set(id, "name", "db") }},
+		{"at work", "it is in state manageable", func(_ *testing.T, fake *fakeironic.Server, id string) { fake.Set(id, "provision_state", "manageable") }},
+		{"claimed", "another run is claiming it", func(_ *testing.T, fake *fakeironic.Server, id string) {
+			fake.Set(id, "instance_uuid", ironic.NewUUID())
+		}},
+		{"somebody's", "it belongs to rack11", func(_ *testing.T, fake *fakeironic.Server, id string) {
+			fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack11", "name": "x"}})
+		}},
+		{"named by another run of mine", "another run of rack12 has named it x", func(_ *testing.T, fake *fakeironic.Server, id string) {
+			fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": "x"}})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeironic.Server{}
+			id := fake.Discover(fakeironic.SampleInventory(1))
+			tt.change(t, fake, id)
+			before, exists := fake.Node(id)
+			wantLost(t, newClient(fake).ClaimDiscovered(t.Context(), id, mark()), tt.reason)
+			after, stillThere := fake.Node(id)
+			if exists != stillThere || after.Name != before.Name || after.InstanceUUID != before.InstanceUUID || !reflect.DeepEqual(after.Raw["extra"], before.Raw["extra"]) {
+				t.Errorf("before %+v, after %+v", before.Raw, after.Raw)
+			}
+		})
+	}
+}
+
+func TestANameThatIsTakenLetsTheNodeGo(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	client := newClient(fake)
+	enrolled(t, client, "web")
+	id := fake.Discover(fakeironic.SampleInventory(1))
+	wantLost(t, client.ClaimDiscovered(t.Context(), id, mark()), "the name web was taken meanwhile")
+	wantUntouched(t, fake, id)
+}
+
+func TestANodeThatGoesUnderTheClaimIsLost(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	id := fake.Discover(fakeironic.SampleInventory(1))
+	patches := 0
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPatch {
+			if patches++; patches == 2 {
+				return fault(http.StatusNotFound, "Node "+id+" could not be found.")
+			}
+		}
+		return nil
+	}
+	wantLost(t, newClient(fake).ClaimDiscovered(t.Context(), id, mark()), "the node does not exist any more")
+}
+
+// A run that died between its two requests has left a claim, which others respect for ten minutes.
+func TestAnAbandonedClaimIsTakenOverAfterTenMinutes(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		client := newClient(fake)
+		id := fake.Discover(fakeironic.SampleInventory(1))
+		rest(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+		for range 2 {
+			wantLost(t, client.ClaimDiscovered(t.Context(), id, mark()), "another run is claiming it")
+			if survey, err := client.Survey(t.Context(), "rack12", nil); err != nil || !survey.Hosts[0].Reserved {
+				t.Errorf("%+v, %v: want that it is reserved", survey, err)
+			}
+			<-time.After(5*time.Minute - 5*time.Second)
+		}
+		<-time.After(12 * time.Second)
+		if survey, err := client.Survey(t.Context(), "rack12", nil); err != nil || survey.Hosts[0].Reserved {
+			t.Errorf("%+v, %v: want that it is free", survey, err)
+		}
+		if err := client.ClaimDiscovered(t.Context(), id, mark()); err != nil {
+			t.Fatal(err)
+		}
+		wantClaimed(t, fake, id, mark())
+		if left := rest(t, fake, http.MethodGet, "chassis", nil)["chassis"]; !reflect.DeepEqual(left, []any{}) {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+func TestOfTwentyTakeoversOneWins(t *testing.T) {
+	t.Parallel()
+	for _, forbidden := range []bool{false, true} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := &fakeironic.Server{}
+			if forbidden { // some may not write the record that makes it exact; one of them succeeds all the same
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
+						return fault(http.StatusForbidden, "Access was denied")
+					}
+					return nil
+				}
+			}
+			id := fake.Discover(fakeironic.SampleInventory(1))
+			rest(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+			<-time.After(11 * time.Minute)
+			contenders := 20
+			if forbidden {
+				contenders = 1
+			}
+			var winners atomic.Int32
+			var wg sync.WaitGroup
+			for n := range contenders {
+				client := newClient(fake)
+				wg.Go(func() {
+					m := mark()
+					m.Owner = fmt.Sprint("rack", n)
+					if client.ClaimDiscovered(t.Context(), id, m) == nil {
+						winners.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			if winners.Load() > 1 || forbidden && winners.Load() == 0 {
+				t.Errorf("%d have won", winners.Load())
+			}
+			if node := nodeOf(t, fake, id); node.InstanceUUID != "" {
+				t.Errorf("the claim %s is left", node.InstanceUUID)
+			}
+		})
+	}
+}
+
+// Whichever request of a claim gets lost, before or after it took effect, in the end the node is claimed or free.
+func TestLostAnswersLeaveNoHalfClaims(t *testing.T) {
+	t.Parallel()
+	for request := range 8 {
+		for _, after := range []bool{false, true} {
+			for _, times := range []int{1, 20} {
+				t.Run(fmt.Sprintf("request %d, after %v, %d times", request, after, times), func(t *testing.T) {
+					t.Parallel()
+					inVirtualTime(t, func(t *testing.T) {
+						fake := &fakeironic.Server{}
+						id := fake.Discover(fakeironic.SampleInventory(1))
+						client := newClient(fake)
+						if _, err := client.Microversion(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+						n, lost := 0, 0
+						fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+							n++
+							if n > request && lost < times && (lost == 0 || r.Method == http.MethodPatch) {
+								lost++
+								return &fakeironic.Rejection{Drop: !after, After: after}
+							}
+							return nil
+						}
+						err := client.ClaimDiscovered(t.Context(), id, mark())
+						fake.Reject = nil
+						if err == nil {
+							wantClaimed(t, fake, id, mark())
+							return
+						}
+						if times == 1 {
+							t.Errorf("one lost answer: %v", err)
+						}
+						// What could not be let go through a dead line is abandoned.
+						<-time.After(11 * time.Minute)
+						if err := client.ClaimDiscovered(t.Context(), id, mark()); err != nil {
+							t.Error(err)
+						}
+						wantClaimed(t, fake, id, mark())
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestAnInterruptedClaimIsLetGo(t *testing.T) {
+	t.Parallel()
+	for request := range 7 {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := &fakeironic.Server{}
+			id := fake.Discover(fakeironic.SampleInventory(1))
+			ctx, cancel := context.WithCancel(t.Context())
+			n := 0
+			fake.Reject = func(*http.Request) *fakeironic.Rejection {
+				if n == request {
+					cancel()
+				}
+				n++
+				return nil
+			}
+			err := newClient(fake).ClaimDiscovered(ctx, id, mark())
+			cancel()
+			if err == nil {
+				wantClaimed(t, fake, id, mark())
+				return
+			}
+			if !ironic.IsInterrupted(err) {
+				t.Errorf("interrupted at request %d: %v", request, err)
+			}
+			if node := nodeOf(t, fake, id); node.InstanceUUID != "" {
+				t.Errorf("interrupted at request %d: the claim is left", request)
+			}
+		})
+	}
+}
+
+// Ironic changes extra as a whole: somebody who has read it before our mark was there takes it away again.
+func TestAMarkThatSomebodyOverwritesIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	id := fake.Discover(fakeironic.SampleInventory(1))
+	patched, overwritten := 0, false
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPatch {
+			patched++
+		} else if patched == 2 && !overwritten {
+			overwritten = true
+			fake.Set(id, "extra", map[string]any{"team": "storage"})
+		}
+		return nil
+	}
+	if err := newClient(fake).ClaimDiscovered(t.Context(), id, mark()); err != nil {
+		t.Fatal(err)
+	}
+	wantClaimed(t, fake, id, mark())
+	if extra, _ := nodeOf(t, fake, id).Raw["extra"].(map[string]any); extra["team"] != "storage" {
+		t.Errorf("extra is %v: what the other has written is lost", extra)
+	}
+	if !overwritten || patched != 3 {
+		t.Errorf("overwritten: %v; %d patches, want 3", overwritten, patched)
+	}
+}
+
+func TestASurveyOfAThousandKnownNodesTakesThreeRequests(t *testing.T) {
+	t.Parallel()
+	fake := fleet(900)
+	held := map[string]string{}
+	for n := range 100 {
+		id := fake.Discover(fakeironic.SampleInventory(n))
+		fake.Set(id, "name", fmt.Sprint("web", n))
+		fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": fmt.Sprint("web", n)}})
+		held[id] = fmt.Sprint("web", n)
+	}
+	survey, err := newClient(fake).Survey(t.Context(), "rack12", held)
+	if err != nil || len(survey.Hosts) != 100 || len(survey.Names) != 900 {
+		t.Fatalf("%d hosts, %d names, %v", len(survey.Hosts), len(survey.Names), err)
+	}
+	if requests := len(fake.Requests()); requests > 3 {
+		t.Errorf("%d requests, want at most 3 with the look for the version", requests)
+	}
+}
+
+func TestASurveyTellsWhatItSees(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	known := fake.Discover(fakeironic.SampleInventory(1))
+	fresh := fake.Discover(fakeironic.SampleInventory(2))
+	ghost := fake.DiscoverGhost(fakeironic.SampleInventory(2))
+	theirs := fake.Discover(fakeironic.SampleInventory(3))
+	fake.Set(known, "name", "renamed")
+	fake.Set(theirs, "name", "db")
+	survey, err := newClient(fake).Survey(t.Context(), "rack12", map[string]string{known: "web", "00000000-0000-4000-8000-000000000000": "gone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, h := range survey.Hosts {
+		ids = append(ids, h.ID)
+	}
+	if want := []string{known, fresh, ghost}; !reflect.DeepEqual(ids, want) {
+		t.Errorf("hosts are %v, want %v", ids, want)
+	}
+	if want := []string{"db", "node-000"}; !reflect.DeepEqual(survey.Names, want) {
+		t.Errorf("names are %v, want %v", survey.Names, want)
+	}
+	if want := map[string]string{"web": "renamed"}; !reflect.DeepEqual(survey.Renamed, want) {
+		t.Errorf("renamed are %v, want %v", survey.Renamed, want)
+	}
+	if survey.Exists["00000000-0000-4000-8000-000000000000"] || !survey.Exists[theirs] {
+		t.Error("does not tell which nodes exist")
+	}
+	if h := survey.Hosts[1]; !h.HasInventory || h.Serial != "RK000002" || h.Hostname != "machine-2" || h.BootMAC() != "52:55:00:00:02:00" || h.CPUs != 32 || h.MemoryMB != 131072 {
+		t.Errorf("the new machine is %+v", h)
+	}
+}
+
+// Anybody who reaches Ironic's inspection endpoint can post an inventory.
+func TestAMalformedInventoryStopsNoSurvey(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	data := fakeironic.SampleInventory(1)
+	inventory, _ := data["inventory"].(map[string]any)
+	inventory["hostname"], inventory["memory"], inventory["disks"] = 5, []any{"?"}, "none"
+	id := fake.Discover(data)
+	survey, err := newClient(fake).Survey(t.Context(), "rack12", nil)
+	if err != nil || len(survey.Hosts) != 1 {
+		t.Fatalf("%+v, %v", survey, err)
+	}
+	if h := survey.Hosts[0]; h.ID != id || h.Hostname != "" || h.Serial != "RK000001" {
+		t.Errorf("%+v, want what is right in the inventory", h)
+	}
+}
+
+func TestInventoriesComeFromIronicInspectorWhereIronicHasNone(t *testing.T) {
+	t.Parallel()
+	for _, storesNothing := range []bool{false, true} {
+		fake := &fakeironic.Server{MaxMicroversion: "1.82", DiscoveryDriver: "ipmi", Username: "terraform", Password: "s3cret"}
+		inspector := httptest.NewServer(&fakeironic.Inspector{Server: fake, StoresNothing: storesNothing})
+		t.Cleanup(inspector.Close)
+		id := fake.DiscoverByInspector(fakeironic.SampleInventory(1))
+		fake.Discover(fakeironic.SampleInventory(2)) // of which nobody has an inventory
+		ironicServer := httptest.NewServer(fake)
+		t.Cleanup(ironicServer.Close)
+		client := ironic.New(ironic.Config{
+			Endpoint: ironicServer.URL, Auth: ironic.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
+		})
+		survey, err := client.Survey(t.Context(), "rack12", nil)
+		if storesNothing {
+			if err == nil || !strings.Contains(err.Error(), "Inspector is not configured to store data") {
+				t.Errorf("%v, want what to configure", err)
+			}
+			continue
+		}
+		if err != nil || len(survey.Hosts) != 2 || survey.Hosts[0].ID != id || survey.Hosts[0].Serial != "RK000001" {
+			t.Errorf("%+v, %v", survey, err)
+		}
+	}
+}
+
+func TestFindDiscovered(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	client := newClient(fake)
+	unnamed := fake.Discover(fakeironic.SampleInventory(1))
+	marked := fake.Discover(fakeironic.SampleInventory(2))
+	fake.Set(marked, "name", "web")
+	fake.Set(marked, "extra", map[string]any{"terraform_metal_discovery": mark()})
+	named := fake.Discover(fakeironic.SampleInventory(3))
+	fake.Set(named, "name", "db")
+	inUse := fake.Discover(fakeironic.SampleInventory(4))
+	fake.Set(inUse, "instance_uuid", ironic.NewUUID())
+	mac := func(n int) string { return fmt.Sprintf("52:55:00:00:%02x:00", n) }
+	for _, tt := range []struct {
+		what, name string
+		addresses  []string
+		want       string
+	}{
+		{"nothing asked for", "", nil, ""},
+		{"no such name", "mail", nil, ""},
+		{"a discovered name", "web", nil, marked},
+		{"a name of somebody's", "db", nil, ""},
+		{"the address of an unnamed one", "mail", []string{"52:00:00:00:00:01", mac(1)}, unnamed},
+		{"the address of one with another name", "mail", []string{mac(2)}, ""},
+		{"the address and name of one", "web", []string{mac(2)}, marked},
+		{"an address of somebody's", "mail", []string{mac(3)}, ""},
+		{"the address of one in use", "mail", []string{mac(4)}, ""},
+		{"addresses come first", "web", []string{mac(1)}, unnamed},
+	} {
+		node, err := client.FindDiscovered(t.Context(), tt.name, tt.addresses)
+		if err != nil || (node == nil) != (tt.want == "") || node != nil && node.UUID != tt.want {
+			t.Errorf("%s: %+v, %v, want %q", tt.what, node, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package resources_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// startInspector starts an ironic-inspector beside a fake, and returns its URL.
+func startInspector(t *testing.T, fake *fakeironic.Server) string {
+	t.Helper()
+	server := httptest.NewServer(&fakeironic.Inspector{Server: fake})
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// wantOnly fails a test unless a node has been in these states only, one after the other.
+func wantOnly(t *testing.T, fake *fakeironic.Server, id string, states ...string) {
+	t.Helper()
+	got := fake.Walk(id)
+	for i, state := range got {
+		if i >= len(states) || states[i] != state {
+			t.Errorf("node %s was %v, want %v", id, got, states)
+			return
+		}
+	}
+	if len(got) != len(states) {
+		t.Errorf("node %s was %v, want %v", id, got, states)
+	}
+}
+
+// A host that is created, not imported, takes over the node that was discovered, by its name or by the address of a port.
+func TestFakeDiscovery_aHostTakesOverWhatWasDiscovered(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	byName, byAddress := s.Fake.Discover(s.Machine(1)), s.Fake.Discover(s.Machine(2))
+	config := func(bmcOfRack, bmcOfOther string) string {
+		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "exclude = ["+quoted(s.MAC(2))+"]") + rackHosts(bmcOfRack) +
+			hostBlock("db", "ports = { "+quoted(s.MAC(2))+" = {} }", "depends_on = [metal_discovery_import.rack]", bmcOfOther)
+	}
+	w := acctest.NewWorkspace(t, config(`driver = "ipmi"`, `driver = "ipmi"`))
+	mention(t, w.Must("apply", "-auto-approve"), "3 added, 0 changed, 0 destroyed")
+	if nodes := s.Fake.Nodes(); len(nodes) != 2 {
+		t.Fatalf("there are %d nodes, want the 2 that were discovered", len(nodes))
+	}
+	name := s.Name("SN") + "-1"
+	hosts := map[string]string{`metal_host.rack["` + name + `"]`: byName, hostAddress: byAddress}
+	for address, id := range hosts {
+		host := inState(t, w, address)
+		if host.Values["id"] != id || host.Values["power_managed"] != false || host.Values["provision_state"] != "enroll" || host.Values["inventory"] == nil {
+			t.Errorf("%s is %v, want node %s, of which Ironic knows no BMC", address, host.Values, id)
+		}
+		wantOnly(t, s.Fake, id, "enroll")
+	}
+	if node, _ := s.Fake.Node(byAddress); node.Name != "db" || markOwner(node.Raw) != "metal_host" || node.InstanceUUID != "" {
+		t.Errorf("the node with the port is %+v", node)
+	}
+	noChanges(t, w)
+
+	password := "username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1"
+	w.Configure(config("bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    "+password+"\n  }", bmc("ipmi://192.0.2.7", password)))
+	mention(t, w.Must("apply", "-auto-approve"), "0 added, 2 changed, 0 destroyed")
+	for address, id := range hosts {
+		host := inState(t, w, address)
+		if host.Values["id"] != id || host.Values["power_managed"] != true || host.Values["provision_state"] != "manageable" || host.Values["inventory"] == nil {
+			t.Errorf("%s is %v, want node %s, managed", address, host.Values, id)
+		}
+		wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
+	}
+	info, _ := s.Node(byName)["driver_info"].(map[string]any)
+	if info["ipmi_address"] != "198.18.0.1" {
+		t.Errorf("driver_info is %v", info)
+	}
+	noChanges(t, w)
+}
+
+// The credentials may as well come with the first apply: claimed, imported and managed at once.
+func TestFakeDiscovery_aRackIsManagedInOneApply(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	id := s.Fake.Discover(s.Machine(1))
+	bmc := "bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(bmc))
+	mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
+	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
+	noChanges(t, w)
+}

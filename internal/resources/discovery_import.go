@@ -1,0 +1,323 @@
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*discoveryImport)(nil)
+	_ resource.ResourceWithIdentity       = (*discoveryImport)(nil)
+	_ resource.ResourceWithImportState    = (*discoveryImport)(nil)
+	_ resource.ResourceWithModifyPlan     = (*discoveryImport)(nil)
+	_ resource.ResourceWithValidateConfig = (*discoveryImport)(nil)
+)
+
+const (
+	// surveyKey is where private state keeps what the last refresh has seen of new machines: plan and apply decide by the
+	// same, though machines may come in between.
+	surveyKey = "survey"
+	// claimers is how many machines are named at the same time.
+	claimers = 8
+)
+
+// NewDiscoveryImport returns metal_discovery_import.
+func NewDiscoveryImport() resource.Resource { return &discoveryImport{} }
+
+type discoveryImport struct{ withClient }
+
+// Metadata names the resource.
+func (d *discoveryImport) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_discovery_import"
+}
+
+// IdentitySchema describes its identity.
+func (d *discoveryImport) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identitySchema("owner, which is its name,")
+}
+
+// ModifyPlan decides which machines are taken, and under which names: during plan, so that the hosts are known to whatever
+// is made of them.
+func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan, config discoveryModel
+	var state *discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !d.known() {
+		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so nobody can say which machines there are. "+
+			"Apply what it depends on first, with -target, or give the value directly.")
+		return
+	}
+	if !config.fullyKnown(ctx) {
+		plan.Hosts, plan.Pending = types.MapUnknown(discoveredType), types.MapUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		return
+	}
+	var seen *ironic.Survey
+	if text, _ := req.Private.GetKey(ctx, surveyKey); state != nil && len(resp.RequiresReplace) == 0 {
+		seen = parseSurvey(text)
+	} else {
+		state = nil
+	}
+	if seen == nil {
+		var err error
+		if seen, err = d.survey(ctx, &plan, state); err != nil {
+			report(&resp.Diagnostics, "look for discovered machines", err)
+			return
+		}
+	}
+	plan.decide(ctx, seen, state, &resp.Diagnostics)
+	plan.ID = plan.Name
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// decide sets hosts and pending.
+func (m *discoveryModel) decide(ctx context.Context, seen *ironic.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+	rules, problems := m.rules(ctx)
+	diags.Append(problems...)
+	if problems.HasError() {
+		return
+	}
+	decided := rules.Decide(seen.All())
+	if decided.Err != nil {
+		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
+		return
+	}
+	hosts := map[string]attr.Value{}
+	if state != nil && isSet(state.Hosts) {
+		for name, value := range state.Hosts.Elements() {
+			hosts[name] = value
+		}
+	}
+	held := map[string]bool{}
+	for _, value := range hosts {
+		held[hostID(value)] = true
+	}
+	for _, named := range decided.Hosts {
+		if !held[named.Host.ID] {
+			hosts[named.Name] = discoveredValue(named.Host)
+		}
+	}
+	m.Hosts = types.MapValueMust(discoveredType, hosts)
+	pending := map[string]attr.Value{}
+	for id, reason := range decided.Pending {
+		if !held[id] {
+			pending[id] = types.StringValue(reason)
+		}
+	}
+	m.Pending = types.MapValueMust(types.StringType, pending)
+	if len(pending) > 0 {
+		diags.AddAttributeWarning(path.Root("pending"), "Machines are not taken", describePending(decided.Pending))
+	}
+}
+
+// describePending lists machines that are not taken, the first few.
+func describePending(pending map[string]string) string {
+	const few = 10
+	var lines []string
+	for _, id := range sortedKeys(pending) {
+		lines = append(lines, id+": "+pending[id])
+	}
+	if len(lines) > few {
+		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hostID is the node UUID of a machine in hosts.
+func hostID(value attr.Value) string {
+	object, _ := value.(types.Object)
+	id, _ := object.Attributes()["id"].(types.String)
+	return id.ValueString()
+}
+
+// Create names the planned machines.
+func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer d.finish(ctx, &resp.Diagnostics)
+	var plan discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	d.settle(ctx, &plan, nil, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// Update names the machines that have come.
+func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer d.finish(ctx, &resp.Diagnostics)
+	var plan, state discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	d.settle(ctx, &plan, &state, &resp.Diagnostics)
+	text, _ := req.Private.GetKey(ctx, surveyKey)
+	if seen := parseSurvey(text); seen != nil {
+		d.restoreMarks(ctx, &state, seen.Unmarked, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, surveyKey, nil)...) // what it says is done
+}
+
+// settle claims the machines that are new in a plan. Those that are not to be had are named in an error, and left out of
+// the plan's hosts, so that the state says what is.
+func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryModel, diags *diag.Diagnostics) {
+	hosts := plan.Hosts.Elements()
+	var had map[string]attr.Value
+	if state != nil {
+		had = state.Hosts.Elements()
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, claimers)
+	problems := map[string]error{}
+	for name, value := range hosts {
+		if _, held := had[name]; held {
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := d.client.ClaimDiscovered(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				problems[name] = err
+			}
+		})
+	}
+	wg.Wait()
+	if len(problems) == 0 {
+		return
+	}
+	var lines []string
+	interrupted := false
+	for _, name := range sortedKeys(problems) {
+		interrupted = interrupted || ironic.IsInterrupted(problems[name])
+		_, detail := ironic.Explain("", problems[name])
+		lines = append(lines, fmt.Sprintf("%s (node %s): %s", name, hostID(hosts[name]), detail))
+		delete(hosts, name)
+	}
+	plan.Hosts = types.MapValueMust(discoveredType, hosts)
+	advice := "The others are named. Plan again: what is still there is proposed anew."
+	if interrupted {
+		advice = "The run was interrupted. What is named is named; plan again for the rest."
+	}
+	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// restoreMarks gives back the marks that others have taken away from machines of ours.
+func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryModel, unmarked []string, diags *diag.Diagnostics) {
+	for name, value := range state.Hosts.Elements() {
+		id := hostID(value)
+		if !slices.Contains(unmarked, id) {
+			continue
+		}
+		if err := d.client.MarkDiscovered(ctx, id, state.mark(ctx, name)); err != nil && !ironic.IsNotFound(err) {
+			diags.AddWarning("A discovered host has lost its mark", fmt.Sprintf("It could not be written into %s again: %v.", name, err))
+		}
+	}
+}
+
+// Read drops machines that are gone, and looks which have come.
+func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state discoveryModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.Name})...)
+	seen, err := d.survey(ctx, &state, &state)
+	if err != nil {
+		report(&resp.Diagnostics, "look for discovered machines", err)
+		return
+	}
+	hosts := map[string]attr.Value{}
+	for name, value := range state.Hosts.Elements() {
+		if seen.Exists[hostID(value)] {
+			hosts[name] = value
+		}
+	}
+	imported := state.Hosts.IsNull()
+	if imported {
+		for _, h := range seen.Hosts {
+			if h.Owner == state.Name.ValueString() {
+				hosts[h.OwnerName] = discoveredValue(h)
+			}
+		}
+	}
+	state.Hosts = types.MapValueMust(discoveredType, hosts)
+	for name, now := range seen.Renamed {
+		resp.Diagnostics.AddWarning("A discovered host was renamed", fmt.Sprintf("%s is called %q in Ironic now. The name that it was given here stays its key.", name, now))
+	}
+	if imported || state.NameTemplate.IsNull() {
+		state.Pending = types.MapValueMust(types.StringType, nil)
+	} else {
+		before := state.Hosts
+		var quiet diag.Diagnostics // the plan says it
+		state.decide(ctx, seen, &state, &quiet)
+		state.Hosts = before
+	}
+	text, err := json.Marshal(seen)
+	if err != nil {
+		resp.Diagnostics.AddError("The provider has a bug", err.Error())
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, surveyKey, text)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete forgets the machines: nodes, names and marks stay, and another resource of this name takes them over.
+func (d *discoveryImport) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// ImportState takes over the machines of a name.
+func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	name, ok := importID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), name)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: types.StringValue(name)})...)
+}
+
+// survey looks at the site. Of machines that the state holds already, nothing is read again.
+func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*ironic.Survey, error) {
+	held := map[string]string{}
+	if state != nil {
+		for name, value := range state.Hosts.Elements() {
+			held[hostID(value)] = name
+		}
+	}
+	return d.client.Survey(ctx, m.Name.ValueString(), held)
+}
+
+func parseSurvey(text []byte) *ironic.Survey {
+	var s ironic.Survey
+	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
+		return nil
+	}
+	return &s
+}
