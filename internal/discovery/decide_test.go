@@ -121,9 +121,12 @@ func TestDecide(t *testing.T) {
 			1: "being claimed by another run", 2: "busy: its inspection has not ended",
 		}},
 		{"named by others or not in enroll: none of our business", bySerial(), []discovery.Host{found(1, named("web")), found(2, manageable)}, "", nil},
-		{"but explained to those who ask", with(bySerial(), func(r *discovery.Rules) { r.Only = []string{"sn1", "SN2", "SN3", "SN4"}; r.Exclude = []string{"SN4"} }),
-			[]discovery.Host{found(1, named("web")), found(2, manageable), found(3), found(4)}, "r12-SN3=3",
-			reasons{1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude"}},
+		{
+			"but explained to those who ask", with(bySerial(), func(r *discovery.Rules) { r.Only = []string{"sn1", "SN2", "SN3", "SN4"}; r.Exclude = []string{"SN4"} }),
+			[]discovery.Host{found(1, named("web")), found(2, manageable), found(3), found(4)},
+			"r12-SN3=3",
+			reasons{1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude"},
+		},
 		{"filter", with(bySerial(), func(r *discovery.Rules) {
 			r.Manufacturer, r.BMC = regexp.MustCompile("^Dell"), []netip.Prefix{netip.MustParsePrefix("10.12.0.0/24")}
 		}), []discovery.Host{
@@ -143,40 +146,93 @@ func TestDecide(t *testing.T) {
 		{"a given name wins over the template", with(bySerial(), func(r *discovery.Rules) {
 			r.Names = map[string]string{"sn1": "slot-01", "52:54:00:00:00:02": "slot-02", "SN3": "a", "52:54:00:00:00:03": "b"}
 		}), []discovery.Host{found(1), found(2, serial("AB/12")), found(3), found(4)}, "r12-SN4=4 slot-01=1 slot-02=2", reasons{3: "names has two names for it, a and b"}},
-		{"a given name for a serial number that two have", with(byHostname(), func(r *discovery.Rules) { r.Names = map[string]string{"EQ": "slot-01"} }),
-			[]discovery.Host{found(1, serial("EQ")), found(2, serial("EQ"))}, "", reasons{1: `"EQ" in names is also that of node`, 2: `"EQ" in names is also that of node`}},
-		{"a given name settles who is who", with(bySerial(), func(r *discovery.Rules) { r.Names = map[string]string{"52:54:00:00:00:01": "slot-01"} }),
-			[]discovery.Host{found(1, serial("EQ")), found(2, serial("EQ"))}, "r12-EQ=2 slot-01=1", nil},
-		{"a serial number that a host of ours has", bySerial(), []discovery.Host{found(1, marked("rack12", "r12-SN1")), found(2, serial("SN1"))}, "r12-SN1=1",
-			reasons{2: `serial number "SN1" is also that of node ` + uuid(1)}},
-		{"equal hostnames: the oldest wins", byHostname(), []discovery.Host{found(1, hostname("A")), found(2, hostname("a")), found(3, hostname("a"))}, "r12-A=1",
-			reasons{2: "name r12-a is taken by node " + uuid(1), 3: "name r12-a is taken by node " + uuid(1)}},
+		{
+			"a given name for a serial number that two have", with(byHostname(), func(r *discovery.Rules) { r.Names = map[string]string{"EQ": "slot-01"} }),
+			[]discovery.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
+			"",
+			reasons{1: `"EQ" in names is also that of node`, 2: `"EQ" in names is also that of node`},
+		},
+		{
+			"a given name settles who is who", with(bySerial(), func(r *discovery.Rules) { r.Names = map[string]string{"52:54:00:00:00:01": "slot-01"} }),
+			[]discovery.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
+			"r12-EQ=2 slot-01=1", nil,
+		},
+		{
+			"a serial number that a host of ours has", bySerial(),
+			[]discovery.Host{found(1, marked("rack12", "r12-SN1")), found(2, serial("SN1"))},
+			"r12-SN1=1",
+			reasons{2: `serial number "SN1" is also that of node ` + uuid(1)},
+		},
+		{
+			"equal hostnames: the oldest wins", byHostname(),
+			[]discovery.Host{found(1, hostname("A")), found(2, hostname("a")), found(3, hostname("a"))},
+			"r12-A=1",
+			reasons{2: "name r12-a is taken by node " + uuid(1), 3: "name r12-a is taken by node " + uuid(1)},
+		},
 		{"equal age: the lower UUID wins", byHostname(), []discovery.Host{
 			found(2, hostname("a"), func(h *discovery.Host) { h.CreatedAt = noon }), found(1, hostname("a"), func(h *discovery.Host) { h.CreatedAt = noon }),
 		}, "r12-a=1", reasons{2: "is taken"}},
-		{"a node's name always wins, and in any case", byHostname(), []discovery.Host{found(1, hostname("a")), found(9, named("R12-A"), manageable)}, "",
-			reasons{1: "name r12-a is taken by node " + uuid(9)}},
-		{"append-mac", with(byHostname(), append6), []discovery.Host{found(1, hostname("a")), found(2, hostname("a")), found(9, named("r12-b"))},
-			"r12-a=1 r12-a-000002=2", nil},
+		{
+			"a node's name always wins, and in any case", byHostname(),
+			[]discovery.Host{found(1, hostname("a")), found(9, named("R12-A"), manageable)},
+			"",
+			reasons{1: "name r12-a is taken by node " + uuid(9)},
+		},
+		{
+			"append-mac", with(byHostname(), append6),
+			[]discovery.Host{found(1, hostname("a")), found(2, hostname("a")), found(9, named("r12-b"))},
+			"r12-a=1 r12-a-000002=2", nil,
+		},
 		{"append-mac for serial numbers that two have", with(bySerial(), append6), []discovery.Host{found(1, serial("EQ")), found(2, serial("EQ")), found(3, serial("EQ"), func(h *discovery.Host) {
 			h.PXEInterface, h.Interfaces, h.PortMACs, h.PXEMACs, h.BMCAddress = "", nil, nil, nil, ""
 		})}, "r12-EQ-000001=1 r12-EQ-000002=2", reasons{3: "and it has no MAC address to append"}},
-		{"append-mac does not help", with(byHostname(), append6), []discovery.Host{found(1, hostname("a")), found(2, hostname("a")), found(3, hostname("a-000002"))},
-			"r12-a=1 r12-a-000002=3", reasons{2: "with its MAC address: name r12-a-000002 is taken by node " + uuid(3)}},
-		{"max_hosts counts ours, the oldest come first", with(bySerial(), func(r *discovery.Rules) { r.MaxHosts = 2 }),
-			[]discovery.Host{found(3), found(2), found(9, marked("rack12", "x"))}, "r12-SN2=2 x=9", reasons{3: "max_hosts reached"}},
-		{"max_hosts lowered takes nothing away", with(bySerial(), func(r *discovery.Rules) { r.MaxHosts = 1 }),
-			[]discovery.Host{found(1, marked("rack12", "x")), found(2, marked("rack12", "y"))}, "x=1 y=2", nil},
-		{"a duplicate without ports", bySerial(), []discovery.Host{found(1, portless), found(1, func(h *discovery.Host) { h.ID, h.CreatedAt = uuid(2), noon.Add(time.Hour) })},
-			"r12-SN1=2", reasons{1: "duplicate of " + uuid(2)}},
-		{"a duplicate of a machine that is in use", bySerial(), []discovery.Host{found(1, portless), found(1, manageable, func(h *discovery.Host) { h.ID = uuid(2); h.HasInventory = false })},
-			"", reasons{1: "duplicate of " + uuid(2)}},
-		{"duplicates without any port: the oldest stands", bySerial(), []discovery.Host{found(1, portless), found(1, portless, func(h *discovery.Host) { h.ID = uuid(2) })},
-			"r12-SN1=1", reasons{2: "duplicate of " + uuid(1)}},
-		{"a duplicate whose twin is at work", bySerial(), []discovery.Host{found(1, portless), found(1, portless, locked, func(h *discovery.Host) { h.ID = uuid(2) })},
-			"", reasons{1: "duplicate of " + uuid(2), 2: "busy"}},
-		{"a duplicate by serial number and BMC", bySerial(), []discovery.Host{found(1), found(1, portless, func(h *discovery.Host) { h.ID, h.PXEInterface, h.Interfaces = uuid(2), "", nil })},
-			"r12-SN1=1", reasons{2: "duplicate of " + uuid(1)}},
+		{
+			"append-mac does not help", with(byHostname(), append6),
+			[]discovery.Host{found(1, hostname("a")), found(2, hostname("a")), found(3, hostname("a-000002"))},
+			"r12-a=1 r12-a-000002=3",
+			reasons{2: "with its MAC address: name r12-a-000002 is taken by node " + uuid(3)},
+		},
+		{
+			"max_hosts counts ours, the oldest come first", with(bySerial(), func(r *discovery.Rules) { r.MaxHosts = 2 }),
+			[]discovery.Host{found(3), found(2), found(9, marked("rack12", "x"))},
+			"r12-SN2=2 x=9",
+			reasons{3: "max_hosts reached"},
+		},
+		{
+			"max_hosts lowered takes nothing away", with(bySerial(), func(r *discovery.Rules) { r.MaxHosts = 1 }),
+			[]discovery.Host{found(1, marked("rack12", "x")), found(2, marked("rack12", "y"))},
+			"x=1 y=2", nil,
+		},
+		{
+			"a duplicate without ports", bySerial(),
+			[]discovery.Host{found(1, portless), found(1, func(h *discovery.Host) { h.ID, h.CreatedAt = uuid(2), noon.Add(time.Hour) })},
+			"r12-SN1=2",
+			reasons{1: "duplicate of " + uuid(2)},
+		},
+		{
+			"a duplicate of a machine that is in use", bySerial(),
+			[]discovery.Host{found(1, portless), found(1, manageable, func(h *discovery.Host) { h.ID = uuid(2); h.HasInventory = false })},
+			"",
+			reasons{1: "duplicate of " + uuid(2)},
+		},
+		{
+			"duplicates without any port: the oldest stands", bySerial(),
+			[]discovery.Host{found(1, portless), found(1, portless, func(h *discovery.Host) { h.ID = uuid(2) })},
+			"r12-SN1=1",
+			reasons{2: "duplicate of " + uuid(1)},
+		},
+		{
+			"a duplicate whose twin is at work", bySerial(),
+			[]discovery.Host{found(1, portless), found(1, portless, locked, func(h *discovery.Host) { h.ID = uuid(2) })},
+			"",
+			reasons{1: "duplicate of " + uuid(2), 2: "busy"},
+		},
+		{
+			"a duplicate by serial number and BMC", bySerial(),
+			[]discovery.Host{found(1), found(1, portless, func(h *discovery.Host) { h.ID, h.PXEInterface, h.Interfaces = uuid(2), "", nil })},
+			"r12-SN1=1",
+			reasons{2: "duplicate of " + uuid(1)},
+		},
 		{"a duplicate with a share of the ports", bySerial(), []discovery.Host{
 			found(1, func(h *discovery.Host) {
 				h.PXEInterface = ""
@@ -202,10 +258,17 @@ func TestDecide(t *testing.T) {
 			found(1, named("web"), manageable), found(2, func(h *discovery.Host) { h.PXEInterface = found(1).PXEInterface }),
 			found(3, marked("rack11", "db")), found(4, func(h *discovery.Host) { h.PortMACs = append(h.PortMACs, found(3).PortMACs...) }),
 		}, "", reasons{2: "its MAC address 52:54:00:00:00:01 belongs to web", 3: "owned by rack11", 4: "its MAC address 52:54:00:00:00:03 belongs to db"}},
-		{"a lost inventory is explained, whatever the filter", with(bySerial(), func(r *discovery.Rules) { r.Manufacturer = regexp.MustCompile("Dell") }),
-			[]discovery.Host{found(1, lost), found(2)}, "r12-SN2=2", reasons{1: "[inspector]power_off = false"}},
-		{"but not of drivers that we do not take", with(bySerial(), func(r *discovery.Rules) { r.Driver = regexp.MustCompile("fake") }),
-			[]discovery.Host{found(1, lost)}, "", nil},
+		{
+			"a lost inventory is explained, whatever the filter", with(bySerial(), func(r *discovery.Rules) { r.Manufacturer = regexp.MustCompile("Dell") }),
+			[]discovery.Host{found(1, lost), found(2)},
+			"r12-SN2=2",
+			reasons{1: "[inspector]power_off = false"},
+		},
+		{
+			"but not of drivers that we do not take", with(bySerial(), func(r *discovery.Rules) { r.Driver = regexp.MustCompile("fake") }),
+			[]discovery.Host{found(1, lost)},
+			"", nil,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

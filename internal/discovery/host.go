@@ -150,7 +150,7 @@ func natural(name string) string {
 	})
 }
 
-// pxeMAC is the inventory's own word on what the host booted from. Boot loaders put the hardware type in front: 01-aa-bb-…
+// pxeMAC is the inventory's own word on what the host booted from. Boot loaders put the hardware type in front, such as 01-aa-bb.
 func (h Host) pxeMAC() string {
 	text := strings.TrimSpace(h.PXEInterface)
 	if len(text) == len("01-aa-bb-cc-dd-ee-ff") {

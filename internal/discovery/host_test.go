@@ -50,7 +50,8 @@ func TestTheFirstInterfaceDoesNotDependOnTheOrderOfTheList(t *testing.T) {
 			{Name: "eno1", MAC: mac1, IPv4: "10.0.0.1"}, {Name: "eno2", MAC: mac2, IPv4: "10.0.0.2", HasCarrier: true},
 		}, "10.0.0.2"},
 		{"by PCI address", "", []discovery.Interface{
-			{Name: "a", MAC: mac1, IPv4: "10.0.0.1", HasCarrier: true}, {Name: "b", MAC: mac2, IPv4: "10.0.0.2", HasCarrier: true, PCIAddress: "0000:5e:00.0"},
+			{Name: "a", MAC: mac1, IPv4: "10.0.0.1", HasCarrier: true},
+			{Name: "b", MAC: mac2, IPv4: "10.0.0.2", HasCarrier: true, PCIAddress: "0000:5e:00.0"},
 			{Name: "c", MAC: mac3, IPv4: "10.0.0.3", HasCarrier: true, PCIAddress: "0000:3b:00.1"},
 		}, "10.0.0.3"},
 		{"by name, as people count", "", []discovery.Interface{

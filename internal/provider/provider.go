@@ -212,7 +212,8 @@ func firstUnknown(m model) string {
 		{"cacert_file", m.CACertFile},
 		{"client_cert_file", m.ClientCertFile},
 		{"client_key_file", m.ClientKeyFile},
-		{"microversion", m.Microversion}, {"inspector_url", m.InspectorURL},
+		{"microversion", m.Microversion},
+		{"inspector_url", m.InspectorURL},
 	} {
 		if setting.value.IsUnknown() {
 			return setting.name

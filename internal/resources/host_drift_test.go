@@ -100,7 +100,8 @@ func TestAccHost_settingsChangedBehindTheBackAreSeenAndPutBack(t *testing.T) {
 			map[string]any{"properties": map[string]any{"capabilities": "a:b,boot_mode:uefi"}},
 		},
 		{
-			`root_device = { serial = "D1" }`, "replace", "/properties/root_device", map[string]any{"serial": "D2"},
+			`root_device = { serial = "D1" }`, "replace", "/properties/root_device",
+			map[string]any{"serial": "D2"},
 			map[string]any{"properties": map[string]any{"root_device": map[string]any{"serial": "D1"}}},
 		},
 		{`extra = { a = { b = 1 } }`, "replace", "/extra/a/b", "1", map[string]any{"extra": map[string]any{"a": map[string]any{"b": 1.0}}}},
