@@ -399,7 +399,12 @@ func (c *Client) FindDiscovered(ctx context.Context, name string, addresses []st
 	return nil, nil //nolint:nilnil // likewise
 }
 
-// adoptable reports whether a node was discovered and not taken over: by this provider's mark, or because it has no name.
+// adoptable reports whether a node was discovered, and nobody uses or claims it.
 func adoptable(n *Node) bool {
-	return n.InstanceUUID == "" && (DiscoveryOf(n) != nil || (n.Name == "" && State(n.ProvisionState) == nodes.Enroll))
+	return n.InstanceUUID == "" && Discovered(n)
+}
+
+// Discovered reports whether a node was discovered: by this provider's mark, or because it has no name.
+func Discovered(n *Node) bool {
+	return DiscoveryOf(n) != nil || (n.Name == "" && State(n.ProvisionState) == nodes.Enroll)
 }

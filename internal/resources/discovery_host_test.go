@@ -81,7 +81,7 @@ func TestFakeDiscovery_aRackIsManagedInOneApply(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	id := s.Fake.Discover(s.Machine(1))
-	bmc := "bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+	bmc := "target_state = \"manageable\"\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(bmc))
 	mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
 	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")

@@ -165,7 +165,8 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	report(&resp.Diagnostics, doing, err)
 }
 
-// Delete removes the node from Ironic, unless something is deployed on it, or forgets it.
+// Delete removes the node from Ironic, unless something is deployed on it, or forgets it. It forgets also a discovered node
+// that was never changed.
 func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer h.finish(ctx, &resp.Diagnostics)
 	var state hostModel
@@ -173,11 +174,23 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyForget {
 		return
 	}
+	if readManaged(ctx, req.Private) == nil && h.isSomebodys(ctx, state.ID.ValueString()) {
+		resp.Diagnostics.AddWarning("A discovered node is left alone", "Host "+state.label()+" was imported, but nothing was ever applied to it, so that it may "+
+			"belong to another discovery by now. Terraform forgets it; the node stays in Ironic.")
+		return
+	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
 	if err := h.client.Withdraw(ctx, state.ID.ValueString(), limit); err != nil {
 		reportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
 	}
+}
+
+// isSomebodys reports whether a node was discovered, so that whoever has merely imported it must not delete it: an import
+// happens even when metal_discovery_import has lost the machine to another one.
+func (h *host) isSomebodys(ctx context.Context, id string) bool {
+	node, err := h.client.Node(ctx, id)
+	return err == nil && ironic.Discovered(node)
 }
 
 // reportUndone is report for what must not count as done, even when it was the user who stopped it: a deletion, or an
