@@ -31,15 +31,15 @@ func TestAccDeployment_takenBySomebodyElseIsLeftToThem(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, foreignInstance)
+	deployByHand(s, node, foreignInstance(s))
 	before := s.Node(node)["updated_at"]
 	output, _ := w.Plan()
-	mention(t, output, "Deployment is gone", "is reserved by "+foreignInstance+" now: somebody else has deployed it", "1 to add, 0 to change, 0 to destroy")
+	mention(t, output, "Deployment is gone", "is reserved by "+foreignInstance(s)+" now: somebody else has deployed it", "1 to add, 0 to change, 0 to destroy")
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Errorf("it was deployed over:\n%s", output)
 	}
-	mention(t, output, "is reserved by "+foreignInstance, "terraform import <address of the metal_deployment> "+node)
+	mention(t, output, "is reserved by "+foreignInstance(s), "terraform import <address of the metal_deployment> "+node)
 	w.Must("destroy", "-auto-approve")
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the node of somebody else was changed")
@@ -54,9 +54,9 @@ func TestAccDeployment_destroyLeavesWhatSomebodyElseHasDeployedSince(t *testing.
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, foreignInstance)
+	deployByHand(s, node, foreignInstance(s))
 	w.Must("destroy", "-auto-approve", "-refresh=false") // the state does not know of it
-	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != foreignInstance {
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != foreignInstance(s) {
 		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
 	}
 	s.Verb(node, "deleted", "available")

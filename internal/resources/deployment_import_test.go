@@ -1,12 +1,16 @@
 package resources_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-const foreignInstance = "cccccccc-1111-4111-8111-cccccccccccc"
+// foreignInstance is the reservation of somebody else, unique to the test.
+func foreignInstance(s *acctest.Site) string {
+	return "cccccccc-1111-4111-8111-0000" + strings.TrimPrefix(s.Class(), "class-")
+}
 
 // deployByHand deploys a node as somebody without this provider does.
 func deployByHand(s *acctest.Site, node, instance string) {
@@ -22,7 +26,7 @@ func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	node := addNode(t, s, "n1", nil)
-	deployByHand(s, node, foreignInstance)
+	deployByHand(s, node, foreignInstance(s))
 	before := s.Node(node)["updated_at"]
 	config := s.Provider() + deployment(quoted(s.Name("n1")), `image = { url = "`+images+`v1.qcow2" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
 	w := acctest.NewWorkspace(t, config)
@@ -34,7 +38,7 @@ func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
 		t.Error("the import changed the node")
 	}
 	wantVerbs(t, s, node, "active")
-	if d := deployed(t, w); d.Values["instance_uuid"] != foreignInstance || d.Values["id"] != node {
+	if d := deployed(t, w); d.Values["instance_uuid"] != foreignInstance(s) || d.Values["id"] != node {
 		t.Errorf("in state is %v", d.Values)
 	}
 	noChanges(t, w)
@@ -52,7 +56,7 @@ func TestAccDeployment_importOfAnotherImageShowsItInThePlanAfter(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	node := addNode(t, s, "n1", nil)
-	deployByHand(s, node, foreignInstance)
+	deployByHand(s, node, foreignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v9")))
 	w.Must("import", deploymentAddress, node)
 	w.Must("apply", "-auto-approve")

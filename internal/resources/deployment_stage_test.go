@@ -88,7 +88,7 @@ func instanceInfo(s *acctest.Site, node string) map[string]any {
 func awaitState(t *testing.T, s *acctest.Site, node string, states ...string) {
 	t.Helper()
 	var now any
-	for range 600 {
+	for range 2000 {
 		if now = s.Node(node)["provision_state"]; slices.Contains(states, text(now)) {
 			return
 		}

@@ -246,6 +246,7 @@ func TestAccDeployment_nodeThatCannotBeDeployed(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	node := addNode(t, s, "n1", nil)
+	other := foreignInstance(s)
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(s.Name("n1")), image("v1")))
 	refused := func(want ...string) {
 		t.Helper()
@@ -257,7 +258,7 @@ func TestAccDeployment_nodeThatCannotBeDeployed(t *testing.T) {
 		if inState(t, w, deploymentAddress) != nil {
 			t.Errorf("a deployment that never began is in state:\n%s", w.State())
 		}
-		if now := s.Node(node); now["instance_uuid"] != nil && now["instance_uuid"] != strings.Repeat("b", 8)+"-1111-4111-8111-"+strings.Repeat("b", 12) {
+		if now := s.Node(node); now["instance_uuid"] != nil && now["instance_uuid"] != other {
 			t.Errorf("the node is reserved by %v", now["instance_uuid"])
 		}
 	}
@@ -269,7 +270,6 @@ func TestAccDeployment_nodeThatCannotBeDeployed(t *testing.T) {
 	refused("it is in maintenance (fan broken)")
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 
-	other := strings.Repeat("b", 8) + "-1111-4111-8111-" + strings.Repeat("b", 12)
 	s.Patch(node, "add", "/instance_uuid", other)
 	refused("is reserved by "+other, "If it is yours, take it over with", "terraform import <address of the metal_deployment> "+node, "else choose another node")
 	s.Patch(node, "remove", "/instance_uuid", nil)

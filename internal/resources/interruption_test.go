@@ -240,7 +240,7 @@ func TestAccInterruption_deploymentOfSomebodyElseIsImportedWhileItIsUnderWay(t *
 	t.Parallel()
 	s := acctest.StartSlow(t)
 	node := addNode(t, s, "n1", nil)
-	s.Patch(node, "add", "/instance_uuid", foreignInstance)
+	s.Patch(node, "add", "/instance_uuid", foreignInstance(s))
 	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1")))
 	w.Must("import", deploymentAddress, node)
