@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -205,8 +206,25 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 	} else if name != nil {
 		patch.Set("/name", *name)
 	}
-	for key, value := range set {
-		patch.Set("/extra/"+key, value)
+	if hasList(set) {
+		// Ironic 39 takes no list as the value of an edit of an allocation, but lists inside of extra as a whole.
+		a, err := c.getAllocation(ctx, id)
+		if err != nil {
+			return err
+		}
+		extra := maps.Clone(a.Extra)
+		if extra == nil {
+			extra = map[string]any{}
+		}
+		maps.Copy(extra, set)
+		for _, key := range remove {
+			delete(extra, key)
+		}
+		patch.Set("/extra", extra)
+		set, remove = nil, nil
+	}
+	for _, key := range sortedKeys(set) {
+		patch.Set("/extra/"+key, set[key])
 	}
 	for _, key := range remove {
 		patch.Remove("/extra/" + key)
@@ -216,6 +234,15 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 	}
 	defer c.allocs.invalidate(id)
 	return c.do(ctx, http.MethodPatch, "allocations/"+id, patch.body(), nil)
+}
+
+func hasList(m map[string]any) bool {
+	for _, value := range m {
+		if _, ok := value.([]any); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // DeleteAllocation releases a node. That the allocation is gone already is no error.
