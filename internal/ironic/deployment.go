@@ -291,7 +291,7 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	}
 	goal := GoalDeployed
 	if State(node.ProvisionState) == nodes.Active {
-		mayRun := o.Other != RebuildOther || d.Image == nil || d.Image.URL == ImageSource(node)
+		mayRun := attempts > 0 || o.Other != RebuildOther || d.Image == nil || d.Image.URL == ImageSource(node)
 		if d.DeployedWith(node) && mayRun {
 			return node, max(attempts, 1), nil
 		}

@@ -53,7 +53,7 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		return w.node, fmt.Errorf("%s: %w", goal.Doing(), ctx.Err())
+		return c.lastLook(ctx, w.node), fmt.Errorf("%s: %w", goal.Doing(), ctx.Err())
 	}
 	if w.node != nil { // what was seen last came from a short list
 		if full, ferr := c.getNode(ctx, id); ferr == nil {
@@ -66,6 +66,20 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 		}
 	}
 	return w.node, err
+}
+
+// lastLook reads a node in full once more after the user has stopped the run, because what was seen last came from a
+// short list. It does not keep the user waiting for an Ironic that does not answer.
+func (c *Client) lastLook(ctx context.Context, seen *Node) *Node {
+	if seen == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if full, err := c.getNode(ctx, seen.UUID); err == nil {
+		return full
+	}
+	return seen
 }
 
 // walker is the memory of one walk.

@@ -176,9 +176,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// runs reports whether a node was last deployed with what the state says.
-func (d *deployment) runs(ctx context.Context, state *deploymentModel, node *ironic.Node) bool {
-	what, diags := state.deployment(ctx)
+// runs reports whether a node was last deployed, or is being deployed, with what a state or configuration says.
+func (d *deployment) runs(ctx context.Context, m *deploymentModel, node *ironic.Node) bool {
+	what, diags := m.deployment(ctx)
 	return !diags.HasError() && what.DeployedWith(node)
 }
 
@@ -211,7 +211,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	var err error
 	if plan.ProvisionState.IsUnknown() { // ModifyPlan saw something to do
 		options := ironic.DeployOptions{Instance: instance, Other: ironic.KeepOther, Attempts: plan.tries(), Limit: limit}
-		if !plan.sameContent(&state) {
+		if !plan.sameContent(&state) && plan.OnChange.ValueString() != onChangeIgnore {
 			options.Other = ironic.RebuildOther
 		}
 		node, attempts, err = d.client.Deploy(ctx, id, what, options)

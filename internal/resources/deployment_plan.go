@@ -34,7 +34,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && len(resp.RequiresReplace) == 0 {
 		mark, diags := req.Private.GetKey(ctx, importedKey)
 		resp.Diagnostics.Append(diags...)
-		p := inPlace{plan: &plan, config: &config, state: state, imported: len(mark) > 0, label: func() string { return d.label(ctx, &plan) }}
+		p := inPlace{
+			plan: &plan, config: &config, state: state, imported: len(mark) > 0,
+			label: func() string { return d.label(ctx, &plan) },
+			begun: func() bool { return d.begun(ctx, &config, state) },
+		}
 		p.decide(&resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
@@ -68,11 +72,21 @@ func (d *deployment) label(ctx context.Context, plan *deploymentModel) string {
 	return ironic.NodeLabel(node)
 }
 
+// begun reports whether a run that was killed has begun to deploy the node with what the configuration says.
+func (d *deployment) begun(ctx context.Context, config, state *deploymentModel) bool {
+	if !d.known() || !ironic.BeingDeployed(ironic.State(state.ProvisionState.ValueString())) {
+		return false
+	}
+	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
+	return err == nil && d.runs(ctx, config, node)
+}
+
 // inPlace plans a deployment that stays on its node.
 type inPlace struct {
 	plan, config, state *deploymentModel
 	imported            bool          // and not applied since
 	label               func() string // of the node; costs a request
+	begun               func() bool   // likewise
 }
 
 // decide plans what happens, and warns of what it does to the machine.
@@ -91,10 +105,12 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 			"If its image turns out to be another one, the plan after this shows that; what cannot be read back, such as a config drive, is taken as it is written. "+
 			"To deploy the node anew, use terraform apply -replace.", p.label()))
 		return
+	case rebuilds && p.begun():
+		p.warnResume(diags)
 	case rebuilds:
 		diags.AddWarning("Rebuild wipes the root disk", fmt.Sprintf("The content of node %s changes: it is rebuilt in place, and what is on its root disk is lost. "+
 			"Its reservation stays. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))
-	case changed:
+	case changed && !resumes:
 		diags.AddWarning("Change without effect", fmt.Sprintf("on_change is \"ignore\": the new content of node %s is noted, and the machine runs on as it is.", p.label()))
 	case resumes:
 		p.warnResume(diags)

@@ -240,13 +240,18 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
-	for _, end := range []stop{kill, func(r *acctest.Running) { interrupt(t, r) }} {
+	for i, end := range []stop{kill, func(r *acctest.Running) { mention(t, interrupt(t, r), "Interrupted: deploy node "+s.Name("n1")) }} {
 		running := w.Start("apply", "-auto-approve")
 		awaitState(t, s, node, busyDeploying()...)
 		end(running)
+		if output, _ := w.Plan(); isBusy(s, node, busyDeploying()) {
+			mention(t, output, "Unfinished deployment is continued")
+		}
 		w.Must("apply", "-auto-approve")
 		noChanges(t, w)
-		w.Configure(config("v3")) // for the second time
+		if i == 0 {
+			w.Configure(config("v3"))
+		}
 	}
 	wantVerbs(t, s, node, "active", "rebuild", "rebuild")
 	if got := instanceInfo(s, node)["image_source"]; got != images+"v3.qcow2" {
@@ -366,5 +371,23 @@ func TestFakeInterruption_userDataThatIronicRepeatsIsMasked(t *testing.T) {
 	if strings.Contains(output, secret) || strings.Contains(w.State(), secret) {
 		t.Errorf("the secret is in the output or the state:\n%s", output)
 	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_changeThatIsIgnoredDoesNotRebuildWhatIsContinued(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), image("v1"), `on_change = "ignore"`))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	interrupt(t, running)
+	w.Configure(s.Provider() + deployment(quoted(node), image("v2"), `on_change = "ignore"`))
+	w.Must("apply", "-auto-approve")
+	wantVerbs(t, s, node, "active")
+	if got := instanceInfo(s, node)["image_source"]; got != images+"v1.qcow2" {
+		t.Errorf("the node runs %v", got)
+	}
+	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
