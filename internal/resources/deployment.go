@@ -266,13 +266,22 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
 	done, err := d.client.Undeploy(ctx, state.ID.ValueString(), state.InstanceUUID.ValueString(), state.AllocationID.ValueString(), limit)
+	label := state.ID.ValueString()
+	if done != nil && done.Node != nil {
+		label = ironic.NodeLabel(done.Node)
+	}
+	if ironic.IsInterrupted(err) {
+		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. What was started goes on in Ironic. "+
+			"Destroy again to finish it; an apply would deploy the node again.")
+		return
+	}
 	if err != nil {
-		reportUndone(&resp.Diagnostics, "undeploy node "+state.ID.ValueString(), err)
+		reportUndone(&resp.Diagnostics, "undeploy node "+label, err)
 		return
 	}
 	if done.Lost != "" {
 		resp.Diagnostics.AddWarning("Allocation not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be made again: %s. The next plan shows it as gone.",
-			ironic.NodeLabel(done.Node), state.AllocationID.ValueString(), done.Lost))
+			label, state.AllocationID.ValueString(), done.Lost))
 	}
 }
 

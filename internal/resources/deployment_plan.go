@@ -138,8 +138,12 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is waited for.", p.label(), state))
 		return
 	}
-	diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: what an earlier run has begun is brought to its end, then the node is deployed, "+
-		"which writes its root disk.", p.label(), state))
+	if ironic.Settled(ironic.GoalUndeployed, ironic.State(state)) {
+		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, which writes its root disk.", p.label(), state))
+		return
+	}
+	diags.AddWarning("Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: what it ran is lost. What an earlier run has begun is brought to its end, "+
+		"then the node is deployed again. To finish undeploying it instead, destroy it.", p.label(), state))
 }
 
 // checkVersions refuses what the server's API does not have.

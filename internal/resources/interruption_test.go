@@ -117,7 +117,10 @@ func TestAccInterruption_destroyIsTakenUpByDestroy(t *testing.T) {
 func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartSlow(t)
-	for name, end := range map[string]stop{"interrupted": func(r *acctest.Running) { interrupt(t, r) }, "killed": kill} {
+	interrupted := func(r *acctest.Running) {
+		mention(t, interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"), "Destroy again to finish it; an apply would deploy the node again")
+	}
+	for name, end := range map[string]stop{"interrupted": interrupted, "killed": kill} {
 		node := addNode(t, s, name, nil)
 		w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
 		w.Must("apply", "-auto-approve")
@@ -125,7 +128,7 @@ func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
 		running := w.Start("destroy", "-auto-approve")
 		awaitState(t, s, node, busyUndeploying()...)
 		end(running)
-		w.Must("apply", "-auto-approve")
+		mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 		wantVerbs(t, s, node, "active", "deleted", "active")
 		wantKept(t, s, w, node, before)
 		noChanges(t, w)
