@@ -141,7 +141,8 @@ func adviseConflict(message string) string {
 		{"A node with name", "Names are unique in Ironic. Import the existing node (terraform import <address> <name>), or choose another name."},
 		{"A port with MAC address", "A MAC address belongs to one node only. Import the node that has it (terraform import takes the MAC address), or correct the ports."},
 		{"An allocation with name", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
-		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`."},
+		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
+			"To leave the machine running with its reservation, take the metal_allocation out of the state: terraform state rm <its address>."},
 		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
 		{"Can not delete node", "Destroy what runs on the node first."},
 		{"can only be made protected", "Ironic protects only what is deployed: set protected when something is deployed on the node."},

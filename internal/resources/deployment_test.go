@@ -211,6 +211,25 @@ func TestAccDeployment_detachLeavesTheMachineRunning(t *testing.T) {
 	wantVerbs(t, s, node, "active", "deleted")
 }
 
+func TestAccDeployment_detachedMachineKeepsItsAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1"), `on_destroy = "detach"`))
+	w.Must("apply", "-auto-approve")
+	output, code := w.Run("destroy", "-auto-approve")
+	if code == 0 {
+		t.Errorf("the allocation of a running machine was deleted:\n%s", output)
+	}
+	mention(t, output, "because the node is active", "To leave the machine running with its reservation, take the metal_allocation out of the state")
+	w.Must("state", "rm", allocationAddress)
+	w.Must("destroy", "-auto-approve")
+	if now := s.Node(node); now["provision_state"] != "active" || allocationNamed(s, s.Name("web"))["uuid"] != now["instance_uuid"] {
+		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
+	}
+	s.Verb(node, "deleted", "available")
+}
+
 func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
