@@ -275,6 +275,9 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			return nil, 0, err
 		}
 	}
+	if unfinished(node) { // an earlier run was killed while it undeployed the node
+		return node, 0, refusal(node)
+	}
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}

@@ -123,7 +123,7 @@ type ReservedError struct {
 // Error names the other reservation.
 func (e *ReservedError) Error() string {
 	if e.Node.InstanceUUID == "" {
-		return fmt.Sprintf("node %s is not reserved by allocation %s", NodeLabel(e.Node), e.Ours)
+		return fmt.Sprintf("node %s is not reserved by %s any more", NodeLabel(e.Node), e.Ours)
 	}
 	return fmt.Sprintf("node %s is reserved by %s", NodeLabel(e.Node), e.Node.InstanceUUID)
 }

@@ -88,7 +88,7 @@ func adviseFailed(err *FailedError) string {
 
 func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
-		return "The allocation was released. Run terraform plan again: it proposes a new one."
+		return "That reservation was released, by another run or by hand. Run terraform plan again: it proposes a new one."
 	}
 	return fmt.Sprintf("Somebody else uses this node, or an interrupted run of yours did. If it is yours, take it over with\n\n"+
 		"  terraform import <address of the metal_deployment> %s\n\nelse choose another node.", err.Node.UUID)

@@ -131,7 +131,7 @@ func TestAccDeployment_allocationThatIsGoneIsNotUsed(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("it was deployed:\n%s", output)
 	}
-	mention(t, output, "is not reserved by allocation "+gone)
+	mention(t, output, "is not reserved by "+gone)
 	if inState(t, w, deploymentAddress) != nil || s.Node(node)["provision_state"] != "available" {
 		t.Errorf("something was done:\n%s", w.State())
 	}
