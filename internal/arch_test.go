@@ -40,6 +40,7 @@ func rooms() map[string]room {
 		"internal/throttle":    {},
 		"internal/discovery":   {},
 		"internal/fakeironic":  {},
+		"internal/oneview":     {own: []string{"internal/ironic"}},
 		"internal/acctest":     {own: []string{"internal/provider", "internal/fakeironic"}, foreign: []string{terraform}, testOnly: true},
 	}
 }
@@ -138,11 +139,11 @@ func (r room) allows(path string) bool {
 	return slices.ContainsFunc(r.foreign, func(begin string) bool { return strings.HasPrefix(path, begin) })
 }
 
-// allowsInTests reports whether its tests may import a path that it may not import itself: the package, the fake and, where
+// allowsInTests reports whether its tests may import a path that it may not import itself: the package, the fakes and, where
 // Terraform is known anyway, acctest.
 func (r room) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakeironic":
+	case name, "internal/fakeironic", "internal/fakeoneview":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)
