@@ -32,6 +32,7 @@ func rooms() map[string]room {
 	return map[string]room{
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic"}},
+		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview"}},
 		"internal":             {},
 		"internal/provider":    {own: []string{"internal/resources", "internal/datasources", "internal/ironic", "internal/throttle", "internal/discovery"}, foreign: []string{terraform}},
 		"internal/resources":   {own: []string{"internal/ironic", "internal/discovery"}, foreign: []string{terraform}},
@@ -40,6 +41,7 @@ func rooms() map[string]room {
 		"internal/throttle":    {},
 		"internal/discovery":   {},
 		"internal/fakeironic":  {},
+		"internal/fakeoneview": {},
 		"internal/oneview":     {own: []string{"internal/ironic"}},
 		"internal/acctest":     {own: []string{"internal/provider", "internal/fakeironic"}, foreign: []string{terraform}, testOnly: true},
 	}

@@ -1,0 +1,142 @@
+// Command fakeoneview serves a fake HPE OneView appliance for demonstrations and try-outs. Its first line of output is its URL,
+// the second, unless it serves plain HTTP, the path of the CA file that clients need.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "fakeoneview:", err)
+		os.Exit(1)
+	}
+}
+
+// shutdownTime is how long requests in flight may take after the program was told to stop.
+const shutdownTime = 5 * time.Second
+
+// options are the flags that do not belong to the fake itself.
+type options struct {
+	listen   string
+	blades   int
+	rack     int
+	taken    int
+	insecure bool
+	caFile   string
+}
+
+// run serves until ctx is done.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	var fake fakeoneview.Server
+	o, err := parse(&fake, args)
+	if err != nil {
+		return err
+	}
+	blades := fake.AddBlades(o.blades)
+	fake.AddRackServers(o.rack)
+	for _, uri := range blades.Hardware[:min(o.taken, o.blades)] {
+		fake.TakeHardware(uri)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if !o.insecure {
+		if listener, err = o.secure(listener, stdout); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprintf(stdout, "http://%s\n", listener.Addr()); err != nil {
+		return err
+	}
+	return serve(ctx, &fake, listener)
+}
+
+// parse reads the flags into the fake and the options.
+func parse(fake *fakeoneview.Server, args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("fakeoneview", flag.ContinueOnError)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	flags.IntVar(&o.blades, "hardware", 0, "number of free blades to start with, with a template for them")
+	flags.IntVar(&o.rack, "rack", 0, "number of free rack servers to start with, with a template for them")
+	flags.IntVar(&o.taken, "taken", 0, "number of the blades that another user has taken")
+	flags.BoolVar(&o.insecure, "insecure-http", false, "serve plain HTTP")
+	flags.StringVar(&o.caFile, "ca-file", "", "where to write the certificate of the CA; a temporary file when empty")
+	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each state of a task lasts")
+	flags.StringVar(&fake.Username, "username", "", "the one user who may log in; everybody may when empty")
+	flags.StringVar(&fake.Password, "password", "", "password of -username")
+	flags.IntVar(&fake.CurrentVersion, "api-version", 8600, "highest X-API-Version")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.blades < 0 || o.rack < 0 || o.taken < 0:
+		return o, errors.New("-hardware, -rack and -taken must not be negative")
+	case fake.CurrentVersion < 200:
+		return o, fmt.Errorf("-api-version %d: the first version with templates is 200", fake.CurrentVersion)
+	}
+	return o, nil
+}
+
+// secure puts TLS on the listener, with a CA made for it, and prints the URL and where the certificate of the CA is.
+func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, error) {
+	authority, err := fakeoneview.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	config, err := authority.ServerConfig(host, "localhost", "127.0.0.1", "::1")
+	if err != nil {
+		return nil, err
+	}
+	if o.caFile == "" {
+		folder, err := os.MkdirTemp("", "fakeoneview-")
+		if err != nil {
+			return nil, err
+		}
+		o.caFile = filepath.Join(folder, "ca.pem")
+	}
+	if err := os.WriteFile(o.caFile, authority.PEM(), 0o600); err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(stdout, "https://%s\n%s\n", listener.Addr(), o.caFile)
+	return tls.NewListener(listener, config), err
+}
+
+// serve answers until ctx is done.
+func serve(ctx context.Context, fake *fakeoneview.Server, listener net.Listener) error {
+	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	return server.Shutdown(grace)
+}

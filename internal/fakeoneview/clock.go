@@ -1,0 +1,94 @@
+package fakeoneview
+
+import (
+	"container/heap"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Ticking is a clock for Server.Now that starts at the present and moves on by d whenever it is read, which is once for every
+// request. With StepTime set to d as well, tasks advance by one state per request.
+func Ticking(d time.Duration) func() time.Time {
+	var mu sync.Mutex
+	now := time.Now()
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+		return now
+	}
+}
+
+// event is something that the appliance does at a certain time.
+type event struct {
+	at     time.Time
+	order  int    // breaks ties: first scheduled, first done
+	before func() // a hook of a test; runs without the lock, so that it can call the Server
+	run    func()
+}
+
+// eventQueue is a heap of events, the earliest first.
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+
+func (q eventQueue) Less(i, j int) bool {
+	if q[i].at.Equal(q[j].at) {
+		return q[i].order < q[j].order
+	}
+	return q[i].at.Before(q[j].at)
+}
+
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *eventQueue) Push(x any) {
+	if e, ok := x.(event); ok {
+		*q = append(*q, e)
+	}
+}
+
+// Pop implements heap.Interface.
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}
+
+// after schedules run for d after the moment that is being worked on, and the hook right before it.
+func (s *Server) after(d time.Duration, before, run func()) {
+	s.sequence++
+	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, before: before, run: run})
+}
+
+// catchUp does all that is due by now, each thing at its own time.
+func (s *Server) catchUp(now time.Time) {
+	for len(s.events) > 0 && !s.events[0].at.After(now) {
+		e, ok := heap.Pop(&s.events).(event)
+		if !ok {
+			return
+		}
+		if e.before != nil {
+			s.mu.Unlock()
+			e.before()
+			s.mu.Lock()
+		}
+		s.now = e.at
+		e.run()
+	}
+	if now.After(s.now) {
+		s.now = now
+	}
+}
+
+// timestamp writes a time as OneView does.
+func timestamp(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// milliseconds is a time as OneView uses it in eTags.
+func milliseconds(t time.Time) string {
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}

@@ -1,0 +1,277 @@
+package fakeoneview
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// HardwareState is the state of server hardware.
+type HardwareState string
+
+// The states of server hardware that the fake reaches by itself; EditHardware can set any.
+const (
+	NoProfileApplied HardwareState = "NoProfileApplied"
+	ApplyingProfile  HardwareState = "ApplyingProfile"
+	ProfileApplied   HardwareState = "ProfileApplied"
+	RemovingProfile  HardwareState = "RemovingProfile"
+	ProfileError     HardwareState = "ProfileError"
+)
+
+// Power is the power state of server hardware.
+type Power string
+
+// The power states.
+const (
+	On          Power = "On"
+	Off         Power = "Off"
+	PoweringOn  Power = "PoweringOn"
+	PoweringOff Power = "PoweringOff"
+	Resetting   Power = "Resetting"
+)
+
+// Status is the health of hardware or of a profile.
+type Status string
+
+// The healths.
+const (
+	OK       Status = "OK"
+	Warning  Status = "Warning"
+	Critical Status = "Critical"
+	Disabled Status = "Disabled"
+)
+
+// Hardware is one server. What AddHardware finds empty gets a sensible value, except GroupURI, EnclosureURI and MACs: without
+// them it is a rack server.
+type Hardware struct {
+	URI          string
+	Name         string
+	SerialNumber string
+	Model        string
+	TypeURI      string   // server hardware type
+	GroupURI     string   // enclosure group; empty on rack servers
+	EnclosureURI string   // empty on rack servers
+	Bay          int      // 0 on rack servers
+	MACs         []string // of the physical ports, which the portMap shows; empty on rack servers, which have no portMap
+	ILOAddress   string
+	State        HardwareState
+	Status       Status
+	Power        Power
+	PowerLock    bool
+	ProfileURI   string // read only: profiles are made by AddProfile, TakeHardware or a client
+}
+
+// hardware is a server with what the appliance knows beside it.
+type hardware struct {
+	Hardware
+	profile  *profile   // that is assigned to it
+	busy     *operation // a change of its power
+	created  time.Time
+	modified time.Time
+}
+
+// AddHardware adds a server and returns its URI. It panics when the URI is taken.
+func (s *Server) AddHardware(h Hardware) string {
+	defer s.lock()()
+	return s.addHardware(h).URI
+}
+
+func (s *Server) addHardware(h Hardware) *hardware {
+	number := len(s.hardware) + 1
+	fill(&h.SerialNumber, fmt.Sprintf("2M2%07d", number))
+	fill(&h.URI, "/rest/"+pathHardware+"/"+hardwareUUID("727021", h.SerialNumber))
+	fill(&h.Name, fmt.Sprintf("ilo-%s.example.com", strings.ToLower(h.SerialNumber)))
+	fill(&h.Model, "ProLiant BL460c Gen9")
+	fill(&h.TypeURI, s.addNamed(&s.types, pathTypes, "BL460c Gen9 1"))
+	fill(&h.ILOAddress, fmt.Sprintf("198.18.%d.%d", number>>8&0xff, number&0xff))
+	fill(&h.State, NoProfileApplied)
+	fill(&h.Status, OK)
+	fill(&h.Power, Off)
+	if s.findHardware(h.URI) != nil {
+		panic("fakeoneview: there is server hardware " + h.URI + " already")
+	}
+	h.ProfileURI = ""
+	added := &hardware{Hardware: h, created: s.now, modified: s.now}
+	s.hardware = append(s.hardware, added)
+	return added
+}
+
+// fill gives an empty text its default.
+func fill[T ~string](value *T, otherwise T) {
+	if *value == "" {
+		*value = otherwise
+	}
+}
+
+// hardwareUUID is made of the product number and the serial number, the first three groups with their bytes swapped.
+func hardwareUUID(product, serial string) string {
+	raw := []byte(fmt.Sprintf("%-6.6s%-10.10s", product, serial))
+	for _, swap := range [][2]int{{0, 3}, {1, 2}, {4, 5}, {6, 7}} {
+		raw[swap[0]], raw[swap[1]] = raw[swap[1]], raw[swap[0]]
+	}
+	return fmt.Sprintf("%X-%X-%X-%X-%X", raw[0:4], raw[4:6], raw[6:8], raw[8:10], raw[10:16])
+}
+
+// Hardware returns the servers in order of creation.
+func (s *Server) Hardware() []Hardware {
+	defer s.lock()()
+	all := []Hardware{}
+	for _, h := range s.hardware {
+		all = append(all, h.shown())
+	}
+	return all
+}
+
+// HardwareAt returns one server. It panics when there is none.
+func (s *Server) HardwareAt(uri string) Hardware {
+	defer s.lock()()
+	return s.mustHardware(uri).shown()
+}
+
+// EditHardware changes a server behind the back of all clients. It panics when there is none.
+func (s *Server) EditHardware(uri string, edit func(*Hardware)) {
+	defer s.lock()()
+	h := s.mustHardware(uri)
+	edit(&h.Hardware)
+	s.touch(h)
+}
+
+// shown is a copy with the URI of its profile.
+func (h *hardware) shown() Hardware {
+	copied := h.Hardware
+	copied.MACs = append([]string(nil), h.MACs...)
+	if h.profile != nil {
+		copied.ProfileURI = h.profile.uri
+	}
+	return copied
+}
+
+func (s *Server) findHardware(uri string) *hardware {
+	for _, h := range s.hardware {
+		if sameURI(h.URI, uri) {
+			return h
+		}
+	}
+	return nil
+}
+
+func (s *Server) mustHardware(uri string) *hardware {
+	h := s.findHardware(uri)
+	if h == nil {
+		panic("fakeoneview: there is no server hardware " + uri)
+	}
+	return h
+}
+
+// touch gives a server a new eTag.
+func (s *Server) touch(h *hardware) {
+	h.modified = s.now
+	if !h.modified.After(h.created) {
+		h.modified = h.created.Add(time.Millisecond)
+	}
+}
+
+// link is how messages name a server: JSON in the text.
+func (h *hardware) link() string { return fmt.Sprintf(`{"name":%q, "uri":%q}`, h.Name, h.URI) }
+
+func (s *Server) routeHardware(c *call) (Reply, error) {
+	if c.at(2) == "" {
+		if c.method != http.MethodGet {
+			return Reply{}, methodNotAllowed(c.method)
+		}
+		documents := []map[string]any{}
+		for _, h := range s.hardware {
+			documents = append(documents, s.hardwareDocument(c, h))
+		}
+		return s.list(c, pathHardware, documents)
+	}
+	h := s.findHardware("/rest/" + pathHardware + "/" + c.at(2))
+	if h == nil {
+		return Reply{}, notFound(c.uri)
+	}
+	switch {
+	case c.at(3) == "powerState" && c.method == http.MethodPut:
+		return s.putPower(c, h)
+	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
+		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" + strings.ToLower(h.SerialNumber)}), nil
+	case c.at(3) == "" && c.method == http.MethodGet:
+		return c.entity(s.hardwareDocument(c, h)), nil
+	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":
+		return Reply{}, methodNotAllowed(c.method)
+	}
+	return Reply{}, notFound(c.uri)
+}
+
+// hardwareDocument is the JSON of a server.
+func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
+	kind := "server-hardware-5"
+	if c.version < 300 {
+		kind = "server-hardware-3"
+	}
+	var bay any
+	formFactor := "1U"
+	if h.Bay > 0 {
+		bay, formFactor = h.Bay, "HalfHeight"
+	}
+	document := map[string]any{
+		"type": kind, "category": pathHardware, "uri": h.URI, "uuid": h.URI[strings.LastIndex(h.URI, "/")+1:], "name": h.Name,
+		"serialNumber": h.SerialNumber, "virtualSerialNumber": nil, "virtualUuid": nil, "model": h.Model, "shortModel": h.Model,
+		"formFactor": formFactor, "position": bay, "locationUri": orNull(h.EnclosureURI), "serverGroupUri": orNull(h.GroupURI),
+		"serverHardwareTypeUri": h.TypeURI, "serverProfileUri": nil, "powerState": h.Power, "powerLock": h.PowerLock,
+		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
+		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4", "romVersion": "I36 02/17/2017",
+		"mpHostInfo": map[string]any{
+			"mpHostName": "ilo-" + strings.ToLower(h.SerialNumber),
+			"mpIpAddresses": []any{
+				map[string]any{"address": "fe80::9657:a5ff:fe66:1", "type": "LinkLocal"},
+				map[string]any{"address": h.ILOAddress, "type": "DHCP"},
+			},
+		},
+		"portMap": h.portMap(), "scopesUri": "/rest/scopes/resources" + h.URI,
+		"eTag": milliseconds(h.modified), "created": timestamp(h.created), "modified": timestamp(h.modified),
+	}
+	if s.EmptyProfileURI {
+		document["serverProfileUri"] = ""
+	}
+	if h.profile != nil && !(s.LateProfileURI && h.profile.creating()) {
+		document["serverProfileUri"] = h.profile.uri
+	}
+	return s.spell(document)
+}
+
+// portMap shows the ports of a blade; rack servers have none.
+func (h *hardware) portMap() any {
+	if len(h.MACs) == 0 {
+		return nil
+	}
+	ports := []any{}
+	for i, mac := range h.MACs {
+		ports = append(ports, map[string]any{
+			"portNumber": i + 1, "type": "Ethernet", "mac": mac, "wwn": nil, "interconnectUri": nil, "interconnectPort": 0,
+			"virtualPorts": []any{
+				map[string]any{"portNumber": 1, "portFunction": "a", "mac": mac, "wwnn": nil, "wwpn": nil},
+				map[string]any{"portNumber": 2, "portFunction": "b", "mac": "", "wwnn": nil, "wwpn": nil},
+			},
+		})
+	}
+	return map[string]any{"deviceSlots": []any{
+		map[string]any{
+			"location": "Flb", "slotNumber": 1, "deviceNumber": 9, "deviceName": "HP FlexFabric 10Gb 2-port 536FLB Adapter", "physicalPorts": ports,
+		},
+		map[string]any{"location": "Mezz", "slotNumber": 1, "deviceNumber": 1, "deviceName": "", "physicalPorts": []any{}},
+	}}
+}
+
+// spell writes the URIs of a document as SpellURI wants them.
+func (s *Server) spell(document map[string]any) map[string]any {
+	if s.SpellURI == nil {
+		return document
+	}
+	for key, value := range document {
+		if uri, ok := value.(string); ok && strings.HasSuffix(strings.ToLower(key), "uri") && uri != "" {
+			document[key] = s.SpellURI(uri)
+		}
+	}
+	return document
+}

@@ -1,0 +1,123 @@
+package fakeoneview
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// PowerControl is how a change of power is made.
+type PowerControl string
+
+// The ways to change power.
+const (
+	MomentaryPress PowerControl = "MomentaryPress"
+	PressAndHold   PowerControl = "PressAndHold"
+	ColdBoot       PowerControl = "ColdBoot"
+	Reset          PowerControl = "Reset"
+)
+
+// putPower serves PUT .../powerState and remembers it as harm when somebody else's profile is on the server.
+func (s *Server) putPower(c *call, h *hardware) (Reply, error) {
+	victim := h.profile
+	answer, err := s.changePower(c, h)
+	s.remember(c, victim, h, answer, err)
+	return answer, err
+}
+
+func (s *Server) changePower(c *call, h *hardware) (Reply, error) {
+	body, err := c.object()
+	if err != nil {
+		return Reply{}, err
+	}
+	target, control := Power(text(body, "powerState")), PowerControl(text(body, "powerControl"))
+	fill(&control, MomentaryPress)
+	if target != On && target != Off {
+		return Reply{}, badField("powerState", "it must be On or Off, not %q", target)
+	}
+	allowed := []PowerControl{MomentaryPress, ColdBoot, Reset}
+	if target == Off {
+		allowed = []PowerControl{MomentaryPress, PressAndHold}
+	}
+	if !slices.Contains(allowed, control) {
+		return Reply{}, badField("powerControl", "%q cannot lead to %s", control, target)
+	}
+	if h.PowerLock || h.switching() {
+		return Reply{}, locked(h.link())
+	}
+	op := &operation{task: &task{name: "Power " + map[Power]string{On: "on", Off: "off"}[target], resource: h.URI, label: h.Name, category: pathHardware}}
+	op.running = op.task.name + " Server: " + h.Name
+	op.failed = "Unable to " + op.running
+	op.check = func() *Problem { return checkPower(h, control) }
+	before := h.Power
+	op.begin = func() {
+		before = h.Power
+		switch {
+		case control == ColdBoot || control == Reset:
+			h.Power = Resetting
+		case target == On && before == Off:
+			h.Power = PoweringOn
+		case target == Off && before == On:
+			h.Power = PoweringOff
+		}
+		s.touch(h)
+	}
+	op.finish = func() {
+		h.Power = target
+		s.touch(h)
+	}
+	op.broken = func() {
+		h.Power = before
+		s.touch(h)
+	}
+	h.busy = op
+	return s.start(c, op)
+}
+
+// checkPower refuses to restart what is off. What a server that is on already says to On is not known; here it agrees.
+func checkPower(h *hardware, control PowerControl) *Problem {
+	if h.Power != Off || (control != ColdBoot && control != Reset) {
+		return nil
+	}
+	code := "INVALID_POWER_CONTROL_REQUEST_POWER_COLDBOOT_OFF"
+	if control == Reset {
+		code = "INVALID_POWER_CONTROL_REQUEST_POWER_RESET_OFF" // a guess after the other
+	}
+	return &Problem{
+		Code: code, Message: fmt.Sprintf("The server hardware %s cannot be restarted because it is powered off.", h.link()),
+		Actions: []string{"Power on the server."},
+	}
+}
+
+// switching says that a change of power is at work.
+func (h *hardware) switching() bool { return h.busy != nil && !h.busy.over }
+
+// remember notes harm: a request that reached somebody else's profile or server. A request with an If-Match that did not match
+// is none: the client has guarded against it.
+func (s *Server) remember(c *call, victim *profile, h *hardware, answer Reply, err error) {
+	if victim == nil || !victim.foreign {
+		return
+	}
+	status := answer.Status
+	if refused, ok := err.(*apiError); ok { //nolint:errorlint // our own, never wrapped
+		status = refused.status
+	}
+	if status == http.StatusPreconditionFailed {
+		return
+	}
+	name := "no hardware"
+	if h != nil {
+		name = h.Name
+	}
+	s.harm = append(s.harm, fmt.Sprintf("%s %s %s: answered %d; profile %q of another user on %s",
+		c.method, c.uri, c.body, status, text(victim.document, "name"), name))
+}
+
+// Harm is what clients did to others: every DELETE, PUT and PATCH of a profile that is another user's, and every change of
+// power of a server with such a profile, with what was asked for. Profiles are another user's when TakeHardware made them or
+// MarkOthers marked them. Refused attempts count, except those that their If-Match turned away.
+func (s *Server) Harm() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.harm...)
+}

@@ -1,0 +1,197 @@
+package fakeoneview
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// checkETag compares the version that the client knows with the present one; required says that it must tell one.
+func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) error {
+	known := strings.Trim(c.header.Get("If-Match"), `"`)
+	if known == "" {
+		known = inBody
+	}
+	switch {
+	case known == "" && required:
+		status := s.MissingIfMatch
+		if status == 0 {
+			status = http.StatusForbidden
+		}
+		return fault(status, "IF_MATCH_REQUIRED", "The request needs the ETag of the resource in If-Match.")
+	case known == "" || known == "*" || known == p.eTag():
+		return nil
+	}
+	return staleETag()
+}
+
+// deleteProfile removes one profile.
+func (s *Server) deleteProfile(c *call, p *profile) (Reply, error) {
+	if err := s.checkETag(c, p, "", c.version >= 500); err != nil {
+		return Reply{}, err
+	}
+	if p.working() {
+		return Reply{}, locked(p.name())
+	}
+	op := &operation{
+		task:    &task{name: "Delete", resource: p.uri, label: p.name(), category: pathProfiles},
+		running: "Delete", failed: "Unable to delete server profile: " + p.name() + ".",
+		check:  func() *Problem { return checkOff(p.hardware) },
+		begin:  func() { s.lockHardware(p, RemovingProfile) },
+		finish: func() { s.remove(p) },
+		broken: func() { s.settle(p, Critical) },
+	}
+	p.operation = op
+	return s.start(c, op)
+}
+
+// checkOff refuses work on a server that is on. The real code for a delete is not known.
+func checkOff(h *hardware) *Problem {
+	if h == nil || h.Power == Off {
+		return nil
+	}
+	return &Problem{
+		Code: "ServerHardwareIsPoweredOn", Message: "The profile operation did not succeed because server hardware " + h.link() + " is powered on.",
+		Actions: []string{"Power off the server and try again."},
+	}
+}
+
+func (s *Server) lockHardware(p *profile, state HardwareState) {
+	if h := p.hardware; h != nil {
+		h.State, h.PowerLock = state, true
+		s.touch(h)
+	}
+}
+
+// remove makes a profile vanish.
+func (s *Server) remove(p *profile) {
+	s.free(p)
+	s.profiles = slices.DeleteFunc(s.profiles, func(other *profile) bool { return other == p })
+}
+
+// deleteProfiles serves DELETE of the collection, which without a filter removes every profile there is.
+func (s *Server) deleteProfiles(c *call) (Reply, error) {
+	documents := []map[string]any{}
+	for _, p := range s.profiles {
+		documents = append(documents, s.profileDocument(c, p))
+	}
+	found, err := filtered(c, pathProfiles, documents)
+	if err != nil {
+		return Reply{}, err
+	}
+	for _, document := range found {
+		p := s.mustProfile(text(document, "uri"))
+		h := p.hardware
+		answer, err := s.deleteProfile(&call{method: c.method, uri: c.uri, header: http.Header{"If-Match": {"*"}}, version: c.version}, p)
+		s.remember(c, p, h, answer, err)
+	}
+	nothing := func() {}
+	return s.start(c, &operation{
+		task: &task{name: "Delete", category: pathProfiles}, running: "Delete", begin: nothing, finish: nothing, broken: nothing,
+	})
+}
+
+// putProfile replaces a profile.
+func (s *Server) putProfile(c *call, p *profile) (Reply, error) {
+	d, err := s.draft(c)
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := s.checkETag(c, p, text(d.document, "eTag"), true); err != nil {
+		return Reply{}, err
+	}
+	if p.working() {
+		return Reply{}, locked(p.name())
+	}
+	for _, key := range []string{"macType", "wwnType", "serialNumberType"} {
+		if text(d.document, key) != text(p.document, key) {
+			return Reply{}, badField(key, "it cannot be changed")
+		}
+	}
+	changed := differences(p.document, d.document)
+	if d.hardware != p.hardware {
+		changed = append(changed, "serverHardwareUri")
+	}
+	return s.update(c, p, changed, func() *Problem { return s.checkFit(d, p) }, func() {
+		p.document, p.template = d.document, d.template
+		if d.hardware != p.hardware {
+			s.free(p)
+			s.assign(p, d.hardware)
+		}
+	})
+}
+
+// update changes a profile in a task. changed are the sections for which the server must be off.
+func (s *Server) update(c *call, p *profile, changed []string, check func() *Problem, apply func()) (Reply, error) {
+	op := &operation{
+		task:    &task{name: "Update", resource: p.uri, label: p.name(), category: pathProfiles},
+		running: "Update", failed: "Unable to edit server profile: " + p.name() + ".",
+	}
+	op.check = func() *Problem {
+		if problem := check(); problem != nil {
+			return problem
+		}
+		return checkOffFor(p.hardware, changed)
+	}
+	op.begin = func() {
+		if len(changed) > 0 {
+			s.lockHardware(p, ApplyingProfile)
+		}
+	}
+	op.finish = func() {
+		apply()
+		s.settle(p, OK)
+	}
+	op.broken = func() { s.settle(p, Critical) }
+	p.operation = op
+	return s.start(c, op)
+}
+
+// checkOffFor refuses changes of sections that cannot be applied while the server is on.
+func checkOffFor(h *hardware, changed []string) *Problem {
+	changed = slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return key == "connectionSettings" })
+	if h == nil || h.Power == Off || len(changed) == 0 {
+		return nil
+	}
+	return &Problem{
+		Code: "ServerNotOffWithCauseForNoServerChange",
+		Message: "The requested changes cannot be applied because " + h.link() + " is powered on and the changes made to the following " +
+			"sections can only be applied when the power is off: * " + strings.Join(changed, " * "),
+		Actions: []string{"Power off the server or adjust the settings and retry."},
+	}
+}
+
+// patchProfile serves the one operation that a PATCH may carry.
+func (s *Server) patchProfile(c *call, p *profile) (Reply, error) {
+	var patch []struct{ Op, Path, Value string }
+	if err := json.Unmarshal(c.body, &patch); err != nil || len(patch) != 1 || patch[0].Op != "replace" {
+		return Reply{}, fault(http.StatusBadRequest, "INVALID_PATCH", "The body must be one replace operation.")
+	}
+	if err := s.checkETag(c, p, "", false); err != nil {
+		return Reply{}, err
+	}
+	if p.working() {
+		return Reply{}, locked(p.name())
+	}
+	fine, nothing := func() *Problem { return nil }, func() {}
+	path, value := patch[0].Path, patch[0].Value
+	switch {
+	case path == "/templateCompliance" && value == "Compliant":
+		if p.template == nil {
+			return Reply{}, badField("templateCompliance", "the profile is not linked to a template")
+		}
+		wanted := clone(p.template.document)
+		changed := differences(p.document, wanted)
+		return s.update(c, p, changed, fine, func() {
+			for _, key := range changed {
+				p.document[key] = wanted[key]
+			}
+		})
+	case path == "/refreshState" && value == "RefreshPending":
+		return s.update(c, p, nil, fine, nothing)
+	case (strings.HasSuffix(path, "/reapplyState") || path == "/serverHardwareReapplyState") && value == "ApplyPending":
+		return s.update(c, p, []string{strings.TrimSuffix(strings.Trim(path, "/"), "/reapplyState")}, fine, nothing)
+	}
+	return Reply{}, badField(path, "%q cannot be set", value)
+}

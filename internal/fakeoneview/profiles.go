@@ -1,0 +1,218 @@
+package fakeoneview
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Profile is what tests see of a server profile.
+type Profile struct {
+	URI         string
+	Name        string
+	HardwareURI string // empty when it is not assigned
+	TemplateURI string // empty when it is not linked
+	Status      Status
+	InProgress  bool
+	Others      bool // it is another user's
+}
+
+// profile is a server profile. Its document is in the newest form; the members that the appliance knows better are put in when
+// it is shown.
+type profile struct {
+	uri       string
+	document  map[string]any
+	hardware  *hardware // nil when it is not assigned
+	template  *template // nil when it is not linked
+	foreign   bool      // another user's
+	status    Status
+	operation *operation // the last one
+	revision  int
+	created   time.Time
+	modified  time.Time
+}
+
+// working says that an operation is at work on the profile.
+func (p *profile) working() bool { return p.operation != nil && !p.operation.over }
+
+// creating says that the profile is being created.
+func (p *profile) creating() bool { return p.working() && p.operation.task.name == "Create" }
+
+func (p *profile) name() string { return text(p.document, "name") }
+
+// Profiles returns the profiles in order of creation.
+func (s *Server) Profiles() []Profile {
+	defer s.lock()()
+	all := []Profile{}
+	for _, p := range s.profiles {
+		shown := Profile{URI: p.uri, Name: p.name(), Status: p.status, InProgress: p.working(), Others: p.foreign}
+		if p.hardware != nil {
+			shown.HardwareURI = p.hardware.URI
+		}
+		if p.template != nil {
+			shown.TemplateURI = p.template.uri
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+func (s *Server) findProfile(uri string) *profile {
+	for _, p := range s.profiles {
+		if sameURI(p.uri, uri) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Server) mustProfile(uri string) *profile {
+	p := s.findProfile(uri)
+	if p == nil {
+		panic("fakeoneview: there is no profile " + uri)
+	}
+	return p
+}
+
+func (s *Server) routeProfiles(c *call) (Reply, error) {
+	switch {
+	case c.at(2) == "":
+		return s.profileCollection(c)
+	case c.at(2) == "available-targets" && c.method == http.MethodGet:
+		return s.availableTargets(c)
+	}
+	p := s.findProfile("/rest/" + pathProfiles + "/" + c.at(2))
+	switch {
+	case p == nil:
+		return Reply{}, profileNotFound()
+	case c.at(3) == "compliance-preview" && c.method == http.MethodGet:
+		return s.compliancePreview(p)
+	case c.at(3) != "":
+		return Reply{}, notFound(c.uri)
+	case c.method == http.MethodGet:
+		return c.entity(s.profileDocument(c, p)), nil
+	}
+	h := p.hardware
+	answer, err := s.changeProfile(c, p)
+	s.remember(c, p, h, answer, err)
+	return answer, err
+}
+
+func (s *Server) profileCollection(c *call) (Reply, error) {
+	switch c.method {
+	case http.MethodGet:
+		documents := []map[string]any{}
+		for _, p := range s.profiles {
+			documents = append(documents, s.profileDocument(c, p))
+		}
+		return s.list(c, pathProfiles, documents)
+	case http.MethodPost:
+		return s.postProfile(c)
+	case http.MethodDelete:
+		return s.deleteProfiles(c)
+	}
+	return Reply{}, methodNotAllowed(c.method)
+}
+
+func (s *Server) changeProfile(c *call, p *profile) (Reply, error) {
+	switch c.method {
+	case http.MethodPut:
+		return s.putProfile(c, p)
+	case http.MethodPatch:
+		return s.patchProfile(c, p)
+	case http.MethodDelete:
+		return s.deleteProfile(c, p)
+	}
+	return Reply{}, methodNotAllowed(c.method)
+}
+
+func (p *profile) eTag() string { return fmt.Sprintf("%s/%d", milliseconds(p.modified), p.revision) }
+
+// profileDocument is the JSON of a profile in the form of the API version.
+func (s *Server) profileDocument(c *call, p *profile) map[string]any {
+	document := clone(p.document)
+	document["type"], document["category"] = typesAt(c.version).profile, pathProfiles
+	document["uri"], document["uuid"] = p.uri, strings.TrimPrefix(p.uri, "/rest/"+pathProfiles+"/")
+	document["eTag"], document["created"], document["modified"] = p.eTag(), timestamp(p.created), timestamp(p.modified)
+	document["status"], document["state"], document["inProgress"] = p.status, p.state(), p.working()
+	document["refreshState"], document["serverHardwareReapplyState"] = "NotRefreshing", "NotApplying"
+	document["taskUri"] = nil
+	if p.operation != nil {
+		document["taskUri"] = p.operation.task.uri
+	}
+	for _, key := range []string{"serverHardwareUri", "associatedServer", "enclosureUri", "enclosureBay", "serialNumber", "serverProfileTemplateUri"} {
+		document[key] = nil
+	}
+	if h := p.hardware; h != nil {
+		document["serverHardwareUri"], document["associatedServer"], document["serialNumber"] = h.URI, h.URI, h.SerialNumber
+		document["enclosureUri"] = orNull(h.EnclosureURI)
+		if h.Bay > 0 {
+			document["enclosureBay"] = h.Bay
+		}
+	}
+	document["templateCompliance"] = p.compliance()
+	if p.template != nil {
+		document["serverProfileTemplateUri"] = p.template.uri
+	}
+	if c.version < 600 {
+		flatten(document)
+	}
+	return s.spell(document)
+}
+
+// state is the state of a profile. That it is called Updating or Deleting meanwhile is not proven.
+func (p *profile) state() string {
+	if !p.working() {
+		return "Normal"
+	}
+	switch p.operation.task.name {
+	case "Create":
+		return "Creating"
+	case "Delete":
+		return "Deleting"
+	}
+	return "Updating"
+}
+
+func (p *profile) compliance() string {
+	switch {
+	case p.template == nil:
+		return "Unknown"
+	case len(differences(p.document, p.template.document)) > 0:
+		return "NonCompliant"
+	}
+	return "Compliant"
+}
+
+// compliancePreview tells what it takes to make the profile as its template is. Only connections change while a server is on.
+func (s *Server) compliancePreview(p *profile) (Reply, error) {
+	if p.template == nil {
+		return Reply{}, fault(http.StatusBadRequest, "INVALID_OPERATION", "The profile %s is not linked to a template.", p.name())
+	}
+	online, updates := true, []any{}
+	for _, key := range differences(p.document, p.template.document) {
+		online = online && key == "connectionSettings"
+		updates = append(updates, "Change "+key+" as in the template.")
+	}
+	return jsonReply(http.StatusOK, map[string]any{
+		"type": "ServerProfileCompliancePreviewV1", "isOnlineUpdate": online, "automaticUpdates": updates, "manualUpdates": []any{},
+	}), nil
+}
+
+// availableTargets lists the servers without a profile.
+func (s *Server) availableTargets(c *call) (Reply, error) {
+	kind, group := c.query.Get("serverHardwareTypeUri"), c.query.Get("enclosureGroupUri")
+	targets := []any{}
+	for _, h := range s.hardware {
+		fits := (kind == "" || sameURI(kind, h.TypeURI)) && (group == "" || sameURI(group, h.GroupURI))
+		if !fits || (h.profile != nil && !sameURI(h.profile.uri, c.query.Get("profileUri"))) {
+			continue
+		}
+		targets = append(targets, map[string]any{
+			"serverHardwareUri": h.URI, "serverHardwareName": h.Name, "serverHardwareTypeUri": h.TypeURI, "enclosureGroupUri": orNull(h.GroupURI),
+			"enclosureUri": orNull(h.EnclosureURI), "enclosureBay": h.Bay, "powerState": h.Power, "serverHardwareStatus": h.Status, "formFactor": []any{},
+		})
+	}
+	return jsonReply(http.StatusOK, map[string]any{"type": "AvailableTargetsV3", "targets": targets}), nil
+}

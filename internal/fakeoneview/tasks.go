@@ -1,0 +1,272 @@
+package fakeoneview
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// TaskState is the state of a task.
+type TaskState string
+
+// The states of tasks that the fake uses.
+const (
+	TaskNew         TaskState = "New"
+	TaskStarting    TaskState = "Starting"
+	TaskRunning     TaskState = "Running"
+	TaskCompleted   TaskState = "Completed"
+	TaskWarning     TaskState = "Warning"
+	TaskError       TaskState = "Error"
+	TaskInterrupted TaskState = "Interrupted"
+)
+
+// task is what a client polls while the appliance works.
+type task struct {
+	uri       string
+	name      string // Create, Delete, Update, Power off, ...
+	state     TaskState
+	status    string // taskStatus
+	reason    string // stateReason
+	percent   int
+	hidden    bool
+	noURI     bool // the URI of the resource is not shown
+	problems  []Problem
+	updates   []string
+	resource  string // URI, once it exists
+	label     string // name of the resource
+	category  string // of the resource
+	revision  int
+	created   time.Time
+	modified  time.Time
+	forgotten bool
+}
+
+// operation is a task with the work behind it. Its steps come one StepTime after the other.
+type operation struct {
+	task    *task
+	running string          // taskStatus while it works and when it has
+	failed  string          // taskStatus when it does not work out
+	check   func() *Problem // before anything is done; nil when all is well
+	begin   func()          // the work has begun
+	finish  func()          // the work is done
+	broken  func()          // the work was begun and failed
+	effects []Effect
+	hold    int  // requests that must come by before it may finish
+	begun   bool // begin was called
+	over    bool
+}
+
+// start makes the task and answers 202.
+func (s *Server) start(c *call, op *operation) (Reply, error) {
+	op.effects = c.effects
+	if s.PlainConflicts && op.check != nil {
+		if problem := op.check(); problem != nil {
+			return Reply{}, &apiError{http.StatusConflict, *problem}
+		}
+	}
+	t := op.task
+	t.uri = "/rest/" + pathTasks + "/" + strings.ToUpper(newUUID())
+	t.created, t.modified = s.now, s.now
+	s.setTask(t, TaskNew, "", 0)
+	t.revision = 0
+	s.tasks = append(s.tasks, t)
+	s.operations = append(s.operations, op)
+	answer := jsonReply(http.StatusAccepted, s.taskDocument(c, t))
+	answer.Header.Set("Location", t.uri)
+	for _, effect := range op.effects {
+		t.forgotten = t.forgotten || effect.ForgetTask
+	}
+	s.after(s.StepTime, nil, func() { s.starting(op) })
+	return answer, nil
+}
+
+func (s *Server) starting(op *operation) {
+	if op.over {
+		return
+	}
+	s.setTask(op.task, TaskStarting, "Applying", 0)
+	op.task.reason = "Starting"
+	s.after(s.StepTime, hooks(op.effects, func(e Effect) func() { return e.BeforeRunning }), func() { s.running(op) })
+}
+
+// hooks joins the hooks of one kind.
+func hooks(effects []Effect, of func(Effect) func()) func() {
+	var found []func()
+	for _, effect := range effects {
+		if hook := of(effect); hook != nil {
+			found = append(found, hook)
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return func() {
+		for _, hook := range found {
+			hook()
+		}
+	}
+}
+
+func (s *Server) running(op *operation) {
+	if op.over {
+		return
+	}
+	var problem *Problem
+	if op.check != nil {
+		problem = op.check()
+	}
+	for _, effect := range op.effects {
+		if effect.FailValidation != nil {
+			problem = effect.FailValidation
+		}
+		op.task.noURI = op.task.noURI || effect.HideResource
+		op.hold += effect.HoldRequests
+	}
+	if problem != nil {
+		s.fail(op, *problem)
+		op.task.hidden = true
+		op.task.reason = "ValidationError"
+		return
+	}
+	s.setTask(op.task, TaskRunning, op.running, 50)
+	op.task.reason = ""
+	op.begun = true
+	op.begin()
+	for _, effect := range op.effects {
+		if effect.StuckTask {
+			return
+		}
+	}
+	s.after(s.StepTime, hooks(op.effects, func(e Effect) func() { return e.BeforeEnd }), func() {
+		if op.hold > 0 {
+			s.held = append(s.held, op)
+			return
+		}
+		s.end(op)
+	})
+}
+
+// countDown counts a request for the operations that are held until enough of them came by.
+func (s *Server) countDown() {
+	var still []*operation
+	for _, op := range s.held {
+		if op.hold == 0 {
+			s.end(op)
+			continue
+		}
+		op.hold--
+		still = append(still, op)
+	}
+	s.held = still
+}
+
+func (s *Server) end(op *operation) {
+	if op.over {
+		return
+	}
+	var warnings []Problem
+	for _, effect := range op.effects {
+		if effect.FailApply != nil {
+			op.broken()
+			s.fail(op, *effect.FailApply)
+			return
+		}
+		if effect.Warn != nil {
+			warnings = append(warnings, *effect.Warn)
+		}
+	}
+	op.finish()
+	op.over = true
+	state := TaskCompleted
+	if warnings != nil {
+		state = TaskWarning
+	}
+	op.task.problems = warnings
+	s.setTask(op.task, state, op.running, 100)
+}
+
+// fail ends an operation with an error.
+func (s *Server) fail(op *operation, problem Problem) {
+	op.over = true
+	op.task.problems = []Problem{problem}
+	s.setTask(op.task, TaskError, op.failed, 100)
+}
+
+func (s *Server) setTask(t *task, state TaskState, status string, percent int) {
+	t.state, t.status, t.percent = state, status, percent
+	t.revision++
+	t.modified = s.now
+}
+
+// ForgetTasks lets all tasks age out: asking for them is 404 from now on. Their work goes on.
+func (s *Server) ForgetTasks() {
+	defer s.lock()()
+	for _, t := range s.tasks {
+		t.forgotten = true
+	}
+}
+
+func (s *Server) routeTasks(c *call) (Reply, error) {
+	if c.method != http.MethodGet {
+		return Reply{}, methodNotAllowed(c.method)
+	}
+	documents := []map[string]any{}
+	for _, t := range s.tasks {
+		if t.forgotten {
+			continue
+		}
+		document := s.taskDocument(c, t)
+		if c.at(2) != "" && sameURI(t.uri, "/rest/"+pathTasks+"/"+c.at(2)) {
+			return c.entity(document), nil
+		}
+		documents = append(documents, document)
+	}
+	if c.at(2) != "" {
+		return Reply{}, notFound(c.uri)
+	}
+	return s.list(c, pathTasks, documents)
+}
+
+// taskDocument is the JSON of a task.
+func (s *Server) taskDocument(c *call, t *task) map[string]any {
+	kind, taskType := "TaskResourceV2", "User"
+	if c.version >= 1200 {
+		kind = "TaskResourceV3"
+	}
+	if t.state == TaskStarting {
+		taskType = "Background"
+	}
+	problems, updates := []any{}, []any{}
+	for _, problem := range t.problems {
+		problems = append(problems, problem.document())
+	}
+	for i, update := range t.updates {
+		updates = append(updates, map[string]any{"id": i, "timestamp": timestamp(t.modified), "statusUpdate": update})
+	}
+	resource := t.resource
+	if t.noURI {
+		resource = ""
+	}
+	return map[string]any{
+		"type": kind, "category": pathTasks, "uri": t.uri, "name": t.name, "taskState": t.state, "taskStatus": orNull(t.status),
+		"stateReason": orNull(t.reason), "taskType": taskType, "percentComplete": t.percent, "computedPercentComplete": t.percent,
+		"expectedDuration": 120, "totalSteps": 3, "completedSteps": t.percent * 3 / 100, "progressUpdates": updates,
+		"taskErrors": problems, "taskOutput": []any{}, "parentTaskUri": nil, "associatedTaskUri": nil, "owner": "administrator",
+		"userInitiated": true, "hidden": t.hidden, "isCancellable": false,
+		"associatedResource": map[string]any{
+			"resourceUri": orNull(resource), "resourceName": orNull(t.label), "resourceCategory": t.category, "associationType": "MANAGED_BY",
+		},
+		"created": timestamp(t.created), "modified": timestamp(t.modified), "eTag": strconv.Itoa(t.revision),
+	}
+}
+
+// newUUID makes a random UUID in lower case.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

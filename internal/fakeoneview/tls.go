@@ -1,0 +1,83 @@
+package fakeoneview
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// Authority is a CA of its own, as every appliance has one. Two of them do not trust each other.
+type Authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+// certificateTime is how long the certificates are valid.
+const certificateTime = 365 * 24 * time.Hour
+
+// NewAuthority makes a CA.
+func NewAuthority() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the CA: %w", err)
+	}
+	wanted := template509("fake OneView CA")
+	wanted.IsCA, wanted.BasicConstraintsValid = true, true
+	wanted.KeyUsage = x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, wanted, wanted, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate of the CA: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the CA: %w", err)
+	}
+	return &Authority{key: key, cert: cert}, nil
+}
+
+func template509(name string) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateTime),
+	}
+}
+
+// PEM is the certificate of the CA, for a client's CA file.
+func (a *Authority) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// ServerConfig is the TLS configuration (1.2 and later) of a server with a certificate for the given names and IP addresses.
+func (a *Authority) ServerConfig(hosts ...string) (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the server: %w", err)
+	}
+	wanted := template509("fake OneView")
+	wanted.KeyUsage = x509.KeyUsageDigitalSignature
+	wanted.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			wanted.IPAddresses = append(wanted.IPAddresses, ip)
+		} else {
+			wanted.DNSNames = append(wanted.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, wanted, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate of the server: %w", err)
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key}},
+	}, nil
+}
