@@ -10,7 +10,8 @@ import (
 type PrepareOptions struct {
 	NodeID string
 	// Name of the profile; empty: "<node name> [<node UUID>]". If the hardware has a profile of ours already, an empty name
-	// leaves it as it is.
+	// leaves it as it is, unless it is a temporary one: that is renamed, because Sync removes temporary profiles that are
+	// not needed any more.
 	Name        string
 	HardwareURI string        // empty: server_hardware_uri of the node
 	TemplateURI string        // empty: server_profile_template_uri of the node
