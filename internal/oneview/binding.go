@@ -1,7 +1,8 @@
 package oneview
 
 import (
-	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -21,12 +22,67 @@ const (
 type Binding struct {
 	HardwareURI string // driver_info.server_hardware_uri; empty: the node has nothing to do with OneView
 	AppliedURI  string // driver_info.applied_server_profile_uri
-	// Dynamic: the node gets a profile only when it needs one (driver_info.dynamic_allocation). Otherwise it is
-	// pre-allocated: it has one all the time, which somebody else has made, and no rule of ownership applies to it.
-	Dynamic bool
+	Mode        Mode
 
 	HardwareTypeURI, TemplateURI, GroupURI string // of properties.capabilities
 }
 
+// Mode is how a node gets its profile, after driver_info.dynamic_allocation.
+type Mode string
+
+// The modes.
+const (
+	// Dynamic: the node gets a profile only while it needs one.
+	Dynamic Mode = "dynamic"
+	// PreAllocated: the node has a profile all the time, which somebody else has made; no rule of ownership applies to it.
+	PreAllocated Mode = "pre-allocated"
+	// Undeclared: the node does not say. It counts as pre-allocated until it is given a profile dynamically.
+	Undeclared Mode = "undeclared"
+)
+
+// Shared reports whether the rules of ownership apply to the hardware of a node: it has some, and is not pre-allocated.
+func (b Binding) Shared() bool { return b.HardwareURI != "" && b.Mode == Dynamic }
+
 // BindingOf reads a node. A value of dynamic_allocation that is neither true nor false is an error.
-func BindingOf(node *ironic.Node) (Binding, error) { return Binding{}, errors.ErrUnsupported }
+func BindingOf(node *ironic.Node) (Binding, error) {
+	text := func(key string) string {
+		value, _ := node.DriverInfo[key].(string)
+		return strings.TrimSpace(value)
+	}
+	b := Binding{HardwareURI: text(keyHardware), AppliedURI: text(keyApplied)}
+	list, _ := node.Properties["capabilities"].(string)
+	for pair := range strings.SplitSeq(list, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
+		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
+		case capabilityHardwareType:
+			b.HardwareTypeURI = value
+		case capabilityTemplate:
+			b.TemplateURI = value
+		case capabilityGroup:
+			b.GroupURI = value
+		}
+	}
+	mode, err := modeOf(node.DriverInfo[keyDynamic])
+	if err != nil {
+		return b, fmt.Errorf("node %s: driver_info.%s: %w", ironic.NodeLabel(node), keyDynamic, err)
+	}
+	if mode == Undeclared && b.AppliedURI != "" {
+		mode = Dynamic // only such a node has a profile applied by Ironic
+	}
+	b.Mode = mode
+	return b, nil
+}
+
+// modeOf reads dynamic_allocation, which may be a boolean or one of the words that Ironic took for one.
+func modeOf(value any) (Mode, error) {
+	if value == nil {
+		return Undeclared, nil
+	}
+	switch strings.ToLower(strings.TrimSpace(fmt.Sprint(value))) {
+	case "true", "t", "yes", "y", "on", "1":
+		return Dynamic, nil
+	case "false", "f", "no", "n", "off", "0":
+		return PreAllocated, nil
+	}
+	return "", fmt.Errorf("%q is neither true nor false", fmt.Sprint(value))
+}

@@ -71,8 +71,9 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	c := &Client{cfg: cfg, session: session{busy: make(chan struct{}, 1)}}
 	if cfg.Unknown != "" {
-		return &Client{cfg: cfg}, nil
+		return c, nil
 	}
 	base, err := cfg.base()
 	if err != nil {
@@ -84,12 +85,13 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	return &Client{cfg: cfg, base: base, http: &http.Client{
+	c.base, c.http = base, &http.Client{
 		Transport: transport,
 		Timeout:   cfg.RequestTimeout,
 		// What the appliance says is never followed anywhere: a token must not travel to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
+	return c, nil
 }
 
 // base checks the configuration and returns the URL that paths such as /rest/version are put behind.

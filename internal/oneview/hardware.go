@@ -2,7 +2,10 @@ package oneview
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 )
 
 // HardwareState is the state of server hardware.
@@ -66,12 +69,125 @@ type HardwareFilter struct {
 	MAC                                           string // of any of its Ethernet ports
 }
 
+// HardwareLabel is how messages call server hardware: by its name, with the URI.
+func HardwareLabel(h *Hardware) string { return h.Name + " (" + h.URI + ")" }
+
+// HasMAC reports whether a MAC address is that of one of its Ethernet ports, as far as OneView knows them.
+func (h *Hardware) HasMAC(mac string) bool { return slices.Contains(h.MACs, normalMAC(mac)) }
+
+// normalMAC writes a MAC address in lower case with colons.
+func normalMAC(mac string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(mac), "-", ":"))
+}
+
+// settling reports whether the appliance is giving the hardware a profile or taking one away.
+func (h *Hardware) settling() bool {
+	return h.State == HardwareApplyingProfile || h.State == HardwareRemovingProfile
+}
+
+// UnmarshalJSON reads the appliance's representation; what it has as null is zero.
+func (h *Hardware) UnmarshalJSON(content []byte) error {
+	var from struct {
+		URI                   string        `json:"uri"`
+		Name                  string        `json:"name"`
+		SerialNumber          string        `json:"serialNumber"`
+		Model                 string        `json:"model"`
+		State                 HardwareState `json:"state"`
+		Status                string        `json:"status"`
+		PowerState            PowerState    `json:"powerState"`
+		PowerLock             bool          `json:"powerLock"`
+		ServerProfileURI      string        `json:"serverProfileUri"`
+		ServerHardwareTypeURI string        `json:"serverHardwareTypeUri"`
+		ServerGroupURI        string        `json:"serverGroupUri"`
+		ETag                  string        `json:"eTag"`
+		MPHostInfo            struct {
+			MPIPAddresses []struct {
+				Address string `json:"address"`
+				Type    string `json:"type"`
+			} `json:"mpIpAddresses"`
+		} `json:"mpHostInfo"`
+		PortMap portMap `json:"portMap"`
+	}
+	if err := json.Unmarshal(content, &from); err != nil {
+		return err
+	}
+	*h = Hardware{
+		URI: from.URI, Name: from.Name, SerialNumber: from.SerialNumber, Model: from.Model, State: from.State, Status: from.Status,
+		PowerState: from.PowerState, PowerLocked: from.PowerLock, ProfileURI: from.ServerProfileURI,
+		HardwareTypeURI: from.ServerHardwareTypeURI, GroupURI: from.ServerGroupURI, MACs: from.PortMap.macs(), ETag: from.ETag,
+	}
+	for _, address := range from.MPHostInfo.MPIPAddresses {
+		if address.Type != "LinkLocal" && address.Address != "" {
+			h.ManagementAddresses = append(h.ManagementAddresses, address.Address)
+		}
+	}
+	return nil
+}
+
+// portMap are the network cards of a server and what is on them.
+type portMap struct {
+	DeviceSlots []struct {
+		PhysicalPorts []struct {
+			Type         string `json:"type"`
+			MAC          string `json:"mac"`
+			VirtualPorts []struct {
+				MAC string `json:"mac"`
+			} `json:"virtualPorts"`
+		} `json:"physicalPorts"`
+	} `json:"deviceSlots"`
+}
+
+// macs are the MAC addresses of the Ethernet ports, each once.
+func (m portMap) macs() []string {
+	var all []string
+	add := func(mac string) {
+		if mac = normalMAC(mac); mac != "" && !slices.Contains(all, mac) {
+			all = append(all, mac)
+		}
+	}
+	for _, slot := range m.DeviceSlots {
+		for _, port := range slot.PhysicalPorts {
+			if port.Type != "Ethernet" {
+				continue
+			}
+			add(port.MAC)
+			for _, virtual := range port.VirtualPorts {
+				add(virtual.MAC)
+			}
+		}
+	}
+	return all
+}
+
 // Hardware returns server hardware by its URI, as it is now.
 func (c *Client) Hardware(ctx context.Context, uri string) (*Hardware, error) {
-	return nil, errors.ErrUnsupported
+	path, err := hardwareCollection.path(uri)
+	if err != nil {
+		return nil, fmt.Errorf("server hardware: %w", err)
+	}
+	var h Hardware
+	if err := c.get(ctx, path, nil, &h); err != nil {
+		return nil, fmt.Errorf("server hardware %s: %w", path, err)
+	}
+	return &h, nil
 }
 
 // ListHardware returns the server hardware that a filter selects.
 func (c *Client) ListHardware(ctx context.Context, filter HardwareFilter) ([]Hardware, error) {
-	return nil, errors.ErrUnsupported
+	var filters []string
+	for attribute, value := range map[string]string{
+		"name": filter.Name, "serialNumber": filter.SerialNumber, "serverHardwareTypeUri": filter.HardwareTypeURI,
+		"serverGroupUri": filter.GroupURI, "state": string(filter.State),
+	} {
+		filters = append(filters, equals(attribute, value)...)
+	}
+	slices.Sort(filters)
+	all, err := list[Hardware](ctx, c, hardwareCollection, filters)
+	if err != nil {
+		return nil, err
+	}
+	return kept(all, func(h *Hardware) bool {
+		return fits(h.Name, filter.Name) && fits(h.SerialNumber, filter.SerialNumber) && fitsURI(h.HardwareTypeURI, filter.HardwareTypeURI) &&
+			fitsURI(h.GroupURI, filter.GroupURI) && fits(string(h.State), string(filter.State)) && (filter.MAC == "" || h.HasMAC(filter.MAC))
+	}), nil
 }
