@@ -86,6 +86,14 @@ func equals(attribute, value string) []string {
 	return []string{`"` + attribute + `='` + value + `'"`}
 }
 
+// begins is a filter for attributes that begin with a value, of which % and _ match more than themselves; see equals.
+func begins(attribute, value string) []string {
+	if value == "" || strings.ContainsAny(value, `'"`) {
+		return nil
+	}
+	return []string{`"` + attribute + ` matches '` + value + `%'"`}
+}
+
 // kept are the items that a test holds for.
 func kept[T any](all []T, holds func(*T) bool) []T {
 	var some []T

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Compliance says whether a profile still is what its template says.
@@ -30,6 +32,7 @@ type Profile struct {
 	State       string // Normal, Creating and more
 	InProgress  bool   // the appliance is at work on it
 	TaskURI     string // what it is doing, or did last
+	Created     time.Time
 	ETag        string
 
 	document document
@@ -56,7 +59,8 @@ func (d document) text(key string) string {
 
 // ProfileFilter selects server profiles; empty fields do not select.
 type ProfileFilter struct {
-	Name string // compared without regard to case, as the appliance does
+	Name       string // compared without regard to case, as the appliance does
+	NamePrefix string // what the name begins with, likewise
 }
 
 // ProfileLabel is how messages call a server profile: by its name, with the URI.
@@ -74,6 +78,9 @@ func (p *Profile) UnmarshalJSON(content []byte) error {
 		URI: whole.text("uri"), Name: whole.text("name"), Description: whole.text("description"), HardwareURI: whole.text("serverHardwareUri"),
 		TemplateURI: whole.text("serverProfileTemplateUri"), Compliance: Compliance(whole.text("templateCompliance")), Status: whole.text("status"),
 		State: whole.text("state"), InProgress: inProgress, TaskURI: whole.text("taskUri"), ETag: whole.text("eTag"), document: whole,
+	}
+	if created, err := time.Parse(time.RFC3339, whole.text("created")); err == nil {
+		p.Created = created
 	}
 	if p.Compliance == "" || p.TemplateURI == "" {
 		p.Compliance = ComplianceUnknown
@@ -96,11 +103,15 @@ func (c *Client) Profile(ctx context.Context, uri string) (*Profile, error) {
 
 // ListProfiles returns the server profiles that a filter selects.
 func (c *Client) ListProfiles(ctx context.Context, filter ProfileFilter) ([]Profile, error) {
-	all, err := list[Profile](ctx, c, profileCollection, equals("name", filter.Name))
+	filters := slices.Concat(equals("name", filter.Name), begins("name", filter.NamePrefix))
+	all, err := list[Profile](ctx, c, profileCollection, filters)
 	if err != nil {
 		return nil, err
 	}
-	return kept(all, func(p *Profile) bool { return fits(p.Name, filter.Name) }), nil
+	prefix := strings.ToLower(filter.NamePrefix)
+	return kept(all, func(p *Profile) bool {
+		return fits(p.Name, filter.Name) && strings.HasPrefix(strings.ToLower(p.Name), prefix)
+	}), nil
 }
 
 // preview is what it would take to make a profile comply with its template.
