@@ -16,6 +16,9 @@ func RightAfter(hook func()) Effect { return Effect{After: hook} }
 // BeforeRunning runs a hook between the 202 and the check that the task begins with.
 func BeforeRunning(hook func()) Effect { return Effect{BeforeRunning: hook} }
 
+// BeforeEnd runs a hook when the task is about to end.
+func BeforeEnd(hook func()) Effect { return Effect{BeforeEnd: hook} }
+
 // Refuse answers with an error of OneView; the request has no effect.
 func Refuse(status int, problem Problem) Effect {
 	reply := jsonReply(status, problem.document())

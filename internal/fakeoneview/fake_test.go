@@ -82,6 +82,7 @@ func (a *api) try(method, path string, body any) (answer, error) {
 	}
 	if a.token != "" {
 		request.Header.Set("auth", a.token)
+		request.Header.Set("Session-ID", a.token) // which only the idle timeout is asked with
 	}
 	if a.ifMatch != "" {
 		request.Header.Set("If-Match", a.ifMatch)

@@ -166,10 +166,7 @@ func (s *Server) mustHardware(uri string) *hardware {
 
 // touch gives a server a new eTag.
 func (s *Server) touch(h *hardware) {
-	h.modified = s.now
-	if !h.modified.After(h.created) {
-		h.modified = h.created.Add(time.Millisecond)
-	}
+	h.modified = later(s.now, h.modified)
 }
 
 // link is how messages name a server: JSON in the text.

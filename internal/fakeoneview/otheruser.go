@@ -61,6 +61,9 @@ func (s *Server) TakeHardware(uri string) string {
 	if h.profile != nil {
 		return ""
 	}
+	if h.switching() { // the appliance does one thing after the other
+		s.conclude(h.busy)
+	}
 	p := s.addProfile(h, NewProfile{Name: fmt.Sprintf("other-user-%d", s.nextNumber())})
 	p.foreign = true
 	h.Power = On

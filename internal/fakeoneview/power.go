@@ -1,9 +1,11 @@
 package fakeoneview
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // PowerControl is how a change of power is made.
@@ -45,7 +47,7 @@ func (s *Server) changePower(c *call, h *hardware) (Reply, error) {
 	if h.PowerLock || h.switching() {
 		return Reply{}, locked(h.link())
 	}
-	op := &operation{task: &task{name: "Power " + map[Power]string{On: "on", Off: "off"}[target], resource: h.URI, label: h.Name, category: pathHardware}}
+	op := &operation{task: &task{name: "Power " + strings.ToLower(string(target)), resource: h.URI, label: h.Name, category: pathHardware}}
 	op.running = op.task.name + " Server: " + h.Name
 	op.failed = "Unable to " + op.running
 	op.check = func() *Problem { return checkPower(h, control) }
@@ -99,7 +101,8 @@ func (s *Server) remember(c *call, victim *profile, h *hardware, answer Reply, e
 		return
 	}
 	status := answer.Status
-	if refused, ok := err.(*apiError); ok { //nolint:errorlint // our own, never wrapped
+	var refused *apiError
+	if errors.As(err, &refused) {
 		status = refused.status
 	}
 	if status == http.StatusPreconditionFailed {

@@ -135,14 +135,12 @@ func (s *Server) update(c *call, p *profile, changed []string, check func() *Pro
 		return checkOffFor(p.hardware, changed)
 	}
 	op.begin = func() {
+		apply()
 		if len(changed) > 0 {
 			s.lockHardware(p, ApplyingProfile)
 		}
 	}
-	op.finish = func() {
-		apply()
-		s.settle(p, OK)
-	}
+	op.finish = func() { s.settle(p, OK) }
 	op.broken = func() { s.settle(p, Critical) }
 	p.operation = op
 	return s.start(c, op)

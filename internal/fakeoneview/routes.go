@@ -3,6 +3,7 @@ package fakeoneview
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) route(c *call) (Reply, error) {
 	if s.now.Before(s.downTill) {
 		return Reply{}, fault(http.StatusServiceUnavailable, "APPLIANCE_STARTING", "The appliance is starting. Try again later.")
 	}
-	if c.at(0) != "rest" {
+	if c.at(0) != "rest" || slices.Contains(c.path, "") { // a URI with a slash at its end, and more behind it
 		return Reply{}, notFound(c.uri)
 	}
 	if c.at(1) == "version" {

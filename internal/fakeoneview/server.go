@@ -56,7 +56,8 @@ type Server struct {
 	// not known which of both appliances do.
 	LateProfileURI bool
 
-	// SpellURI, when set, spells the URIs in hardware, templates and profiles: in other case, with a slash at the end.
+	// SpellURI, when set, spells the URIs in hardware, templates and profiles: their ID in other case, with a slash at the end.
+	// In requests the appliance takes all such spellings.
 	SpellURI func(uri string) string
 
 	// PlainConflicts answers 409 at once where otherwise the task fails, because the server is on or has a profile.

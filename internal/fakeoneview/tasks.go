@@ -188,6 +188,15 @@ func (s *Server) end(op *operation) {
 	s.setTask(op.task, state, op.running, 100)
 }
 
+// conclude ends an operation now, well or badly, however far it has come.
+func (s *Server) conclude(op *operation) {
+	if !op.begun {
+		op.begun = true
+		op.begin()
+	}
+	s.end(op)
+}
+
 // fail ends an operation with an error.
 func (s *Server) fail(op *operation, problem Problem) {
 	op.over = true

@@ -1,0 +1,221 @@
+package fakeoneview_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+func TestTheOtherUserTakesAndReleasesAServer(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(1)
+	uri := fake.TakeHardware(fleet.Hardware[0])
+	h := fake.HardwareAt(fleet.Hardware[0])
+	if h.ProfileURI != uri || h.State != fakeoneview.ProfileApplied || h.Power != fakeoneview.On || !fake.Profiles()[0].Others {
+		t.Errorf("hardware = %+v, profiles = %+v", h, fake.Profiles())
+	}
+	if again := fake.TakeHardware(fleet.Hardware[0]); again != "" {
+		t.Errorf("a server with a profile was taken: %s", again)
+	}
+	fake.ReleaseHardware(fleet.Hardware[0])
+	if h := fake.HardwareAt(fleet.Hardware[0]); h.ProfileURI != "" || h.State != fakeoneview.NoProfileApplied || h.Power != fakeoneview.Off || len(fake.Profiles()) != 0 {
+		t.Errorf("hardware = %+v, profiles = %+v", h, fake.Profiles())
+	}
+}
+
+func TestTheOtherUserIsFasterAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		method string
+		path   string
+		effect func(take func()) fakeoneview.Effect
+	}{
+		{"after the hardware was read", http.MethodGet, "^/rest/server-hardware/", fakeoneview.RightAfter},
+		{"before the POST is checked", http.MethodPost, postProfiles, fakeoneview.Meanwhile},
+		{"between POST and Running", http.MethodPost, postProfiles, fakeoneview.BeforeRunning},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var fake fakeoneview.Server
+			fleet := fake.AddBlades(1)
+			var theirs string
+			hits := fake.Inject(fakeoneview.Fault{Method: tt.method, Path: tt.path, Effect: tt.effect(func() { theirs = fake.TakeHardware(fleet.Hardware[0]) })})
+			a := login(t, &fake)
+			if got := a.get(fleet.Hardware[0]); got.body["serverProfileUri"] != nil {
+				t.Errorf("hardware = %s, want it free", got.text)
+			}
+			a.create(fleet.TemplateURI, fleet.Hardware[0], "web").wantTask(t, fakeoneview.TaskError, "ProfileAlreadyExistsInServer")
+			if all := fake.Profiles(); hits() != 1 || len(all) != 1 || all[0].URI != theirs {
+				t.Errorf("%d hits, profiles = %+v", hits(), all)
+			}
+		})
+	}
+}
+
+func TestAHookAtTheEndSeesTheProfileAtWork(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(1)
+	a := login(t, &fake)
+	var seen []fakeoneview.Profile
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: fakeoneview.BeforeEnd(func() { seen = fake.Profiles() })})
+	a.create(fleet.TemplateURI, fleet.Hardware[0], "web").wantTask(t, fakeoneview.TaskCompleted, "")
+	if len(seen) != 1 || !seen[0].InProgress {
+		t.Errorf("profiles = %+v", seen)
+	}
+}
+
+func TestPowerThatWasAskedForOnFreeHardwareIsOverWhenItIsTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeoneview.Server{StepTime: time.Minute}
+		fleet := fake.AddBlades(1)
+		fake.PowerOn(fleet.Hardware[0])
+		a := login(t, fake)
+		task := a.begin(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold"))
+		fake.TakeHardware(fleet.Hardware[0])
+		time.Sleep(time.Hour)
+		a.get(task).wantTask(t, fakeoneview.TaskCompleted, "")
+		if got := fake.HardwareAt(fleet.Hardware[0]).Power; got != fakeoneview.On {
+			t.Errorf("power = %s: the server of the other user was switched off", got)
+		}
+	})
+}
+
+func TestWhatIsDoneToOthersIsRemembered(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(2)
+	theirs := fake.TakeHardware(fleet.Hardware[0])
+	a := login(t, &fake)
+	profile := a.get(theirs).body
+
+	for _, harmless := range []func(){
+		func() { a.get(theirs) },
+		func() { a.get(fleet.Hardware[0]) },
+		func() { a.do(http.MethodPut, fleet.Hardware[1]+"/powerState", power("On", "MomentaryPress")) },
+		func() { a.do(http.MethodPut, fleet.Hardware[1]+"/powerState", power("Off", "PressAndHold")) },
+		func() { a.create(fleet.TemplateURI, fleet.Hardware[0], "web") },
+		func() { a.create(fleet.TemplateURI, fleet.Hardware[1], "web") },
+		func() {
+			guarded := *a
+			guarded.ifMatch = "1526058827348/42"
+			guarded.do(http.MethodDelete, theirs, nil)
+		},
+		func() {
+			stranger := *a
+			stranger.token = "expired"
+			stranger.do(http.MethodDelete, theirs, nil)
+		},
+		func() { fake.ReleaseHardware(fake.AddBlades(1).Hardware[0]) },
+	} {
+		harmless()
+	}
+	if harm := fake.Harm(); len(harm) != 0 {
+		t.Errorf("harm = %q, want none", harm)
+	}
+
+	a.ifMatch = "*"
+	for i, tt := range []struct {
+		do   func()
+		want []string
+	}{
+		{func() { a.do(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold")) }, []string{"PUT", "/powerState", `"PressAndHold"`, "answered 202", `"other-user-`, "Encl1, bay 1"}},
+		{func() { a.do(http.MethodPut, fleet.Hardware[0]+"/powerState", "{}") }, []string{"answered 400"}},
+		{func() { a.do(http.MethodPut, theirs, profile) }, []string{"PUT " + theirs}},
+		{func() { a.do(http.MethodPatch, theirs, patch("/refreshState", "RefreshPending")) }, []string{"PATCH " + theirs}},
+		{func() { a.do(http.MethodDelete, theirs+"?force=true", nil) }, []string{"DELETE " + theirs + "?force=true"}},
+	} {
+		tt.do()
+		harm := fake.Harm()
+		if len(harm) != i+1 {
+			t.Fatalf("harm = %q, want %d", harm, i+1)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(harm[i], want) {
+				t.Errorf("harm = %q, want it to contain %q", harm[i], want)
+			}
+		}
+	}
+}
+
+func TestAMarkedProfileIsAnotherUsers(t *testing.T) {
+	t.Parallel()
+	fake, a, _, uri := withProfile(t)
+	fake.MarkOthers(uri)
+	a.get(a.begin(http.MethodDelete, profilesPath, nil)) // deletes all there are
+	if harm := fake.Harm(); len(harm) != 1 || !strings.Contains(harm[0], `"web" of another user on Encl1, bay 1`) {
+		t.Errorf("harm = %q", harm)
+	}
+}
+
+func TestARestartEndsSessionsAndWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeoneview.Server{StepTime: time.Second}
+		fleet := fake.AddBlades(2)
+		a := login(t, fake)
+		running := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "a"))
+		time.Sleep(2 * time.Second)
+		fresh := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[1], "b"))
+		fake.Restart(time.Minute)
+		if got := a.get("/rest/version"); got.status != http.StatusServiceUnavailable {
+			t.Errorf("answer while it starts = %d, want 503", got.status)
+		}
+		time.Sleep(time.Minute)
+		if got := a.get(running); got.status != http.StatusUnauthorized {
+			t.Errorf("answer to an old session = %d, want 401", got.status)
+		}
+		a = login(t, fake)
+		for _, task := range []string{running, fresh} {
+			if got := a.get(task).text1("taskState"); got != "Interrupted" {
+				t.Errorf("task = %s, want Interrupted", got)
+			}
+		}
+		first, second := fake.HardwareAt(fleet.Hardware[0]), fake.HardwareAt(fleet.Hardware[1])
+		if first.State != fakeoneview.ProfileError || first.ProfileURI == "" || second.State != fakeoneview.NoProfileApplied {
+			t.Errorf("hardware = %+v, %+v", first, second)
+		}
+	})
+}
+
+func TestExpiredSessionsAreSentToTheLogin(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	a := login(t, &fake)
+	fake.Inject(fakeoneview.Fault{Path: "^/rest/tasks$", Nth: 2, Effect: fakeoneview.Meanwhile(fake.ExpireSessions)})
+	for i, want := range []int{http.StatusOK, http.StatusUnauthorized, http.StatusUnauthorized} {
+		if got := a.get("/rest/tasks").status; got != want {
+			t.Errorf("request %d = %d, want %d", i, got, want)
+		}
+	}
+	if got := login(t, &fake).get("/rest/tasks").status; got != http.StatusOK {
+		t.Errorf("request of a new session = %d", got)
+	}
+}
+
+func TestProfilesThatWereThereBeforeCanBeMade(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(2)
+	a := login(t, &fake)
+	linked := fake.AddProfile(fakeoneview.NewProfile{Name: "linked", HardwareURI: fleet.Hardware[0], TemplateURI: fleet.TemplateURI})
+	unlinked := fake.AddProfile(fakeoneview.NewProfile{Name: "unlinked", HardwareURI: fleet.Hardware[1], TemplateURI: fleet.TemplateURI, Unlinked: true})
+	if got := a.get(linked); got.text1("templateCompliance") != "Compliant" || got.text1("name") != "linked" {
+		t.Errorf("linked profile = %s", got.text)
+	}
+	if got := a.get(unlinked); got.text1("templateCompliance") != "Unknown" || got.body["serverProfileTemplateUri"] != nil || got.body["connectionSettings"] == nil {
+		t.Errorf("unlinked profile = %s", got.text)
+	}
+	for _, p := range fake.Profiles() {
+		if p.Others || p.InProgress {
+			t.Errorf("profile = %+v", p)
+		}
+	}
+}

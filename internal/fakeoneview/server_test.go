@@ -1,0 +1,144 @@
+package fakeoneview_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+func TestTheLogTellsWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	fake, a, fleet, _ := withProfile(t)
+	if got := fake.Count(http.MethodPost, postProfiles); got != 1 {
+		t.Errorf("%d profiles were posted, want 1", got)
+	}
+	if got := fake.Count("", "^/rest/server-hardware"); got != 0 {
+		t.Errorf("%d requests for hardware, want none", got)
+	}
+	fake.ResetRequests()
+	a.get(fleet.Hardware[0] + "?view=x")
+	log := fake.Requests()
+	if len(log) != 1 || log[0].Method != http.MethodGet || log[0].Path != fleet.Hardware[0] || log[0].Query != "view=x" || log[0].Status != http.StatusOK {
+		t.Errorf("log = %+v", log)
+	}
+}
+
+// serveTLS serves a fake with a certificate of the authority.
+func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeoneview.Authority) *httptest.Server {
+	t.Helper()
+	config, err := authority.ServerConfig("127.0.0.1", "oneview.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(fake)
+	server.TLS = config
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func newAuthority(t *testing.T) *fakeoneview.Authority {
+	t.Helper()
+	authority, err := fakeoneview.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+// trusting is a client that trusts an authority alone.
+func trusting(t *testing.T, authority *fakeoneview.Authority) *http.Client {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority.PEM()) {
+		t.Fatal("the PEM of the authority holds no certificate")
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func fetch(t *testing.T, client *http.Client, url string) (int, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, nil
+}
+
+func TestOnlyTheRightAuthorityIsTrusted(t *testing.T) {
+	t.Parallel()
+	right, wrong := newAuthority(t), newAuthority(t)
+	server := serveTLS(t, &fakeoneview.Server{}, right)
+	if status, err := fetch(t, trusting(t, right), server.URL+"/rest/version"); err != nil || status != http.StatusOK {
+		t.Errorf("with the right CA: %d, %v", status, err)
+	}
+	var unknown x509.UnknownAuthorityError
+	if _, err := fetch(t, trusting(t, wrong), server.URL+"/rest/version"); !errors.As(err, &unknown) {
+		t.Errorf("with the wrong CA: %v, want an unknown authority", err)
+	}
+	var name x509.HostnameError
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fetch(t, trusting(t, right), "https://localhost:"+port+"/rest/version"); !errors.As(err, &name) {
+		t.Errorf("with another name: %v, want a wrong host name", err)
+	}
+}
+
+func TestADroppedAnswerBreaksTheConnection(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	authority := newAuthority(t)
+	server := serveTLS(t, &fake, authority)
+	fake.Inject(fakeoneview.Fault{Path: "version", Count: 2, Effect: fakeoneview.Drop()}) // net/http tries a GET twice
+	if status, err := fetch(t, trusting(t, authority), server.URL+"/rest/version"); err == nil {
+		t.Errorf("answer = %d, want a broken connection", status)
+	}
+}
+
+func TestManyClientsAndAnotherUserLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(8)
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Nth: 3, Count: fakeoneview.Always, Effect: fakeoneview.BeforeRunning(func() {
+		fake.TakeHardware(fleet.Hardware[7])
+	})})
+	var all sync.WaitGroup
+	for i := range 4 {
+		a := login(t, &fake)
+		a.ifMatch = "*"
+		all.Go(func() {
+			for n := range 10 {
+				uri := fleet.Hardware[(i+n)%7]
+				task := a.create(fleet.TemplateURI, uri, "run-"+string(rune('a'+i)))
+				if mine, _ := task.member("associatedResource", "resourceUri").(string); mine != "" {
+					a.get(a.begin(http.MethodDelete, mine, nil)).wantTask(t, fakeoneview.TaskCompleted, "")
+				}
+				fake.ReleaseHardware(fleet.Hardware[7])
+			}
+		})
+	}
+	all.Wait()
+	fake.ReleaseHardware(fleet.Hardware[7])
+	if got := fake.Profiles(); len(got) != 0 {
+		t.Errorf("profiles = %+v", got)
+	}
+	if harm := fake.Harm(); len(harm) != 0 {
+		t.Errorf("harm = %q", harm)
+	}
+}
