@@ -61,6 +61,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	defer listener.Close()
 	if !o.insecure {
+		if o.caFile == "" {
+			folder, err := os.MkdirTemp("", "fakeoneview-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(folder)
+			o.caFile = filepath.Join(folder, "ca.pem")
+		}
 		if listener, err = o.secure(listener, stdout); err != nil {
 			return err
 		}
@@ -79,7 +87,7 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 	flags.IntVar(&o.rack, "rack", 0, "number of free rack servers to start with, with a template for them")
 	flags.IntVar(&o.taken, "taken", 0, "number of the blades that another user has taken")
 	flags.BoolVar(&o.insecure, "insecure-http", false, "serve plain HTTP")
-	flags.StringVar(&o.caFile, "ca-file", "", "where to write the certificate of the CA; a temporary file when empty")
+	flags.StringVar(&o.caFile, "ca-file", "", "where to write the certificate of the CA; a file that is removed at the end when empty")
 	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each state of a task lasts")
 	flags.StringVar(&fake.Username, "username", "", "the one user who may log in; everybody may when empty")
 	flags.StringVar(&fake.Password, "password", "", "password of -username")
@@ -111,13 +119,6 @@ func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, 
 	config, err := authority.ServerConfig(host, "localhost", "127.0.0.1", "::1")
 	if err != nil {
 		return nil, err
-	}
-	if o.caFile == "" {
-		folder, err := os.MkdirTemp("", "fakeoneview-")
-		if err != nil {
-			return nil, err
-		}
-		o.caFile = filepath.Join(folder, "ca.pem")
 	}
 	if err := os.WriteFile(o.caFile, authority.PEM(), 0o600); err != nil {
 		return nil, err

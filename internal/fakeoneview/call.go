@@ -70,12 +70,12 @@ func jsonReply(status int, value any) Reply {
 }
 
 // entity answers with one resource and its ETag.
-func (c *call) entity(document map[string]any) Reply {
+func (s *Server) entity(c *call, document map[string]any) Reply {
 	tag := text(document, "eTag")
 	if tag != "" && strings.Trim(c.header.Get("If-None-Match"), `"`) == tag {
 		return Reply{Status: http.StatusNotModified, Header: http.Header{}}
 	}
-	answer := jsonReply(http.StatusOK, document)
+	answer := jsonReply(http.StatusOK, s.spell(document))
 	if tag != "" {
 		answer.Header.Set("ETag", tag)
 	}
@@ -117,4 +117,17 @@ func bareURI(uri string) string {
 		uri = parsed.Path
 	}
 	return strings.TrimRight(uri, "/")
+}
+
+// spell writes the URIs of a document as SpellURI wants them.
+func (s *Server) spell(document map[string]any) map[string]any {
+	if s.SpellURI == nil {
+		return document
+	}
+	for key, value := range document {
+		if uri, ok := value.(string); ok && strings.HasSuffix(strings.ToLower(key), "uri") && uri != "" {
+			document[key] = s.SpellURI(uri)
+		}
+	}
+	return document
 }

@@ -129,7 +129,7 @@ func (s *Server) HardwareAt(uri string) Hardware {
 	return s.mustHardware(uri).shown()
 }
 
-// EditHardware changes a server behind the back of all clients. It panics when there is none.
+// EditHardware changes a server behind the back of all clients. edit must not call the Server. It panics when there is none.
 func (s *Server) EditHardware(uri string, edit func(*Hardware)) {
 	defer s.lock()()
 	h := s.mustHardware(uri)
@@ -193,7 +193,7 @@ func (s *Server) routeHardware(c *call) (Reply, error) {
 	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
 		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" + strings.ToLower(h.SerialNumber)}), nil
 	case c.at(3) == "" && c.method == http.MethodGet:
-		return c.entity(s.hardwareDocument(c, h)), nil
+		return s.entity(c, s.hardwareDocument(c, h)), nil
 	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":
 		return Reply{}, methodNotAllowed(c.method)
 	}
@@ -234,7 +234,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 	if h.profile != nil && !(s.LateProfileURI && h.profile.creating()) {
 		document["serverProfileUri"] = h.profile.uri
 	}
-	return s.spell(document)
+	return document
 }
 
 // portMap shows the ports of a blade; rack servers have none.
@@ -258,17 +258,4 @@ func (h *hardware) portMap() any {
 		},
 		map[string]any{"location": "Mezz", "slotNumber": 1, "deviceNumber": 1, "deviceName": "", "physicalPorts": []any{}},
 	}}
-}
-
-// spell writes the URIs of a document as SpellURI wants them.
-func (s *Server) spell(document map[string]any) map[string]any {
-	if s.SpellURI == nil {
-		return document
-	}
-	for key, value := range document {
-		if uri, ok := value.(string); ok && strings.HasSuffix(strings.ToLower(key), "uri") && uri != "" {
-			document[key] = s.SpellURI(uri)
-		}
-	}
-	return document
 }

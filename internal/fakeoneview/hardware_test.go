@@ -175,6 +175,10 @@ func TestMissingProfilesAndURIsAreSpeltAsAsked(t *testing.T) {
 	if plain := fake.Profiles()[0].URI; spelt == plain || !strings.EqualFold(spelt, plain+"/") {
 		t.Errorf("serverProfileUri = %q for %q", spelt, plain)
 	}
+	filter := a.get("/rest/server-profiles?filter=serverProfileTemplateUri='" + fleet.TemplateURI + "'")
+	if len(filter.names()) != 1 || !strings.Contains(filter.text, spelt) {
+		t.Errorf("profiles of the template = %s", filter.text)
+	}
 	if got := a.get(spelt); got.status != http.StatusOK {
 		t.Errorf("GET %s = %d", spelt, got.status)
 	}

@@ -34,6 +34,9 @@ func (s *Server) list(c *call, category string, all []map[string]any) (Reply, er
 	}
 	start = min(max(start, 0), len(found))
 	page := found[start:min(start+count, len(found))]
+	for _, member := range page {
+		s.spell(member)
+	}
 	document := map[string]any{
 		"type": category + "-list", "category": category, "uri": c.uri, "eTag": nil, "created": nil, "modified": nil,
 		"start": start, "count": len(page), "total": len(found), "members": page, "nextPageUri": nil, "prevPageUri": nil,

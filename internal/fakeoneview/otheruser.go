@@ -61,9 +61,7 @@ func (s *Server) TakeHardware(uri string) string {
 	if h.profile != nil {
 		return ""
 	}
-	if h.switching() { // the appliance does one thing after the other
-		s.conclude(h.busy)
-	}
+	s.conclude(h.busy)
 	p := s.addProfile(h, NewProfile{Name: fmt.Sprintf("other-user-%d", s.nextNumber())})
 	p.foreign = true
 	h.Power = On
@@ -74,13 +72,19 @@ func (s *Server) TakeHardware(uri string) string {
 func (s *Server) ReleaseHardware(uri string) {
 	defer s.lock()()
 	h := s.mustHardware(uri)
-	h.Power = Off
+	s.conclude(h.busy)
+	if h.profile != nil {
+		s.conclude(h.profile.operation)
+	}
 	if h.profile != nil {
 		s.remove(h.profile)
 	}
+	h.Power = Off
+	s.touch(h)
 }
 
-// EditProfile is the other user who edits a profile: it gets a new eTag. It panics when there is none.
+// EditProfile is the other user who edits a profile: it gets a new eTag. edit must not call the Server. It panics when there
+// is no such profile.
 func (s *Server) EditProfile(uri string, edit func(document map[string]any)) {
 	defer s.lock()()
 	p := s.mustProfile(uri)

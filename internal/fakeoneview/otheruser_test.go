@@ -145,6 +145,51 @@ func TestWhatIsDoneToOthersIsRemembered(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatAFaultStoppedIsHarmToo(t *testing.T) {
+	t.Parallel()
+	var fake fakeoneview.Server
+	fleet := fake.AddBlades(1)
+	theirs := fake.TakeHardware(fleet.Hardware[0])
+	a := login(t, &fake)
+	a.ifMatch = "*"
+	fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Effect: fakeoneview.Locked()})
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.Drop()})
+	a.do(http.MethodDelete, theirs, nil)
+	if _, err := a.try(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold")); err == nil {
+		t.Error("the connection was not broken")
+	}
+	if harm := fake.Harm(); len(harm) != 2 || !strings.Contains(harm[0], "answered 409") || !strings.Contains(harm[1], "powerState") {
+		t.Errorf("harm = %q", harm)
+	}
+}
+
+func TestReleasingAServerComesAfterWhatIsAtWorkOnIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeoneview.Server{StepTime: time.Second}
+		fleet := fake.AddBlades(2)
+		a := login(t, fake)
+		task := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web"))
+		on := a.begin(http.MethodPut, fleet.Hardware[1]+"/powerState", power("On", "MomentaryPress"))
+		time.Sleep(2 * time.Second)
+		fake.ReleaseHardware(fleet.Hardware[0])
+		fake.ReleaseHardware(fleet.Hardware[1])
+		time.Sleep(time.Minute)
+		got := a.get(task)
+		got.wantTask(t, fakeoneview.TaskCompleted, "")
+		uri, _ := got.member("associatedResource", "resourceUri").(string)
+		if profile := a.get(uri); profile.status != http.StatusNotFound {
+			t.Errorf("GET of the profile = %d, want 404", profile.status)
+		}
+		a.get(on).wantTask(t, fakeoneview.TaskCompleted, "")
+		for _, h := range fake.Hardware() {
+			if h.ProfileURI != "" || h.State != fakeoneview.NoProfileApplied || h.PowerLock || h.Power != fakeoneview.Off {
+				t.Errorf("hardware = %+v", h)
+			}
+		}
+	})
+}
+
 func TestAMarkedProfileIsAnotherUsers(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)

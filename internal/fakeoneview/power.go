@@ -1,9 +1,7 @@
 package fakeoneview
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -19,15 +17,8 @@ const (
 	Reset          PowerControl = "Reset"
 )
 
-// putPower serves PUT .../powerState and remembers it as harm when somebody else's profile is on the server.
+// putPower serves PUT .../powerState.
 func (s *Server) putPower(c *call, h *hardware) (Reply, error) {
-	victim := h.profile
-	answer, err := s.changePower(c, h)
-	s.remember(c, victim, h, answer, err)
-	return answer, err
-}
-
-func (s *Server) changePower(c *call, h *hardware) (Reply, error) {
 	body, err := c.object()
 	if err != nil {
 		return Reply{}, err
@@ -93,34 +84,3 @@ func checkPower(h *hardware, control PowerControl) *Problem {
 
 // switching says that a change of power is at work.
 func (h *hardware) switching() bool { return h.busy != nil && !h.busy.over }
-
-// remember notes harm: a request that reached somebody else's profile or server. A request with an If-Match that did not match
-// is none: the client has guarded against it.
-func (s *Server) remember(c *call, victim *profile, h *hardware, answer Reply, err error) {
-	if victim == nil || !victim.foreign {
-		return
-	}
-	status := answer.Status
-	var refused *apiError
-	if errors.As(err, &refused) {
-		status = refused.status
-	}
-	if status == http.StatusPreconditionFailed {
-		return
-	}
-	name := "no hardware"
-	if h != nil {
-		name = h.Name
-	}
-	s.harm = append(s.harm, fmt.Sprintf("%s %s %s: answered %d; profile %q of another user on %s",
-		c.method, c.uri, c.body, status, text(victim.document, "name"), name))
-}
-
-// Harm is what clients did to others: every DELETE, PUT and PATCH of a profile that is another user's, and every change of
-// power of a server with such a profile, with what was asked for. Profiles are another user's when TakeHardware made them or
-// MarkOthers marked them. Refused attempts count, except those that their If-Match turned away.
-func (s *Server) Harm() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.harm...)
-}

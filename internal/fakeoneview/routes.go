@@ -138,7 +138,7 @@ func (s *Server) routeNamed(c *call, all []named, category string) (Reply, error
 	for _, n := range all {
 		document := map[string]any{"uri": n.uri, "name": n.name, "category": category, "status": "OK", "eTag": "1"}
 		if c.at(2) != "" && sameURI(n.uri, "/rest/"+category+"/"+c.at(2)) {
-			return c.entity(document), nil
+			return s.entity(c, document), nil
 		}
 		documents = append(documents, document)
 	}

@@ -56,8 +56,8 @@ type Server struct {
 	// not known which of both appliances do.
 	LateProfileURI bool
 
-	// SpellURI, when set, spells the URIs in hardware, templates and profiles: their ID in other case, with a slash at the end.
-	// In requests the appliance takes all such spellings.
+	// SpellURI, when set, spells the URIs in resources: their ID in other case, with a slash at the end. In requests the
+	// appliance takes all such spellings.
 	SpellURI func(uri string) string
 
 	// PlainConflicts answers 409 at once where otherwise the task fails, because the server is on or has a profile.
@@ -183,12 +183,26 @@ func (s *Server) exchange(r *http.Request) Reply {
 func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Time, Reply) {
 	defer s.lock()()
 	s.countDown()
+	c := newCall(r, body, effects)
+	victims := s.victims(c)
+	answer := s.refusal(effects)
+	if answer == nil {
+		handled := s.handle(c)
+		answer = &handled
+	}
+	s.remember(c, victims, answer.Status)
+	return s.now, *answer
+}
+
+// refusal is the first one among the effects, nil when there is none.
+func (s *Server) refusal(effects []Effect) *Reply {
 	for _, effect := range effects {
 		if effect.Refuse != nil {
-			return s.now, effect.Refuse.clone()
+			copied := effect.Refuse.clone()
+			return &copied
 		}
 	}
-	return s.now, s.handle(newCall(r, body, effects))
+	return nil
 }
 
 func (r *Reply) clone() Reply {

@@ -64,6 +64,7 @@ func (s *Server) start(c *call, op *operation) (Reply, error) {
 	op.effects = c.effects
 	if s.PlainConflicts && op.check != nil {
 		if problem := op.check(); problem != nil {
+			op.over = true
 			return Reply{}, &apiError{http.StatusConflict, *problem}
 		}
 	}
@@ -188,8 +189,11 @@ func (s *Server) end(op *operation) {
 	s.setTask(op.task, state, op.running, 100)
 }
 
-// conclude ends an operation now, well or badly, however far it has come.
+// conclude ends an operation now, well or badly, however far it has come: the other user's act comes after it.
 func (s *Server) conclude(op *operation) {
+	if op == nil || op.over {
+		return
+	}
 	if !op.begun {
 		op.begun = true
 		op.begin()
@@ -229,7 +233,7 @@ func (s *Server) routeTasks(c *call) (Reply, error) {
 		}
 		document := s.taskDocument(c, t)
 		if c.at(2) != "" && sameURI(t.uri, "/rest/"+pathTasks+"/"+c.at(2)) {
-			return c.entity(document), nil
+			return s.entity(c, document), nil
 		}
 		documents = append(documents, document)
 	}

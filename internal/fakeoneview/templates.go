@@ -106,9 +106,9 @@ func (s *Server) routeTemplates(c *call) (Reply, error) {
 	case t == nil:
 		return Reply{}, notFound(c.uri)
 	case c.at(3) == "":
-		return c.entity(s.templateDocument(c, t)), nil
+		return s.entity(c, s.templateDocument(c, t)), nil
 	case c.at(3) == "new-profile" && c.at(4) == "":
-		return jsonReply(http.StatusOK, s.newProfile(c, t)), nil
+		return jsonReply(http.StatusOK, s.spell(s.newProfile(c, t))), nil
 	}
 	return Reply{}, notFound(c.uri)
 }
@@ -122,7 +122,7 @@ func (s *Server) templateDocument(c *call, t *template) map[string]any {
 	if c.version < 500 {
 		flatten(document)
 	}
-	return s.spell(document)
+	return document
 }
 
 // sections are the parts of a profile that its template prescribes.
@@ -144,7 +144,7 @@ func (s *Server) newProfile(c *call, t *template) map[string]any {
 	if c.version < 600 {
 		flatten(document)
 	}
-	return s.spell(document)
+	return document
 }
 
 // flatten moves the connections out of connectionSettings, where older API versions have them.

@@ -29,7 +29,7 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the CA: %w", err)
 	}
-	wanted := template509("fake OneView CA")
+	wanted := certificate("fake OneView CA")
 	wanted.IsCA, wanted.BasicConstraintsValid = true, true
 	wanted.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, wanted, wanted, key.Public(), key)
@@ -43,7 +43,7 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{key: key, cert: cert}, nil
 }
 
-func template509(name string) *x509.Certificate {
+func certificate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
@@ -62,7 +62,7 @@ func (a *Authority) ServerConfig(hosts ...string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the server: %w", err)
 	}
-	wanted := template509("fake OneView")
+	wanted := certificate("fake OneView")
 	wanted.KeyUsage = x509.KeyUsageDigitalSignature
 	wanted.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
