@@ -191,7 +191,8 @@ func isTransient(err error) bool {
 func isUncertain(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		return status.Status >= http.StatusInternalServerError || status.Status == http.StatusRequestTimeout
+		refused := status.Status == http.StatusServiceUnavailable && !status.foreign // by the appliance itself
+		return (status.Status >= http.StatusInternalServerError && !refused) || status.Status == http.StatusRequestTimeout
 	}
 	return isTransient(err) || errors.Is(err, errNoTask)
 }

@@ -2,7 +2,6 @@ package oneview
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -17,8 +16,36 @@ const (
 	Inspecting Purpose = "Inspecting"
 )
 
-// Temporary gives a node's hardware a profile for a while, unless it has one of ours. release takes it away again, but only
-// a temporary one: that of an earlier run that died is found again. release is never nil.
+// temporaryName is the name of a node's temporary profile, as Ironic's former OneView driver had it.
+func temporaryName(purpose Purpose, nodeID string) string {
+	return "Ironic " + string(purpose) + " [" + nodeID + "]"
+}
+
+// isTemporary reports whether a name is that of a temporary profile of a node.
+func isTemporary(name, nodeID string) bool {
+	return name == temporaryName(Cleaning, nodeID) || name == temporaryName(Inspecting, nodeID)
+}
+
+// Temporary gives a node's hardware a profile for a while, unless it has one of Ironic's, which is then used. release takes
+// it away again, but only a temporary one: that of an earlier run that died is found again and removed, too. A node that has
+// nothing to do with OneView, or is pre-allocated, gets nothing. release is never nil. A limit of zero is DefaultLimit.
 func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration) (release func(context.Context) error, err error) {
-	return func(context.Context) error { return nil }, errors.ErrUnsupported
+	nothing := func(context.Context) error { return nil }
+	b, err := BindingOf(node)
+	if err != nil || !b.Shared() {
+		return nothing, err
+	}
+	r, err := p.newPreparation(ctx, PrepareOptions{NodeID: node.UUID, Name: temporaryName(purpose, node.UUID), Limit: limit})
+	if err != nil {
+		return nothing, err
+	}
+	r.temporary = purpose
+	applied, err := r.run(ctx)
+	if err != nil {
+		return nothing, r.clearUp(ctx, err)
+	}
+	if !isTemporary(applied.Profile.Name, node.UUID) {
+		return nothing, nil
+	}
+	return func(ctx context.Context) error { return p.Release(ctx, node.UUID, applied.Profile.URI, limit) }, nil
 }

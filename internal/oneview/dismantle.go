@@ -1,0 +1,123 @@
+package oneview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+var (
+	// errShifted says that hardware has another profile than a moment ago. What is right now has to be decided anew.
+	errShifted = errors.New("the server hardware has another server profile than a moment ago")
+	// errMoved says that somebody has put a profile of ours on other hardware. It is theirs now.
+	errMoved = errors.New("somebody has moved the server profile to other server hardware")
+)
+
+// stop switches a server off, as long as it has the given profile, or none if holder is empty. That is looked at right
+// before each request; otherwise it is errShifted.
+func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline time.Time) error {
+	tries := p.OneView.stamina("switching off server hardware "+hardwareURI, deadline)
+	for {
+		hardware, err := p.OneView.Hardware(ctx, hardwareURI)
+		if err != nil {
+			return err
+		}
+		if hardware.ProfileURI != "" && !sameURI(hardware.ProfileURI, holder) {
+			return fmt.Errorf("%s: %w", HardwareLabel(hardware), errShifted)
+		}
+		switch hardware.PowerState {
+		case PowerOff:
+			return nil
+		case PowerPoweringOn, PowerPoweringOff, PowerResetting:
+		case PowerOn, PowerUnknown:
+			if hardware.PowerLocked || hardware.settling() {
+				break
+			}
+			if err = p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.powerOff(ctx, hardware.URI) }); err == nil {
+				tries.failures++ // it must be off by the next look
+			}
+		}
+		if err := tries.again(ctx, err); err != nil {
+			return fmt.Errorf("switch off server hardware %s: %w", HardwareLabel(hardware), err)
+		}
+		if tries.failures > maxFailures {
+			return fmt.Errorf("switch off server hardware %s: OneView says that it has done so, but it is %q", HardwareLabel(hardware), hardware.PowerState)
+		}
+	}
+}
+
+// finish starts an operation and waits for its end.
+func (c *Client) finish(ctx context.Context, deadline time.Time, seen func(task), start func() (taskURI string, err error)) error {
+	uri, err := start()
+	if err != nil || uri == "" {
+		return err
+	}
+	return c.await(ctx, uri, deadline, seen)
+}
+
+// remove deletes a profile of ours that is on the given hardware or on none, switching its server off first. Right before the
+// request the profile and its hardware are read again, and the appliance compares the profile's version. That it is gone
+// already is no error.
+func (p *Pool) remove(ctx context.Context, profileURI, hardwareURI string, deadline time.Time) error {
+	tries := p.OneView.stamina("removing server profile "+profileURI, deadline)
+	refused := "" // the version that was refused although it was the latest
+	for {
+		profile, err := p.OneView.Profile(ctx, profileURI)
+		if IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ready, err := p.readyToRemove(ctx, profile, hardwareURI, deadline)
+		if ready {
+			match := profile.ETag
+			if match == "" || match == refused {
+				match = "*" // everything was just read anew, and the appliance does not take its own version
+			}
+			err = p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.deleteProfile(ctx, profile.URI, match) })
+			if isStatus(err, http.StatusPreconditionFailed) && match != "*" {
+				refused, err = match, nil
+			}
+			if IsNotFound(err) {
+				return nil
+			}
+			if err == nil && match != refused {
+				tries.failures++ // it must be gone by the next look
+			}
+		}
+		if tries.failures > maxFailures {
+			return fmt.Errorf("remove server profile %s: OneView says that it has done so, but the profile is still there", ProfileLabel(profile))
+		}
+		if err := tries.again(ctx, err); err != nil {
+			return fmt.Errorf("remove server profile %s: %w", ProfileLabel(profile), err)
+		}
+	}
+}
+
+// readyToRemove reports whether a profile can be deleted now: it is on the hardware, and that is off, or it is on none. It
+// switches the server off; then everything has to be looked at again.
+func (p *Pool) readyToRemove(ctx context.Context, profile *Profile, hardwareURI string, deadline time.Time) (bool, error) {
+	switch {
+	case profile.HardwareURI != "" && !sameURI(profile.HardwareURI, hardwareURI):
+		return false, fmt.Errorf("%w: %s", errMoved, profile.HardwareURI)
+	case profile.InProgress:
+		return false, nil
+	case profile.HardwareURI == "":
+		return true, nil
+	}
+	hardware, err := p.OneView.Hardware(ctx, hardwareURI)
+	switch {
+	case err != nil:
+		return false, err
+	case hardware.ProfileURI != "" && !sameURI(hardware.ProfileURI, profile.URI):
+		return false, fmt.Errorf("%s: %w", HardwareLabel(hardware), errShifted)
+	case hardware.settling() || hardware.ProfileURI == "":
+		return false, nil
+	case hardware.PowerState == PowerOff:
+		return true, nil
+	}
+	return false, p.stop(ctx, hardwareURI, profile.URI, deadline)
+}

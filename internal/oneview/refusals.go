@@ -1,0 +1,99 @@
+package oneview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// InUseError says that hardware is used by OneView: a profile is applied to it that is not Ironic's.
+type InUseError struct {
+	Node     string // name and UUID
+	Hardware *Hardware
+	Profile  *Profile // nil: it could not be read
+	// Undeclared: the node does not say whether it is pre-allocated; if it is, the profile may be its own.
+	Undeclared bool
+}
+
+// Error names the hardware and the profile, and says what to do.
+func (e *InUseError) Error() string {
+	profile := "server profile " + e.Hardware.ProfileURI
+	if e.Profile != nil {
+		profile = "server profile " + ProfileLabel(e.Profile)
+	}
+	text := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. Nothing was done to either. "+
+		"Wait until its user removes the profile, or choose another node", e.Node, HardwareLabel(e.Hardware), profile)
+	if e.Undeclared {
+		text += "; if the profile is the node's own, from pre-allocation, run metal-oneview migrate for the node first"
+	}
+	return text
+}
+
+// MismatchError says that a node, its hardware and a template do not belong together.
+type MismatchError struct {
+	Node     string
+	Hardware *Hardware
+	Reasons  []string // each names both sides
+}
+
+// Error lists the reasons.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("node %s cannot get a server profile on %s: %s", e.Node, HardwareLabel(e.Hardware), strings.Join(e.Reasons, "; "))
+}
+
+// NameTakenError says that there is another profile of the wanted name.
+type NameTakenError struct {
+	Node    string
+	Profile *Profile
+}
+
+// Error names the other profile.
+func (e *NameTakenError) Error() string {
+	where := "which is applied to no hardware"
+	if e.Profile.HardwareURI != "" {
+		where = "which is applied to " + e.Profile.HardwareURI
+	}
+	return fmt.Sprintf("node %s: there is another server profile named %s, %s. Names are unique in OneView: choose another name, "+
+		"or have that profile deleted if nobody needs it", e.Node, ProfileLabel(e.Profile), where)
+}
+
+// OccupiedError says that a node cannot spare its machine: something may run on it, or Ironic is at work on it.
+type OccupiedError struct {
+	Node   *ironic.Node
+	Reason string // what would have to be done
+}
+
+// Error gives the node's state.
+func (e *OccupiedError) Error() string {
+	return fmt.Sprintf("node %s is in state %q: %s, which takes switching the server off. If something is deployed on it, destroy its "+
+		"metal_deployment first, or undeploy it; if Ironic is at work on it, try again when that is over",
+		ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
+}
+
+// LeftoverError says that a profile could not be applied, and could not be removed again either.
+type LeftoverError struct {
+	ProfileURI, ProfileName string // the name may be empty
+	Hardware                *Hardware
+	Cause                   error // why it could not be applied
+	CleanUp                 error // why it could not be removed
+}
+
+// Error says exactly what is left.
+func (e *LeftoverError) Error() string {
+	return fmt.Sprintf("%v. What is left: server profile %q (%s) on server hardware %s, because it could not be removed again: %v. "+
+		"The next run tries to remove it; by hand, switch the server off and delete the profile in OneView",
+		e.Cause, e.ProfileName, e.ProfileURI, HardwareLabel(e.Hardware), e.CleanUp)
+}
+
+// Unwrap returns both causes.
+func (e *LeftoverError) Unwrap() []error { return []error{e.Cause, e.CleanUp} }
+
+// PreAllocatedError says that a node is not one that gets its profile when it needs one.
+type PreAllocatedError struct{ Node *ironic.Node }
+
+// Error says what to do.
+func (e *PreAllocatedError) Error() string {
+	return fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it has a server profile all the time, which is not managed here. "+
+		"Move it to dynamic allocation first, with metal-oneview migrate", ironic.NodeLabel(e.Node), keyDynamic)
+}
