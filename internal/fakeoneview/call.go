@@ -113,8 +113,10 @@ func orNull(value string) any {
 func sameURI(a, b string) bool { return strings.EqualFold(bareURI(a), bareURI(b)) }
 
 func bareURI(uri string) string {
-	if parsed, err := url.Parse(uri); !strings.HasPrefix(uri, "/") && err == nil {
-		uri = parsed.Path
+	if !strings.HasPrefix(uri, "/") {
+		if parsed, err := url.Parse(uri); err == nil {
+			uri = parsed.Path
+		}
 	}
 	return strings.TrimRight(uri, "/")
 }

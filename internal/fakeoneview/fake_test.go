@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -136,6 +137,17 @@ func (a *api) begin(method, path string, body any) string {
 func (a *api) create(templateURI, hardwareURI, name string) answer {
 	a.t.Helper()
 	return a.get(a.begin(http.MethodPost, "/rest/server-profiles", a.newProfile(templateURI, hardwareURI, name)))
+}
+
+// await asks for a task until it has ended. While a hook of another request runs, a task can take longer than one request.
+func (a *api) await(task string) answer {
+	a.t.Helper()
+	for {
+		if got := a.get(task); got.body["percentComplete"] == 100.0 {
+			return got
+		}
+		runtime.Gosched()
+	}
 }
 
 // errorCode is the code of the first error of a task.

@@ -110,7 +110,9 @@ type condition struct {
 // parseFilter reads "[not] attribute operator 'value'". Double quotes round it, single ones round the attribute and those round
 // a number are optional; there is no way to have a single quote in a value.
 func parseFilter(filter string) (condition, error) {
-	pattern := regexp.MustCompile(`^(?i:(not)\s+)?'?([\w.]+)'?\s*(==|=|<=|>=|<|>|\b(?i:eq|seq|ne|sne|matches|smatches|regex|sregex)\b)\s*(?:'([^']*)'|(-?[\d.]+))$`)
+	pattern := regexp.MustCompile(`^(?i:(not)\s+)?'?([\w.]+)'?` +
+		`\s*(==|=|<=|>=|<|>|\b(?i:eq|seq|ne|sne|matches|smatches|regex|sregex)\b)\s*` +
+		`(?:'([^']*)'|(-?[\d.]+))$`)
 	inner := strings.TrimSpace(filter)
 	if len(inner) >= 2 && strings.HasPrefix(inner, `"`) && strings.HasSuffix(inner, `"`) {
 		inner = strings.TrimSpace(inner[1 : len(inner)-1])

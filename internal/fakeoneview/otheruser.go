@@ -28,7 +28,10 @@ func (s *Server) AddProfile(n NewProfile) string {
 func (s *Server) addProfile(h *hardware, n NewProfile) *profile {
 	fill(&n.Name, fmt.Sprintf("profile-%d", s.nextNumber()))
 	p := &profile{uri: "/rest/" + pathProfiles + "/" + newUUID(), created: s.now, modified: s.now}
-	p.document = map[string]any{"serverHardwareTypeUri": h.TypeURI, "enclosureGroupUri": orNull(h.GroupURI), "macType": "Physical", "wwnType": "Physical", "serialNumberType": "Physical"}
+	p.document = map[string]any{
+		"serverHardwareTypeUri": h.TypeURI, "enclosureGroupUri": orNull(h.GroupURI),
+		"macType": "Physical", "wwnType": "Physical", "serialNumberType": "Physical",
+	}
 	if n.TemplateURI != "" {
 		t := s.findTemplate(n.TemplateURI)
 		if t == nil {

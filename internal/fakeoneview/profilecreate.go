@@ -117,9 +117,13 @@ func (s *Server) checkFit(d draft, own *profile) *Problem {
 			Actions: []string{"Power off the server and try again."},
 		}
 	case !sameURI(text(d.document, "serverHardwareTypeUri"), h.TypeURI):
-		return &Problem{Code: "ServerHardwareTypeMismatch", Message: "The server hardware type of the profile is not that of the server hardware " + h.link() + ".", Actions: verify}
+		return &Problem{
+			Code: "ServerHardwareTypeMismatch", Message: "The server hardware type of the profile is not that of " + h.link() + ".", Actions: verify,
+		}
 	case !sameURI(text(d.document, "enclosureGroupUri"), h.GroupURI):
-		return &Problem{Code: "EnclosureGroupMismatch", Message: "The enclosure group of the profile is not that of the server hardware " + h.link() + ".", Actions: verify}
+		return &Problem{
+			Code: "EnclosureGroupMismatch", Message: "The enclosure group of the profile is not that of " + h.link() + ".", Actions: verify,
+		}
 	case h.Status != OK && !slices.Contains(d.force, "all") && !slices.Contains(d.force, "ignoreserverhealth"):
 		return &Problem{
 			Code: "ServerHardwareStatusNotOK", Message: `The selected server hardware has health status other than "OK".`,

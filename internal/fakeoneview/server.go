@@ -39,7 +39,8 @@ type Server struct {
 	// IdleTimeout ends a session that was not used for so long, 24 hours when zero.
 	IdleTimeout time.Duration
 
-	// StepTime is how long each state of a task lasts: New, Starting, Running. With zero a task is over by the next request.
+	// StepTime is how long each state of a task lasts: New, Starting, Running. With zero a task is over by the next request,
+	// unless a hook runs meanwhile.
 	StepTime time.Duration
 
 	// Now is the clock, time.Now when nil. Ticking makes one that moves with every request.

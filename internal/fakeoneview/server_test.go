@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,9 +26,9 @@ func TestTheLogTellsWhatWasAsked(t *testing.T) {
 	}
 	fake.ResetRequests()
 	a.get(fleet.Hardware[0] + "?view=x")
-	log := fake.Requests()
-	if len(log) != 1 || log[0].Method != http.MethodGet || log[0].Path != fleet.Hardware[0] || log[0].Query != "view=x" || log[0].Status != http.StatusOK {
-		t.Errorf("log = %+v", log)
+	all := fake.Requests()
+	if len(all) != 1 || all[0].Method != http.MethodGet || all[0].Path != fleet.Hardware[0] || all[0].Query != "view=x" || all[0].Status != http.StatusOK {
+		t.Errorf("log = %+v", all)
 	}
 }
 
@@ -39,6 +41,7 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeoneview.Aut
 	}
 	server := httptest.NewUnstartedServer(fake)
 	server.TLS = config
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server
@@ -125,9 +128,9 @@ func TestManyClientsAndAnotherUserLeaveNoTrace(t *testing.T) {
 		all.Go(func() {
 			for n := range 10 {
 				uri := fleet.Hardware[(i+n)%7]
-				task := a.create(fleet.TemplateURI, uri, "run-"+string(rune('a'+i)))
+				task := a.await(a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, uri, "run-"+string(rune('a'+i)))))
 				if mine, _ := task.member("associatedResource", "resourceUri").(string); mine != "" {
-					a.get(a.begin(http.MethodDelete, mine, nil)).wantTask(t, fakeoneview.TaskCompleted, "")
+					a.await(a.begin(http.MethodDelete, mine, nil)).wantTask(t, fakeoneview.TaskCompleted, "")
 				}
 				fake.ReleaseHardware(fleet.Hardware[7])
 			}

@@ -133,7 +133,10 @@ func sections() []string {
 // newProfile is a profile as the template wants it, not saved anywhere.
 func (s *Server) newProfile(c *call, t *template) map[string]any {
 	document := clone(t.document)
-	for _, key := range []string{"uri", "name", "eTag", "created", "modified", "serialNumber", "uuid", "serverHardwareUri", "enclosureUri", "enclosureBay", "taskUri", "associatedServer"} {
+	for _, key := range []string{
+		"uri", "name", "eTag", "created", "modified", "serialNumber", "uuid", "serverHardwareUri", "enclosureUri", "enclosureBay", "taskUri",
+		"associatedServer",
+	} {
 		document[key] = nil
 	}
 	delete(document, "serverProfileDescription")
