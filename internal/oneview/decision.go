@@ -147,7 +147,9 @@ func passStates() []ironic.State {
 const keyReturning = "metal_oneview_returning"
 
 // returningMark is the value of keyReturning for a node as it is.
-func returningMark(node *ironic.Node) string { return node.ProvisionUpdatedAt.UTC().Format(time.RFC3339) }
+func returningMark(node *ironic.Node) string {
+	return node.ProvisionUpdatedAt.UTC().Format(time.RFC3339)
+}
 
 // faultClean is the fault that a failed clean step leaves.
 const faultClean = "clean failure"
