@@ -190,6 +190,21 @@ func TestReleasingAServerComesAfterWhatIsAtWorkOnIt(t *testing.T) {
 	})
 }
 
+func TestAReleasedServerLeavesNoProfileThatIsNotListed(t *testing.T) {
+	t.Parallel()
+	fake, a, fleet, uri := withProfile(t)
+	profile := a.get(uri).body
+	profile["serverHardwareUri"] = fleet.Hardware[1]
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.RightAfter(func() { fake.ReleaseHardware(fleet.Hardware[0]) })})
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.BeforeRunning(func() { fake.ReleaseHardware(fleet.Hardware[0]) })})
+	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
+	for _, h := range fake.Hardware() {
+		if h.ProfileURI != "" && a.get(h.ProfileURI).status != http.StatusOK {
+			t.Errorf("hardware = %+v, profiles = %+v", h, fake.Profiles())
+		}
+	}
+}
+
 func TestAMarkedProfileIsAnotherUsers(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)

@@ -173,9 +173,11 @@ func TestAProfileMovesBetweenServersAndCanHaveNone(t *testing.T) {
 			}
 		}
 	}
-	fake.TakeHardware(fleet.Hardware[1])
 	profile := a.get(uri).body
 	profile["serverHardwareUri"] = fleet.Hardware[1]
+	fake.PowerOn(fleet.Hardware[0])
+	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskError, "ServerNotOffWithCauseForNoServerChange")
+	fake.TakeHardware(fleet.Hardware[1])
 	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskError, "ProfileAlreadyExistsInServer")
 }
 

@@ -240,7 +240,21 @@ func TestAnUnlinkedProfileHasNoCompliance(t *testing.T) {
 	}
 }
 
-func TestOfTwoProfilesForOneServerOneWins(t *testing.T) {
+func TestWhoAsksFirstGetsTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeoneview.Server{StepTime: time.Second}
+		fleet := fake.AddBlades(1)
+		a := login(t, fake)
+		first := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "first"))
+		second := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "second"))
+		time.Sleep(3 * time.Second)
+		a.get(first).wantTask(t, fakeoneview.TaskCompleted, "")
+		a.get(second).wantTask(t, fakeoneview.TaskError, "ProfileAlreadyExistsInServer")
+	})
+}
+
+func TestOfManyProfilesForOneServerOneWins(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
