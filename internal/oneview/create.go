@@ -20,7 +20,7 @@ func (r *preparation) create(ctx context.Context, hardware *Hardware) error {
 	if !r.posted.IsZero() && time.Since(r.posted) < r.p.OneView.cfg.Patience {
 		return nil // it may yet appear
 	}
-	if r.reposts++; r.reposts > maxFailures {
+	if r.posts >= maxFailures {
 		return fmt.Errorf("node %s: OneView accepts server profile %s, but makes none", ironic.NodeLabel(r.node), r.name)
 	}
 	if err := r.plan(ctx, hardware); err != nil {
@@ -41,30 +41,22 @@ func (r *preparation) create(ctx context.Context, hardware *Hardware) error {
 // isFinal reports whether the task that failed is the end of it. If the server is on, that was in its way: it was off right
 // before.
 func (r *preparation) isFinal(hardware *Hardware) bool {
-	return r.failure != nil && (hardware.PowerState == PowerOff || r.reposts >= maxFailures)
+	return r.failure != nil && (hardware.PowerState == PowerOff || r.posts >= maxFailures)
 }
 
 // post sends the profile and waits for the end of the task.
 func (r *preparation) post(ctx context.Context) error {
-	var announcement error
 	uri, err := r.p.OneView.postProfile(ctx, r.draft)
 	if err != nil && !isUncertain(err) {
 		return err // refused: nothing was made
 	}
 	r.posted = time.Now()
+	r.posts++
 	if err != nil || uri == "" {
 		return err
 	}
-	err = r.p.OneView.await(ctx, uri, r.deadline, func(now task) {
-		if now.Resource.URI == "" || r.made != "" {
-			return
-		}
-		r.made = now.Resource.URI
-		announcement = r.announce(ctx, r.made)
-	})
-	if ironic.IsNotFound(announcement) {
-		return announcement
-	}
+	r.task = uri
+	err = r.watch(ctx, uri)
 	var failed *TaskError
 	var timeout *TimeoutError
 	switch {
@@ -73,6 +65,41 @@ func (r *preparation) post(ctx context.Context) error {
 		return nil
 	case errors.As(err, &timeout), errors.Is(err, errTaskLost):
 		return nil
+	}
+	return err
+}
+
+// graceToLearn is how long an interrupted run still asks what the profile that it has ordered is called.
+const graceToLearn = 20 * time.Second
+
+// watch waits for the end of the task that makes the profile. As soon as the task names the profile, caller and Ironic are
+// told; an interruption does not keep that from happening.
+func (r *preparation) watch(ctx context.Context, taskURI string) error {
+	var gone error
+	learn := func(ctx context.Context) func(task) {
+		return func(now task) {
+			if now.Resource.URI == "" || r.made != "" {
+				return
+			}
+			r.made = now.Resource.URI
+			if err := r.announce(ctx, r.made); ironic.IsNotFound(err) {
+				gone = err // other trouble comes up again in the end
+			}
+		}
+	}
+	err := r.p.OneView.await(ctx, taskURI, r.deadline, learn(ctx))
+	if ctx.Err() != nil && r.made == "" {
+		grace, stop := context.WithTimeout(context.WithoutCancel(ctx), graceToLearn)
+		defer stop()
+		_ = r.p.OneView.await(grace, taskURI, r.deadline, func(now task) {
+			learn(grace)(now)
+			if r.made != "" {
+				stop()
+			}
+		})
+	}
+	if gone != nil {
+		return gone
 	}
 	return err
 }

@@ -70,11 +70,12 @@ type preparation struct {
 
 	draft    document // as the template wants it; nil: not asked for yet
 	posted   time.Time
+	task     string // of ours, the last one
 	made     string // the profile that a task of ours has made
 	failure  error  // of that task
 	recorded string // what Record was last told
 	discards int
-	reposts  int
+	posts    int // accepted, or perhaps accepted
 }
 
 // newPreparation reads the node and checks what was asked for.
@@ -219,6 +220,9 @@ func (r *preparation) broken(seen sight) bool {
 
 // discard removes a profile of ours that is of no use. If this run has failed to apply it, that is the end, and the error.
 func (r *preparation) discard(ctx context.Context, seen sight) error {
+	if r.made == "" && seen.profile.TaskURI != "" && !sameURI(seen.profile.TaskURI, r.task) {
+		r.failure = nil // an earlier run's profile was in the way of ours, and did not work out either
+	}
 	if r.failure == nil && !seen.loose {
 		if err := r.mayStop("the server profile that an earlier run could not apply has to be removed"); err != nil {
 			return err
