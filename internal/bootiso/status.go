@@ -38,9 +38,14 @@ func (a Artifacts) identity() string {
 	if a.Version != "" {
 		return a.Version
 	}
-	u, err := url.Parse(a.URL)
+	return location(a.URL)
+}
+
+// location is a URL without what may be a secret in it: user, query and fragment.
+func location(address string) string {
+	u, err := url.Parse(address)
 	if err != nil {
-		return a.URL
+		return address
 	}
 	u.RawQuery, u.ForceQuery, u.Fragment, u.User = "", false, "", nil
 	return u.String()
@@ -66,7 +71,7 @@ func (a Artifacts) Digest() string {
 // tokens, and nodes are read by many.
 type Record struct {
 	Image  string            `json:"image"`
-	URL    string            `json:"url"` // of the whole URL: whether the node still has it tells whether the record is about what runs
+	URL    string            `json:"url"` // of the URL without its query: whether the node still has it tells whether the record is about what runs
 	Shared map[string]string `json:"shared,omitempty"`
 	Own    map[string]string `json:"own,omitempty"`
 	At     time.Time         `json:"at"`
@@ -83,15 +88,15 @@ const (
 
 // NewRecord is the record of a boot with artifacts, after an earlier one (nil: none).
 func NewRecord(a Artifacts, at time.Time, before *Record) Record {
-	r := Record{Image: hash(a.identity()), URL: hash(a.URL), Shared: hashes(a.Shared), Own: hashes(a.Own), At: at.UTC().Truncate(time.Second), Boots: 1}
+	r := Record{Image: hash(a.identity()), URL: hash(location(a.URL)), Shared: hashes(a.Shared), Own: hashes(a.Own), At: at.UTC().Truncate(time.Second), Boots: 1}
 	if before != nil && before.Image == r.Image && at.Sub(before.At) < Window {
 		r.Boots = before.Boots + 1
 	}
 	return r
 }
 
-// IsAbout reports whether a record is about a machine that has this URL as its image.
-func (r Record) IsAbout(url string) bool { return r.URL == hash(url) }
+// IsAbout reports whether a record is about a machine that has this URL as its image. Ironic shows stars for tokens in it.
+func (r Record) IsAbout(url string) bool { return r.URL == hash(location(url)) }
 
 // Exhausted reports whether booting with these artifacts once more would exceed the loop guard.
 func (r Record) Exhausted(a Artifacts, now time.Time) bool {
