@@ -110,7 +110,7 @@ func validateDeploy(n *node) error {
 	invalid := func(reason string) error {
 		return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", uuid, reason)
 	}
-	if reason := bmcFault(n.fields); reason != "" {
+	if reason := n.bmcFault("power"); reason != "" {
 		return invalid(reason)
 	}
 	info := object(n.fields["instance_info"])

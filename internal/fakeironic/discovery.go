@@ -214,7 +214,7 @@ func (s *Server) switchOffDiscovered(n *node) string {
 	if s.DiscoveryKeepsPower {
 		return ""
 	}
-	if reason := bmcFault(n.fields); reason != "" {
+	if reason := n.bmcFault("power"); reason != "" {
 		if s.before30() {
 			return "Failed to change power state to 'power off': " + reason
 		}

@@ -18,29 +18,31 @@ var interfaceKinds = []string{
 	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
 }
 
-// hardwareTypes are the enabled drivers, by name.
+// hardwareTypes are the enabled drivers, by name. fake-hardware takes whatever is enabled.
 var hardwareTypes = []hardwareType{
 	{name: "fake-hardware", class: "FakeHardware", interfaces: map[string][]string{
-		"bios": {"fake", "no-bios"}, "boot": {"fake", "ipxe", "pxe"}, "console": {"fake", "no-console"}, "deploy": {"fake", "direct", "ramdisk"},
-		"firmware": {"fake", "no-firmware"}, "inspect": {"fake", "agent", "no-inspect"}, "management": {"fake"}, "network": {"noop"},
-		"power": {"fake"}, "raid": {"fake", "no-raid"}, "rescue": {"fake", "no-rescue"}, "storage": {"noop", "fake"}, "vendor": {"fake", "no-vendor"},
+		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console"},
+		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
+		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "redfish"}, "network": {"noop"},
+		"power": {"fake", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
+		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
 	}},
 	{name: "idrac", class: "IDRACHardware", interfaces: map[string][]string{
 		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
 		"management": {"idrac-redfish"}, "network": {"noop"}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
-		"rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
+		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
 	}},
 	{name: "ipmi", class: "IPMIHardware", interfaces: map[string][]string{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat"}, "deploy": {"direct", "ramdisk"},
 		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop"},
-		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
+		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
 	}},
 	{name: "redfish", class: "RedfishHardware", interfaces: map[string][]string{
 		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
 		"management": {"redfish"}, "network": {"noop"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
-		"rescue": {"agent", "no-rescue"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
+		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
 	}},
 }
 
@@ -65,21 +67,64 @@ func (s *Server) noValidHost(driver, group string) error {
 }
 
 // settleInterfaces checks the interfaces of a node against its driver and fills in the defaults of those that are null.
+// An interface that instance_info overrides needs no default: it stays null.
 func settleInterfaces(fields map[string]any) error {
 	driver, _ := findDriver(text(fields["driver"]))
+	overrides := object(fields["instance_info"])
 	for _, kind := range interfaceKinds {
 		key := kind + "_interface"
-		wanted := text(fields[key])
-		valid := driver.interfaces[kind]
-		switch {
-		case wanted == "":
-			fields[key] = valid[0]
-		case !implemented(kind, wanted):
-			return fault(http.StatusBadRequest,
-				"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
-				kind, wanted, pyRepr(clone(implementations(kind))))
-		case !contains(valid, wanted):
-			return fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, wanted, driver.class)
+		override := overrides[key]
+		if override != nil {
+			if err := driver.checkInterface(kind, pyText(override)); err != nil {
+				return err
+			}
+		}
+		own := text(fields[key])
+		if own == "" && override == nil {
+			fields[key] = driver.interfaces[kind][0]
+		} else if own != "" {
+			if err := driver.checkInterface(kind, own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkInterface refuses an implementation that is not enabled or does not fit the driver.
+func (h hardwareType) checkInterface(kind, implementation string) error {
+	if enabled := implementations(kind); !contains(enabled, implementation) {
+		return fault(http.StatusBadRequest,
+			"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
+			kind, implementation, pyRepr(clone(enabled)))
+	}
+	if !contains(h.interfaces[kind], implementation) {
+		return fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, implementation, h.class)
+	}
+	return nil
+}
+
+// uses is the implementation that the conductor works with: what instance_info says, for as long as the instance exists,
+// else what the node says.
+func (n *node) uses(kind string) string {
+	key := kind + "_interface"
+	if override, given := object(n.fields["instance_info"])[key]; given {
+		return pyText(override)
+	}
+	if own := n.str(key); own != "" {
+		return own
+	}
+	driver, _ := findDriver(n.str("driver"))
+	return driver.interfaces[kind][0]
+}
+
+// checkInterfaces is what the conductor does before it works on a node. What instance_info says may be wrong: nothing
+// checked it when it was patched.
+func (n *node) checkInterfaces() error {
+	driver, _ := findDriver(n.str("driver"))
+	for _, kind := range interfaceKinds {
+		if err := driver.checkInterface(kind, n.uses(kind)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -96,18 +141,21 @@ func implementations(kind string) []string {
 	return sortedKeys(found)
 }
 
-func implemented(kind, name string) bool { return contains(implementations(kind), name) }
-
-// bmcFault says why the power interface of a node cannot reach its BMC, or "" when it can.
-func bmcFault(fields map[string]any) string {
-	info := object(fields["driver_info"])
-	switch power := text(fields["power_interface"]); {
-	case power == "ipmitool" && text(info["ipmi_address"]) == "":
+// bmcFault says why an interface of the node, power or management, cannot reach its BMC, or "" when it can.
+func (n *node) bmcFault(kind string) string {
+	info := object(n.fields["driver_info"])
+	switch implementation := n.uses(kind); {
+	case implementation == "ipmitool" && text(info["ipmi_address"]) == "":
 		return "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."
-	case strings.HasSuffix(power, "redfish") && text(info["redfish_address"]) == "":
-		return fmt.Sprintf("Missing the following Redfish properties in node %s driver_info: ['redfish_address']", text(fields["uuid"]))
+	case strings.HasSuffix(implementation, "redfish") && text(info["redfish_address"]) == "":
+		return missingRedfishAddress(n)
 	}
 	return ""
+}
+
+// missingRedfishAddress is what everything says that needs Redfish and does not know where it is.
+func missingRedfishAddress(n *node) string {
+	return fmt.Sprintf("Missing the following Redfish properties in node %s driver_info: ['redfish_address']", n.str("uuid"))
 }
 
 // routeDrivers answers /v1/drivers.

@@ -192,7 +192,7 @@ func (s *Server) manage(n *node) {
 			s.rest(n, manageable, "", "")
 		},
 	}
-	if reason := bmcFault(n.fields); reason != "" {
+	if reason := n.bmcFault("power"); reason != "" {
 		o.defect = "Failed to get power state for node " + n.str("uuid") + ". Error: " + reason
 	}
 	s.begin(n, o, manageable)

@@ -54,7 +54,7 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
-	if reason := bmcFault(n.fields); reason != "" {
+	if reason := n.bmcFault("power"); reason != "" {
 		return reply{}, fault(http.StatusBadRequest, "%s", reason)
 	}
 	s.changePower(n, target, result, restart)

@@ -89,6 +89,8 @@ type Client struct {
 	gate    *gate
 	defect  parentDefect
 
+	images images
+
 	clock atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
 
 	mu      sync.Mutex

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 )
 
 // DeployStep is a step that runs while a node is deployed (API 1.69). All four are required by Ironic.
@@ -47,6 +48,7 @@ type Image struct {
 // Deployment is an instance: what a node is deployed with.
 type Deployment struct {
 	Image        *Image
+	LiveISO      *bootiso.Artifacts // booted instead of writing an Image; its record goes into extra
 	Capabilities map[string]string
 	Traits       []string // nil: those of the allocation
 	RootDevice   map[string]any
@@ -63,7 +65,12 @@ const (
 	keyMarker      = "terraform_metal"
 	keyConfigDrive = "configdrive"
 	keyTraits      = "traits"
+	keyBootISO     = "boot_iso"
+	keyDeploy      = "deploy_interface" // wins over the node's own for as long as the instance is there
 )
+
+// deployRamdisk is the deploy interface that boots something and writes nothing.
+const deployRamdisk = "ramdisk"
 
 // imageKeys are the keys of instance_info that an Image sets.
 var imageKeys = []string{
@@ -99,6 +106,9 @@ func (d Deployment) instanceInfo() map[string]any {
 		if i.SwapMB > 0 {
 			info["swap_mb"] = i.SwapMB
 		}
+	}
+	if d.LiveISO != nil {
+		info[keyDeploy], info[keyBootISO] = deployRamdisk, d.LiveISO.URL
 	}
 	if len(d.Capabilities) > 0 {
 		info["capabilities"] = d.Capabilities
@@ -158,7 +168,11 @@ func (d Deployment) Digest() string {
 		}
 		config["user_data"] = d.SecretVersion
 	}
-	text, err := json.Marshal([]any{d.instanceInfo(), config, d.DeploySteps})
+	info := d.instanceInfo()
+	if d.LiveISO != nil {
+		info[keyBootISO] = d.LiveISO.Digest() // the URL may carry a token
+	}
+	text, err := json.Marshal([]any{info, config, d.DeploySteps})
 	if err != nil {
 		return ""
 	}
@@ -170,9 +184,10 @@ func (d Deployment) Digest() string {
 // deployed if the node has changed its provision state since: an interrupted run can tell whether its verb was taken.
 type marker struct {
 	Digest string   `json:"digest"`
-	State  State    `json:"state"`          // in which the verb was about to be sent
-	Since  string   `json:"since"`          // when the node came into it
-	Keys   []string `json:"keys,omitempty"` // of instance_info that were written for this deployment
+	State  State    `json:"state"`           // in which the verb was about to be sent
+	Since  string   `json:"since"`           // when the node came into it
+	Power  string   `json:"power,omitempty"` // of a boot without a verb: when the node's power was last changed
+	Keys   []string `json:"keys,omitempty"`  // of instance_info that were written for this deployment
 }
 
 func markerOf(n *Node) (m marker) {
@@ -183,12 +198,20 @@ func markerOf(n *Node) (m marker) {
 	return m
 }
 
+// taken reports whether what a node was prepared for was started since.
+func (m marker) taken(n *Node) bool {
+	if m.Power != "" {
+		return m.Power != lastPowerChange(n)
+	}
+	return m.State != State(n.ProvisionState) || m.Since != since(n)
+}
+
 func since(n *Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
 
 // DeployedWith reports whether what a node runs, or is being deployed with, is this deployment.
 func (d Deployment) DeployedWith(n *Node) bool {
 	m := markerOf(n)
-	return m.Digest == d.Digest() && (m.State != State(n.ProvisionState) || m.Since != since(n))
+	return m.Digest == d.Digest() && m.taken(n)
 }
 
 // ReserveNode claims a node for an instance, which is Ironic's only atomic claim: a node that is reserved by anybody
@@ -264,6 +287,9 @@ type DeployOptions struct {
 func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
+	}
+	if node, err = c.cleanAgain(ctx, node); err != nil {
+		return node, 0, err
 	}
 	leaving := node.InstanceUUID == "" || State(node.ProvisionState) == nodes.Deleting // the reservation goes half way through
 	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && leaving {
@@ -360,6 +386,12 @@ func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, 
 			}
 		}
 	}
+	if d.LiveISO != nil {
+		if d.ConfigDrive != nil && !carriesConfigDrive(node) {
+			return node, &NoConfigDriveError{Node: node}
+		}
+		patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))
+	}
 	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
 		return node, err
 	}
@@ -391,7 +423,7 @@ func (c *Client) validate(ctx context.Context, node *Node) error {
 		}
 	}
 	if reasons = slices.Compact(reasons); len(reasons) > 0 {
-		return fmt.Errorf("node %s failed to validate: %s", NodeLabel(node), strings.Join(reasons, "; "))
+		return &InvalidNodeError{Node: node, Reasons: reasons}
 	}
 	return nil
 }
@@ -399,8 +431,7 @@ func (c *Client) validate(ctx context.Context, node *Node) error {
 // RunsInstance reports whether a node is active with what its instance_info says. It may say something else between the
 // preparation of a rebuild that never started and the next try.
 func RunsInstance(n *Node) bool {
-	m := markerOf(n)
-	return State(n.ProvisionState) == nodes.Active && (m.State != nodes.Active || m.Since != since(n))
+	return State(n.ProvisionState) == nodes.Active && markerOf(n).taken(n)
 }
 
 // Lost says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed to get its

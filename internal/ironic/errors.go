@@ -90,6 +90,17 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s", NodeLabel(e.Node), e.Node.ProvisionState, firstLine(e.Node.LastError))
 }
 
+// InvalidNodeError says that Ironic could not deploy a node as it is.
+type InvalidNodeError struct {
+	Node    *Node
+	Reasons []string // Ironic's own words
+}
+
+// Error gives the reasons.
+func (e *InvalidNodeError) Error() string {
+	return fmt.Sprintf("node %s failed to validate: %s", NodeLabel(e.Node), strings.Join(e.Reasons, "; "))
+}
+
 // TimeoutError says that a node did not get there in time. Ironic may still be at work.
 type TimeoutError struct {
 	Node  *Node // as last seen

@@ -40,6 +40,10 @@ func advise(err error) string {
 	var reserved *ReservedError
 	var defect *ParentNodeError
 	var none *NoMatchError
+	var drive *NoConfigDriveError
+	var loop *BootLoopError
+	var changed *ImageChangedError
+	var invalid *InvalidNodeError
 	switch {
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or give the value directly."
@@ -62,6 +66,16 @@ func advise(err error) string {
 		return "Upgrade Ironic, or ask your distribution for the corrected package. Nothing else is changed through this Ironic until then."
 	case errors.As(err, &none):
 		return none.Advice()
+	case errors.As(err, &drive):
+		return "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put what it has into the ISO."
+	case errors.As(err, &loop):
+		return "Nothing was restarted: something else is wrong with the machine or the image. A new version of the image, or terraform apply -replace, starts anew."
+	case errors.As(err, &invalid):
+		if strings.Contains(err.Error(), "ramdisk_boot") {
+			return fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", invalid.Node.BootInterface)
+		}
+	case errors.As(err, &changed):
+		return "No machine was restarted with it. Wait until the image is no longer rebuilt, and run terraform plan again."
 	}
 	return adviseStatus(err)
 }

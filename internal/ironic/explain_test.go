@@ -40,7 +40,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{&ironic.FailedError{Node: in("adopt failed")}, []string{"conductor's log"}},
 		{&ironic.TimeoutError{Node: in("deploying"), After: time.Hour}, []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
 		{&ironic.ReservedError{Node: reserved}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
-		{&ironic.ReservedError{Node: in("available"), Ours: "a-1"}, []string{"not reserved by allocation a-1", "terraform plan again"}},
+		{&ironic.ReservedError{Node: in("available"), Ours: "a-1"}, []string{"not reserved by a-1 any more", "terraform plan again"}},
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
 		{&ironic.NoMatchError{LastError: "none", Census: ironic.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
 		{&ironic.RefusedError{Node: in("active"), Reason: "it runs. Stop it first"}, []string{"rack1-01", `"active"`, "Stop it first"}},

@@ -59,10 +59,21 @@ func (c *Client) Requires(ctx context.Context, since Microversion, feature strin
 	if err != nil || have >= since {
 		return err
 	}
-	c.mu.Lock()
-	server := c.server
-	c.mu.Unlock()
+	server, err := c.highest(ctx)
+	if err != nil {
+		return err
+	}
 	return &VersionError{Feature: feature, Needs: since, Have: have, Server: server}
+}
+
+// highest is the highest version that the server knows, whatever upper bound the configuration sets.
+func (c *Client) highest(ctx context.Context) (Microversion, error) {
+	if _, err := c.api(ctx); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server, nil
 }
 
 // awaitAPI asks the server for its versions; while Config.APITimeout lasts it asks again, and also waits for a

@@ -11,15 +11,39 @@ import (
 
 // SetPower switches a node on or off, and waits until it is. Nothing is sent if it is already.
 func (c *Client) SetPower(ctx context.Context, id string, on bool, limit time.Duration) (*Node, error) {
-	want, target := "power off", nodes.PowerOff
+	want, target := powerOff, nodes.PowerOff
 	if on {
-		want, target = "power on", nodes.PowerOn
+		want, target = powerOn, nodes.PowerOn
 	}
-	defer c.nodes.invalidate(id)
 	node, err := c.getNode(ctx, id)
 	if err != nil || (node.PowerState == want && node.TargetPowerState == "") {
 		return node, err
 	}
+	return c.changePower(ctx, node, target, want, limit)
+}
+
+// Reboot switches a node off and on, or only on if it is off, and waits until it is.
+func (c *Client) Reboot(ctx context.Context, id string, limit time.Duration) (*Node, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if node.PowerState == powerOff {
+		return c.changePower(ctx, node, nodes.PowerOn, powerOn, limit)
+	}
+	return c.changePower(ctx, node, nodes.Rebooting, powerOn, limit)
+}
+
+// Power states of nodes.
+const (
+	powerOn  = "power on"
+	powerOff = "power off"
+)
+
+// changePower asks for a change of power, and waits until the node is as wanted.
+func (c *Client) changePower(ctx context.Context, node *Node, target nodes.TargetPowerState, want string, limit time.Duration) (*Node, error) {
+	id := node.UUID
+	defer c.nodes.invalidate(id)
 	api, err := c.api(ctx)
 	if err != nil {
 		return node, err

@@ -16,7 +16,7 @@ const keyAllocation = "terraform_metal_allocation"
 
 // OwnKey reports whether a key of extra or instance_info is this provider's own bookkeeping.
 func OwnKey(key string) bool {
-	return key == keyAllocation || key == keyMarker || key == keyFailures || key == keyProbe || key == keyDiscovery
+	return key == keyAllocation || key == keyMarker || key == keyFailures || key == keyProbe || key == keyDiscovery || key == keyBoot
 }
 
 // SuspendedAllocation returns the allocation that waits for a node to be undeployed, to be created again then; nil if
@@ -48,9 +48,21 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	if IsNotFound(err) {
 		return &Undeployed{}, nil
 	}
+	if err == nil {
+		node, err = c.cleanAgain(ctx, node)
+	}
 	if err != nil {
 		return nil, err
 	}
+	done, err := c.undeploy(ctx, node, instance, allocation, limit)
+	if err == nil {
+		err = c.forgetBoot(ctx, done.Node, allocation)
+	}
+	return done, err
+}
+
+// undeploy is Undeploy for a node that may be deployed again at once.
+func (c *Client) undeploy(ctx context.Context, node *Node, instance, allocation string, limit time.Duration) (*Undeployed, error) {
 	suspended := SuspendedAllocation(node)
 	if suspended != nil && suspended.UUID != allocation {
 		suspended = nil
@@ -62,6 +74,7 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	if State(node.ProvisionState) == nodes.Available {
 		return c.release(ctx, node, instance, suspended, limit)
 	}
+	var err error
 	if allocation != "" && node.InstanceUUID == allocation {
 		if suspended, err = c.suspend(ctx, node, allocation); err != nil {
 			return nil, err

@@ -66,7 +66,7 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewDiscoveredHosts}
+	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts}
 }
 
 // Functions lists the functions.

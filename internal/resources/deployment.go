@@ -72,7 +72,13 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 
 	options := ironic.DeployOptions{Instance: instance, Attempts: plan.tries(), Limit: limit}
-	node, attempts, err := d.client.Deploy(ctx, node.UUID, what, options)
+	attempts, deploy := 0, d.client.Deploy
+	if iso := plan.liveISO(ctx); iso != nil {
+		err, deploy = d.client.Settle(ctx, iso.newImage()), d.client.BootISO
+	}
+	if err == nil {
+		node, attempts, err = deploy(ctx, node.UUID, what, options)
+	}
 	if err == nil {
 		doing = "switch node " + ironic.NodeLabel(node)
 		node, err = d.power(ctx, &config, node, limit)
@@ -102,6 +108,9 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 	diags.Append(problems...)
 	if text, ok := what.ConfigDrive["user_data"].(string); ok {
 		d.client.Hide(text)
+	}
+	if iso := config.liveISO(ctx); iso != nil {
+		iso.hideQuery(d.client)
 	}
 	return what
 }
@@ -171,6 +180,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case !bytes.Equal(note, imageNote(node)):
 		state.showImage(ctx, node)
 	}
+	state.readBoot(ctx, node, imported)
 	state.volatile(node)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -191,6 +201,27 @@ func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
 	}
 }
 
+// deploymentUpdate is what an update works with.
+type deploymentUpdate struct {
+	plan, config, state *deploymentModel
+	what                ironic.Deployment
+	limit               time.Duration
+}
+
+// deploy does what was planned of an image: resumes what was interrupted, or rebuilds.
+func (u *deploymentUpdate) deploy(ctx context.Context, client *ironic.Client) (*ironic.Node, int, error) {
+	id := u.state.ID.ValueString()
+	if !u.plan.ProvisionState.IsUnknown() { // ModifyPlan saw nothing to do
+		node, err := client.Node(ctx, id)
+		return node, int(u.state.Attempts.ValueInt64()), err
+	}
+	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit}
+	if !u.plan.sameContent(u.state) && u.plan.OnChange.ValueString() != onChangeIgnore {
+		options.Other = ironic.RebuildOther
+	}
+	return client.Deploy(ctx, id, u.what, options)
+}
+
 // Update resumes what was interrupted, rebuilds for another content, and switches power.
 func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer d.finish(ctx, &resp.Diagnostics)
@@ -205,19 +236,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
-	id, instance := state.ID.ValueString(), state.InstanceUUID.ValueString()
-	doing := "deploy node " + id
-	node, attempts := (*ironic.Node)(nil), int(state.Attempts.ValueInt64())
-	var err error
-	if plan.ProvisionState.IsUnknown() { // ModifyPlan saw something to do
-		options := ironic.DeployOptions{Instance: instance, Other: ironic.KeepOther, Attempts: plan.tries(), Limit: limit}
-		if !plan.sameContent(&state) && plan.OnChange.ValueString() != onChangeIgnore {
-			options.Other = ironic.RebuildOther
-		}
-		node, attempts, err = d.client.Deploy(ctx, id, what, options)
-	} else {
-		node, err = d.client.Node(ctx, id)
+	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit}
+	change := u.deploy
+	if what.LiveISO != nil {
+		change = u.boot
 	}
+	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
+	node, attempts, err := change(ctx, d.client)
 	if node != nil {
 		doing = "deploy node " + ironic.NodeLabel(node)
 	}

@@ -31,6 +31,7 @@ type deploymentModel struct {
 	NodeID         types.String   `tfsdk:"node_id"`
 	AllocationID   types.String   `tfsdk:"allocation_id"`
 	Image          types.Object   `tfsdk:"image"`
+	LiveISO        types.Object   `tfsdk:"live_iso"`
 	ConfigDrive    types.Object   `tfsdk:"config_drive"`
 	DeploySteps    types.List     `tfsdk:"deploy_steps"`
 	Capabilities   types.Map      `tfsdk:"capabilities"`
@@ -46,6 +47,7 @@ type deploymentModel struct {
 	ProvisionState types.String   `tfsdk:"provision_state"`
 	LastError      types.String   `tfsdk:"last_error"`
 	Attempts       types.Int64    `tfsdk:"attempts"`
+	BootStatus     types.Object   `tfsdk:"boot_status"`
 }
 
 type imageModel struct {
@@ -112,6 +114,10 @@ func (m *deploymentModel) deployment(ctx context.Context) (d ironic.Deployment, 
 			Type: ironic.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
 			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(),
 		}
+	}
+	if iso := m.liveISO(ctx); iso != nil {
+		artifacts := iso.artifacts()
+		d.LiveISO = &artifacts
 	}
 	d.Capabilities = stringMap(m.Capabilities)
 	d.Traits = stringSet(m.Traits)

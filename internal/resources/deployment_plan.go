@@ -29,9 +29,24 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && d.otherNode(ctx, &plan, state) {
 		resp.RequiresReplace.Append(path.Root("node_id"))
 		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
-	if state != nil && len(resp.RequiresReplace) == 0 {
+	if state != nil && plan.LiveISO.IsNull() != state.LiveISO.IsNull() {
+		resp.RequiresReplace.Append(path.Root("live_iso"))
+		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
+	}
+	fresh := state == nil || len(resp.RequiresReplace) > 0
+	switch {
+	case fresh:
+		plan.BootStatus = types.ObjectNull(bootStatusTypes)
+		if !plan.LiveISO.IsNull() {
+			plan.BootStatus = booted(ctx)
+		}
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	case !plan.LiveISO.IsNull():
+		d.decideBoot(ctx, &plan, &config, state, &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	default:
+		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		mark, diags := req.Private.GetKey(ctx, importedKey)
 		resp.Diagnostics.Append(diags...)
 		p := inPlace{
@@ -129,9 +144,13 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 // warnResume warns of a deployment that an earlier run has not finished.
 func (p inPlace) warnResume(diags *diag.Diagnostics) {
 	state := p.state.ProvisionState.ValueString()
+	writes := "which writes its root disk"
+	if !p.plan.LiveISO.IsNull() {
+		writes = "which boots its live ISO"
+	}
 	if ironic.Failed(ironic.State(state)) {
-		diags.AddWarning("Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, which writes its root disk.",
-			p.label(), state, p.state.LastError.ValueString()))
+		diags.AddWarning("Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.",
+			p.label(), state, p.state.LastError.ValueString(), writes))
 		return
 	}
 	if ironic.BeingDeployed(ironic.State(state)) {
@@ -139,7 +158,7 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 		return
 	}
 	if ironic.Settled(ironic.GoalUndeployed, ironic.State(state)) {
-		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, which writes its root disk.", p.label(), state))
+		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", p.label(), state, writes))
 		return
 	}
 	diags.AddWarning("Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: what it ran is lost. What an earlier run has begun is brought to its end, "+

@@ -42,6 +42,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Validators: []validator.String{stringvalidator.RegexMatches(uuidPattern, "must be the UUID of an allocation")},
 			},
 			"image":        imageSchema(),
+			"live_iso":     liveISOSchema(),
+			"boot_status":  bootStatusSchema(),
 			"config_drive": configDriveSchema(),
 			"deploy_steps": schema.ListNestedAttribute{
 				Optional: true, MarkdownDescription: "Further steps of the deployment. A change rebuilds. Needs API 1.69.",
@@ -183,6 +185,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	_, problems := m.deployment(ctx)
 	resp.Diagnostics.Append(problems...)
+	validateLiveISO(&m, &resp.Diagnostics)
 	image := m.image(ctx)
 	if resp.Diagnostics.HasError() || image == nil || image.Type.IsUnknown() {
 		return

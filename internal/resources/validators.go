@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
@@ -146,5 +147,41 @@ func (v checksum) MarkdownDescription(ctx context.Context) string { return v.Des
 func (v checksum) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if isSet(req.ConfigValue) && !checksumPattern.MatchString(req.ConfigValue.ValueString()) {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not a checksum", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+	}
+}
+
+// notNegativeDuration accepts durations such as "90s".
+type notNegativeDuration struct{}
+
+func (notNegativeDuration) Description(context.Context) string {
+	return "must be a duration such as \"90s\" or \"5m\""
+}
+func (v notNegativeDuration) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (v notNegativeDuration) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !isSet(req.ConfigValue) {
+		return
+	}
+	if d, err := time.ParseDuration(req.ConfigValue.ValueString()); err != nil || d < 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a duration", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+	}
+}
+
+// timestamp accepts times in the form of RFC 3339.
+type timestamp struct{}
+
+func (timestamp) Description(context.Context) string {
+	return "must be a time such as 2026-05-01T12:00:00Z (RFC 3339)"
+}
+func (v timestamp) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v timestamp) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !isSet(req.ConfigValue) {
+		return
+	}
+	if _, err := time.Parse(time.RFC3339, req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a time", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
 	}
 }

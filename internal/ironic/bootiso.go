@@ -1,0 +1,174 @@
+package ironic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// Versions that decide how a node is given another live ISO.
+const (
+	// lastISORebuild is the API of Ironic 26.0. Newer ones, up to 39 and the present, answer a rebuild without
+	// image_source with 500 (reference discovery-boot-limit.md 3.3).
+	lastISORebuild Microversion = 91
+	// versionVirtualMedia is the first API with /nodes/{node}/vmedia.
+	versionVirtualMedia Microversion = 89
+)
+
+// BootISO boots a node with a live ISO: for the first time, like Deploy, or, with RebuildOther, instead of the one it runs. In the
+// latter case it takes the way that costs the machine least of those that the server and the driver know: a rebuild, attaching virtual
+// media and a reboot, or undeploying without cleaning and deploying. One that fails is followed by the last. Nothing is
+// done if the node already runs, or is being given, the deployment. On error it returns the node as last seen.
+func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployOptions) (*Node, int, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if o.Other != RebuildOther || State(node.ProvisionState) != nodes.Active || d.DeployedWith(node) {
+		return c.Deploy(ctx, node.UUID, d, o)
+	}
+	if err := CheckReservation(node, o.Instance); err != nil {
+		return node, 0, err
+	}
+	if d.ConfigDrive != nil && !carriesConfigDrive(node) {
+		return node, 0, &NoConfigDriveError{Node: node}
+	}
+	if last := BootRecord(node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
+		return node, 0, &BootLoopError{Node: node, Last: *last}
+	}
+	version, err := c.highest(ctx)
+	if err != nil {
+		return node, 0, err
+	}
+	attempts := 0
+	switch {
+	case version <= lastISORebuild:
+		node, attempts, err = c.Deploy(ctx, node.UUID, d, o)
+	case c.attaches(ctx, node) && d.ConfigDrive == nil:
+		node, err = c.attachISO(ctx, node, d, o.Limit)
+		attempts = 1
+	default:
+		return c.redeploy(ctx, node, d, o)
+	}
+	var status *StatusError
+	var media *mediaError
+	if errors.As(err, &media) || (errors.As(err, &status) && !isTransient(err)) {
+		c.cfg.Logger.WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", "node", id, "error", err)
+		if node, err = c.getNode(ctx, id); err == nil && State(node.ProvisionState) == nodes.Active {
+			return c.redeploy(ctx, node, d, o)
+		}
+	}
+	return node, attempts, err
+}
+
+// redeploy undeploys a node without cleaning it, reserves it again and deploys it. automated_clean is what it was after
+// that, also if this run is killed in between: the next deploying or undeploying sees to it.
+func (c *Client) redeploy(ctx context.Context, node *Node, d Deployment, o DeployOptions) (*Node, int, error) {
+	allocation := node.AllocationUUID
+	if node.AutomatedClean == nil || *node.AutomatedClean {
+		note := bootNoteOf(node)
+		if note == nil {
+			fresh := bootNoteFor(node, *d.LiveISO)
+			note = &fresh
+		}
+		note.Clean = cleanUnset
+		if node.AutomatedClean != nil {
+			note.Clean = cleanTrue
+		}
+		var patch Patch
+		patch.Set("/extra/"+keyBoot, note)
+		patch.Set("/automated_clean", false)
+		if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+			return node, 0, err
+		}
+	}
+	done, err := c.undeploy(ctx, node, o.Instance, allocation, o.Limit)
+	if err != nil {
+		if done != nil && done.Node != nil {
+			node = done.Node
+		}
+		return node, 0, err
+	}
+	if done.Lost != "" {
+		return done.Node, 0, fmt.Errorf("allocation %s could not be made again: %s", allocation, done.Lost)
+	}
+	if allocation == "" {
+		if node, err = c.ReserveNode(ctx, node.UUID, o.Instance); err != nil {
+			return node, 0, err
+		}
+	}
+	return c.Deploy(ctx, node.UUID, d, o)
+}
+
+// attaches reports whether virtual media can be attached to a running node over the API.
+func (c *Client) attaches(ctx context.Context, node *Node) bool {
+	version, err := c.Microversion(ctx)
+	return err == nil && version >= versionVirtualMedia && carriesConfigDrive(node)
+}
+
+// mediaError says that virtual media could not be attached: Ironic tells only by the node's last_error.
+type mediaError struct {
+	node *Node
+	what string
+}
+
+func (e *mediaError) Error() string {
+	return fmt.Sprintf("node %s: %s: %s", NodeLabel(e.node), e.what, firstLine(e.node.LastError))
+}
+
+// attachISO gives a running node another ISO as virtual media and reboots it once. The marker tells by the time of the
+// node's last change of power whether that has happened.
+func (c *Client) attachISO(ctx context.Context, node *Node, d Deployment, limit time.Duration) (*Node, error) {
+	deadline := time.Now().Add(limit)
+	m := markerOf(node)
+	m.Digest, m.State, m.Since, m.Power = d.Digest(), State(node.ProvisionState), since(node), lastPowerChange(node)
+	var patch Patch
+	patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))
+	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
+	patch.Set("/instance_info/"+keyMarker, m)
+	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+		return node, err
+	}
+	path := "nodes/" + node.UUID
+	media := map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}
+	for _, call := range []struct {
+		what, method, path string
+		body               any
+	}{
+		{"detach virtual media", http.MethodDelete, path + "/vmedia?device_types=cdrom", nil},
+		{"attach virtual media", http.MethodPost, path + "/vmedia", media},
+		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": false}},
+	} {
+		if err := c.do(ctx, call.method, call.path, call.body, nil); err != nil {
+			return node, err
+		}
+		now, err := c.unlocked(ctx, node.UUID, time.Until(deadline))
+		if err != nil {
+			return node, err
+		}
+		if now.LastError != "" && now.LastError != node.LastError {
+			return now, &mediaError{node: now, what: call.what}
+		}
+	}
+	return c.Reboot(ctx, node.UUID, time.Until(deadline))
+}
+
+// unlocked waits until Ironic does nothing with a node.
+func (c *Client) unlocked(ctx context.Context, id string, limit time.Duration) (*Node, error) {
+	deadline := time.Now().Add(limit)
+	node, err := c.getNode(ctx, id)
+	for err == nil && node.Reservation != "" {
+		last := node
+		if node, err = c.fleet.next(ctx, id, time.Until(deadline)); errors.Is(err, errLimit) {
+			return last, fmt.Errorf("node %s is still reserved by conductor %s after %s", NodeLabel(last), last.Reservation, limit)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.getNode(ctx, id)
+}

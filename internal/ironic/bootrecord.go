@@ -1,0 +1,195 @@
+package ironic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+)
+
+// keyBoot is where extra of a node remembers what live ISO it was booted with: Ironic keeps extra when it undeploys, and
+// this is read to decide whether a new image concerns the machine.
+const keyBoot = "terraform_metal_boot"
+
+// bootNote is what extra has under keyBoot.
+type bootNote struct {
+	bootiso.Record                 // what the node is booted with, or about to be
+	Before         *bootiso.Record `json:"before,omitempty"` // what it ran when that was written
+	// Clean is what automated_clean was ("true" or "unset") before it was switched off for a boot that is undeployed
+	// and deployed; empty: it was not.
+	Clean string `json:"clean,omitempty"`
+}
+
+// bootNoteOf reads the note; nil if there is none.
+func bootNoteOf(n *Node) *bootNote {
+	text, err := json.Marshal(n.Extra[keyBoot])
+	if err != nil {
+		return nil
+	}
+	var note bootNote
+	if json.Unmarshal(text, &note) != nil || note.Image == "" {
+		return nil // not ours
+	}
+	return &note
+}
+
+// bootNoteFor is the note of a node that is about to be booted.
+func bootNoteFor(n *Node, what bootiso.Artifacts) bootNote {
+	before := BootRecord(n)
+	if note := bootNoteOf(n); before == nil && note != nil {
+		before = &note.Record // it does not run any more, and still counts for the loop guard
+	}
+	return bootNote{Record: bootiso.NewRecord(what, time.Now(), before), Before: BootRecord(n)}
+}
+
+// BootRecord is what a node was booted with; nil if nobody knows: it does not run a live ISO, somebody else has deployed
+// it, or it was deployed before there were records.
+func BootRecord(n *Node) *bootiso.Record {
+	note := bootNoteOf(n)
+	if note == nil || State(n.ProvisionState) != nodes.Active {
+		return nil
+	}
+	if !markerOf(n).taken(n) {
+		return note.Before // the boot that the note is about was prepared, and has not been started
+	}
+	if !note.IsAbout(BootISOURL(n)) {
+		return nil
+	}
+	return &note.Record
+}
+
+// WantedBoot is what a node shall run, and how to deal with a newer image.
+type WantedBoot struct {
+	bootiso.Artifacts
+	Policy     bootiso.Policy
+	Installing bool
+	Registered bool
+	Settled    bool // the quiet period of the image is over
+}
+
+// JudgeBoot decides what an image asks of a node. A protected node counts as being installed.
+func JudgeBoot(n *Node, want WantedBoot) bootiso.Status {
+	return bootiso.Judge(bootiso.Machine{
+		Booted: BootRecord(n), Want: want.Artifacts, Policy: want.Policy, Installing: want.Installing || n.Protected,
+		Registered: want.Registered, Settled: want.Settled, Powered: PowerManaged(n),
+	})
+}
+
+// BootKey reports whether a key of instance_info is one that a live ISO sets.
+func BootKey(key string) bool { return key == keyBootISO || key == keyDeploy }
+
+// BootISOURL is the live ISO that a node boots; empty if it boots none.
+func BootISOURL(n *Node) string {
+	url, _ := n.InstanceInfo[keyBootISO].(string)
+	return url
+}
+
+// RecordBoot notes on a node what it is taken to have been booted with, and touches nothing else: the baseline of a
+// machine that was imported, or the restart of one that only a person can restart.
+func (c *Client) RecordBoot(ctx context.Context, id string, d Deployment, manual bool) (*Node, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	record := bootiso.NewRecord(*d.LiveISO, time.Now(), nil)
+	record.Manual = manual
+	m := markerOf(node)
+	m.Digest, m.State, m.Since, m.Power = d.Digest(), "", "", "" // no state: it counts as started
+	var patch Patch
+	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
+	patch.Set("/instance_info/"+keyMarker, m)
+	patch.Set("/extra/"+keyBoot, bootNote{Record: record})
+	return c.PatchNode(ctx, node.UUID, patch)
+}
+
+// Restarted reports whether Ironic has seen, since a record was made, that the machine's power changed or that an agent
+// on it reported.
+func Restarted(n *Node, since time.Time) bool {
+	for _, key := range []string{"last_power_state_change", "agent_last_heartbeat"} {
+		text, _ := n.DriverInternalInfo[key].(string)
+		at, err := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0])
+		if err == nil && at.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastPowerChange is when Ironic last changed a node's power, in its own words.
+func lastPowerChange(n *Node) string {
+	if text, _ := n.DriverInternalInfo["last_power_state_change"].(string); text != "" {
+		return text
+	}
+	return "never"
+}
+
+// carriesConfigDrive reports whether a node's boot interface can give a live ISO a config drive: those that attach
+// virtual media can (capability ramdisk_boot_configdrive); with the others Ironic drops it and logs a warning.
+func carriesConfigDrive(n *Node) bool { return strings.HasSuffix(n.BootInterface, "virtual-media") }
+
+// NoConfigDriveError says that a node cannot be given a config drive with a live ISO.
+type NoConfigDriveError struct{ Node *Node }
+
+// Error names the boot interface.
+func (e *NoConfigDriveError) Error() string {
+	return fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with a live ISO", NodeLabel(e.Node), e.Node.BootInterface)
+}
+
+// BootLoopError says that a node was restarted with one image often enough.
+type BootLoopError struct {
+	Node *Node
+	Last bootiso.Record
+}
+
+// Error gives the number.
+func (e *BootLoopError) Error() string {
+	return fmt.Sprintf("node %s was restarted with this image %d times within a day", NodeLabel(e.Node), e.Last.Boots-1)
+}
+
+// cleanWords are what bootNote.Clean says of automated_clean; false needs no note.
+const (
+	cleanTrue  = "true"
+	cleanUnset = "unset"
+)
+
+// cleanAgain gives a node back the automated_clean that it had before it was switched off for a boot, if an interrupted
+// run has not done so.
+func (c *Client) cleanAgain(ctx context.Context, node *Node) (*Node, error) {
+	note := bootNoteOf(node)
+	if note == nil || note.Clean == "" {
+		return node, nil
+	}
+	var patch Patch
+	if note.Clean == cleanTrue {
+		patch.Set("/automated_clean", true)
+	} else if node.AutomatedClean != nil {
+		patch.Remove("/automated_clean")
+	}
+	note.Clean = ""
+	patch.Set("/extra/"+keyBoot, note)
+	return c.PatchNode(ctx, node.UUID, patch)
+}
+
+// forgetBoot removes the note from a node that was undeployed, and is nobody's or again our allocation's.
+func (c *Client) forgetBoot(ctx context.Context, node *Node, allocation string) error {
+	if bootNoteOf(node) == nil || State(node.ProvisionState) != nodes.Available {
+		return nil
+	}
+	now, err := c.getNode(ctx, node.UUID)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", allocation}, now.InstanceUUID) {
+		return nil
+	}
+	var patch Patch
+	patch.Remove("/extra/" + keyBoot)
+	_, err = c.PatchNode(ctx, node.UUID, patch)
+	return err
+}

@@ -1,0 +1,144 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// booted is the status of a machine that runs what it shall.
+func booted(ctx context.Context) types.Object {
+	return bootStatus(ctx, bootiso.Status{Action: bootiso.None})
+}
+
+// changedAttributes are those whose change restarts a machine with a live ISO, besides live_iso itself.
+func (m *deploymentModel) changedAttributes(other *deploymentModel) (names []string) {
+	if m.OnChange.ValueString() == onChangeIgnore {
+		return nil
+	}
+	for name, pair := range map[string][2]attr.Value{
+		"config_drive": {m.ConfigDrive, other.ConfigDrive}, "deploy_steps": {m.DeploySteps, other.DeploySteps},
+		"capabilities": {m.Capabilities, other.Capabilities}, "traits": {m.Traits, other.Traits},
+		"root_device": {m.RootDevice, other.RootDevice}, "instance_info": {m.InstanceInfo, other.InstanceInfo},
+	} {
+		if !pair[0].Equal(pair[1]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// bootPlan plans what a live ISO asks of a machine that runs one.
+type bootPlan struct {
+	plan, config, state *deploymentModel
+	iso, prior          *liveISOModel // of the configuration and the state
+	node                *ironic.Node
+}
+
+// decideBoot plans a deployment with a live ISO that stays on its node.
+func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploymentModel, diags *diag.Diagnostics) {
+	b := bootPlan{plan: plan, config: config, state: state, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
+	b.keep()
+	switch {
+	case !ironic.Finished(ironic.State(state.ProvisionState.ValueString())):
+		inPlace{plan: plan, config: config, state: state, label: func() string { return d.label(ctx, plan) }}.warnResume(diags)
+		b.starts(booted(ctx))
+		return
+	case b.iso == nil || !b.iso.known() || !d.known():
+		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image is known: those it concerns. To see them in the plan, build the image first.")
+		b.starts(types.ObjectUnknown(bootStatusTypes))
+		return
+	}
+	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
+	if err != nil {
+		report(diags, "read the deployment of node "+state.ID.ValueString(), err)
+		return
+	}
+	b.node = node
+	b.decide(ctx, diags)
+}
+
+// keep plans that nothing which Ironic tells changes.
+func (b bootPlan) keep() {
+	m := b.plan
+	m.LastError, m.Attempts, m.ProvisionState, m.BootStatus = b.state.LastError, b.state.Attempts, b.state.ProvisionState, b.state.BootStatus
+	if b.config.PowerState.IsNull() {
+		m.PowerState = b.state.PowerState
+	}
+}
+
+// starts plans that the machine is booted.
+func (b bootPlan) starts(status types.Object) {
+	m := b.plan
+	m.BootStatus = status
+	m.ProvisionState, m.LastError, m.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
+	if b.config.PowerState.IsNull() {
+		m.PowerState = types.StringUnknown()
+	}
+}
+
+func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
+	changed := b.plan.changedAttributes(b.state)
+	status := b.iso.judge(b.node, changed)
+	label := ironic.NodeLabel(b.node)
+	newer := b.iso.artifacts().Digest() != b.prior.artifacts().Digest()
+	unknown := slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown)
+	switch {
+	case unknown && (newer || len(changed) > 0):
+		b.plan.BootStatus = bootStatus(ctx, status)
+		diags.AddWarning("Live ISO is taken as booted", fmt.Sprintf("Nobody knows what node %s was booted with. The machine is not touched: what the configuration says "+
+			"is noted, and later images are compared with that. To boot it anew, use terraform apply -replace.", label))
+	case status.Action == bootiso.Reboot:
+		b.starts(bootStatus(ctx, status))
+		diags.AddWarning("Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted: %s (obsolete: %s).%s", label, status.Why,
+			strings.Join(status.Obsolete, ", "), b.iso.settled(time.Now())))
+	case status.Action == bootiso.Manual:
+		b.plan.BootStatus = bootStatus(ctx, status)
+		diags.AddWarning("Machine has to be restarted by hand", fmt.Sprintf("Node %s needs a new live ISO: %s (obsolete: %s). After this apply, restart it with the new image yourself.",
+			label, status.Why, strings.Join(status.Obsolete, ", ")))
+	default:
+		if b.prior != nil {
+			b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
+		}
+		switch {
+		case status.Action == bootiso.Wait:
+			diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s runs on with what it was booted with: %s (obsolete: %s).", label, status.Why, strings.Join(status.Obsolete, ", ")))
+		case newer || status.Stale:
+			diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts.", label, status.Why))
+		}
+		if len(changed) > 0 || !b.plan.sameContent(b.state) {
+			diags.AddWarning("Change without effect", fmt.Sprintf("What changes beside the live ISO of node %s is noted, and the machine runs on as it is.", label))
+		}
+	}
+	if isSet(b.config.PowerState) && !b.config.PowerState.Equal(b.state.PowerState) {
+		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", label, b.config.PowerState.ValueString()))
+	}
+}
+
+// boot does what was planned of a live ISO: boots the machine, or notes what it is taken to run.
+func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ironic.Node, int, error) {
+	id, attempts := u.state.ID.ValueString(), int(u.state.Attempts.ValueInt64())
+	if u.plan.ProvisionState.IsUnknown() {
+		if err := client.Settle(ctx, u.plan.liveISO(ctx).newImage()); err != nil {
+			return nil, attempts, err
+		}
+		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit})
+	}
+	node, err := client.Node(ctx, id)
+	byHand := u.plan.bootAction(ctx) == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
+	if err == nil && (byHand || (ironic.RunsInstance(node) && ironic.BootRecord(node) == nil)) {
+		node, err = client.RecordBoot(ctx, id, u.what, byHand)
+	}
+	return node, attempts, err
+}
