@@ -265,7 +265,7 @@ func validation(c *call, n *node) ordered {
 		}
 		name := n.str(kind + "_interface")
 		result := ordered{{"result", true}}
-		switch reason := bmcFault(n.fields); {
+		switch reason := n.bmcFault(kind); {
 		case name[:3] == "no-":
 			result = ordered{{"result", false}, {"reason", "not supported"}}
 		case (kind == "power" || kind == "management") && reason != "":
