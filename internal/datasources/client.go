@@ -12,22 +12,26 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // withClient gives a data source the provider's client.
-type withClient struct{ client *ironic.Client }
+type withClient struct {
+	client *ironic.Client
+	pool   *oneview.Pool // with the client, and the appliance if there is one
+}
 
 // Configure takes the client from the provider; there is none yet while Terraform only validates.
 func (w *withClient) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	if req.ProviderData == nil {
 		return
 	}
-	client, ok := req.ProviderData.(*ironic.Client)
+	pool, ok := req.ProviderData.(*oneview.Pool)
 	if !ok {
 		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
 		return
 	}
-	w.client = client
+	w.client, w.pool = pool.Ironic, pool
 }
 
 // report adds what became of a read to the diagnostics.

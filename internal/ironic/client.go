@@ -90,6 +90,7 @@ type Client struct {
 	defect  parentDefect
 
 	images images
+	before Guard
 
 	clock atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
 
@@ -124,6 +125,21 @@ func New(cfg Config) *Client {
 	c.fleet = newWatch(cfg.PollInterval, c.pollNode, c.pollNodes)
 	c.pending = newWatch(min(cfg.PollInterval, allocationInterval), c.getAllocation, c.listAllocationsByID)
 	return c
+}
+
+// Guard is asked before a machine is booted, switched or written, right before the request is sent; an error stops it. The
+// verb is empty if only its power is switched. A Guard may make the machine ready for the verb.
+type Guard func(ctx context.Context, node *Node, verb Verb) error
+
+// SetGuard sets the guard; it is to be called before the client is used.
+func (c *Client) SetGuard(guard Guard) { c.before = guard }
+
+// admit asks the guard, if there is one.
+func (c *Client) admit(ctx context.Context, node *Node, verb Verb) error {
+	if c.before == nil {
+		return nil
+	}
+	return c.before(ctx, node, verb)
 }
 
 // Known reports whether the configuration is complete. It is false during plans in which the provider's configuration

@@ -43,6 +43,9 @@ const (
 // changePower asks for a change of power, and waits until the node is as wanted.
 func (c *Client) changePower(ctx context.Context, node *Node, target nodes.TargetPowerState, want string, limit time.Duration) (*Node, error) {
 	id := node.UUID
+	if err := c.admit(ctx, node, ""); err != nil {
+		return node, err
+	}
 	defer c.nodes.invalidate(id)
 	api, err := c.api(ctx)
 	if err != nil {

@@ -155,7 +155,14 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 		with.Verb = verb
 	}
 	before := w.node
-	put := func(ctx context.Context) error { return w.put(ctx, with) }
+	put := func(ctx context.Context) error {
+		if boots(verb) {
+			if err := w.c.admit(ctx, w.node, verb); err != nil {
+				return err
+			}
+		}
+		return w.put(ctx, with)
+	}
 	var err error
 	if boots(verb) {
 		queued := time.Now()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources"
 )
 
@@ -51,6 +52,7 @@ type model struct {
 	PollInterval      types.String `tfsdk:"poll_interval"`
 	InspectorURL      types.String `tfsdk:"inspector_url"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
+	OneView           types.Object `tfsdk:"oneview"`
 }
 
 // Metadata names the provider.
@@ -61,12 +63,13 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment, resources.NewDiscoveryImport}
+	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment, resources.NewDiscoveryImport, resources.NewOneViewProfile}
 }
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts}
+	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
+		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate}
 }
 
 // Functions lists the functions.
@@ -113,8 +116,11 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	}
 	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
 	cfg.Logger = slog.New(tflogHandler{})
-	client := ironic.New(cfg)
-	resp.ResourceData, resp.DataSourceData = client, client
+	pool := &oneview.Pool{Ironic: ironic.New(cfg), OneView: oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)}
+	if pool.OneView != nil {
+		pool.Ironic.SetGuard(pool.Guard)
+	}
+	resp.ResourceData, resp.DataSourceData = pool, pool
 }
 
 // config merges the provider block with the environment. What is wrong is reported at its attribute.

@@ -97,6 +97,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Validators: []validator.String{httpURL{}},
 			},
 			"provisioning_limit": limitSchema(),
+			"oneview":            oneviewSchema(),
 		},
 	}
 }

@@ -16,26 +16,35 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // withClient gives a resource the provider's client.
-type withClient struct{ client *ironic.Client }
+type withClient struct {
+	client *ironic.Client
+	pool   *oneview.Pool // with the client, and the appliance if there is one
+}
 
 // Configure takes the client from the provider; there is none yet while Terraform only validates.
 func (w *withClient) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	if req.ProviderData == nil {
 		return
 	}
-	client, ok := req.ProviderData.(*ironic.Client)
+	pool, ok := req.ProviderData.(*oneview.Pool)
 	if !ok {
 		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
 		return
 	}
-	w.client = client
+	w.client, w.pool = pool.Ironic, pool
 }
 
 // known reports whether Ironic can be asked during a plan.
 func (w *withClient) known() bool { return w.client != nil && w.client.Known() }
+
+// hasOneView reports whether there is an appliance, and it is known which.
+func (w *withClient) hasOneView() bool {
+	return w.pool != nil && w.pool.OneView != nil && w.pool.OneView.Known()
+}
 
 // requires reports at an attribute that the API is too old for it, during plan.
 func (w *withClient) requires(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, name path.Path) {

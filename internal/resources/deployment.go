@@ -117,15 +117,21 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 
 // reserve makes sure that the node is reserved for us: by the allocation, or by a reservation of our own.
 func (d *deployment) reserve(ctx context.Context, plan *deploymentModel) (*ironic.Node, string, error) {
+	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
+	if err == nil && d.hasOneView() {
+		err = d.pool.Admit(ctx, node)
+	}
 	if isSet(plan.AllocationID) {
-		node, err := d.client.Node(ctx, plan.NodeID.ValueString())
 		if err == nil {
 			err = ironic.CheckReservation(node, plan.AllocationID.ValueString())
 		}
 		return node, plan.AllocationID.ValueString(), err
 	}
+	if err != nil {
+		return nil, "", err
+	}
 	instance := ironic.NewUUID()
-	node, err := d.client.ReserveNode(ctx, plan.NodeID.ValueString(), instance)
+	node, err = d.client.ReserveNode(ctx, node.UUID, instance)
 	return node, instance, err
 }
 

@@ -181,7 +181,11 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	if err := h.client.Withdraw(ctx, state.ID.ValueString(), limit); err != nil {
+	err := h.endTemporary(ctx, state.ID.ValueString())
+	if err == nil || ironic.IsNotFound(err) {
+		err = h.client.Withdraw(ctx, state.ID.ValueString(), limit)
+	}
+	if err != nil {
 		reportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
 	}
 }

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -141,16 +142,16 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 			return err
 		}
 		if inventory == nil {
-			if node, err = h.client.Reach(ctx, node.UUID, ironic.GoalInspected, c.limit); err != nil {
+			if node, err = h.reach(ctx, node.UUID, ironic.GoalInspected, c.limit); err != nil {
 				return err
 			}
 			c.plan.Inventory = types.ObjectUnknown(inventoryType)
 		}
 	}
 	if ironic.Settled(goal, ironic.State(node.ProvisionState)) {
-		return nil
+		return h.endTemporary(ctx, node.UUID)
 	}
-	node, err := h.client.Reach(ctx, node.UUID, goal, c.limit)
+	node, err := h.reach(ctx, node.UUID, goal, c.limit)
 	if err != nil {
 		return err
 	}
@@ -161,6 +162,27 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 		// Ironic hands out no node whose power state it does not know; after cleaning it is off.
 		_, err = h.client.SetPower(ctx, node.UUID, false, c.limit)
 		return err
+	}
+	return nil
+}
+
+// reach walks a node to a goal. If it was given a temporary server profile on the way (oneview.Pool.Guard), that is removed
+// again, also when the walk has failed; after an interruption the machine still needs it, and a later run removes it.
+func (h *host) reach(ctx context.Context, id string, goal ironic.Goal, limit time.Duration) (*ironic.Node, error) {
+	node, err := h.client.Reach(ctx, id, goal, limit)
+	if ctx.Err() != nil {
+		return node, err
+	}
+	return node, errors.Join(err, h.endTemporary(ctx, id))
+}
+
+// endTemporary removes a temporary server profile, if there is one.
+func (h *host) endTemporary(ctx context.Context, id string) error {
+	if !h.hasOneView() {
+		return nil
+	}
+	if err := h.pool.EndTemporary(ctx, id, 0); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // ModifyPlan settles what is not in the configuration, sees what the node still has to do, and warns of what that costs.
@@ -39,11 +40,32 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
 		h.planWalk(&plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
+		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	if changes && h.known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planTemporary plans the removal of a temporary server profile that an interrupted run has left on the machine.
+func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.Diagnostics) {
+	if !h.known() || !h.hasOneView() || plan.ProvisionState.IsUnknown() || !ironic.Parked(ironic.State(plan.ProvisionState.ValueString())) {
+		return
+	}
+	node, err := h.client.NodeForRefresh(ctx, plan.ID.ValueString())
+	if err != nil {
+		return // the refresh has said so
+	}
+	profile, err := h.pool.Temporarily(ctx, node)
+	if err != nil {
+		diags.AddWarning("Server profile cannot be read", fmt.Sprintf("Whether host %s has a temporary server profile is not known: %v.", plan.describe(), err))
+		return
+	}
+	if profile != nil {
+		plan.ProvisionState = types.StringUnknown()
+		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s.", oneview.ProfileLabel(profile), plan.describe()))
+	}
 }
 
 // planNew plans a host that is to be created.

@@ -1,0 +1,227 @@
+package datasources
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+var (
+	_ datasource.DataSourceWithConfigure = (*serverHardware)(nil)
+	_ datasource.DataSourceWithConfigure = (*profileTemplate)(nil)
+)
+
+// appliance is the client of OneView; nil, with an error, if none is configured.
+func (w *withClient) appliance(diags *diag.Diagnostics) *oneview.Client {
+	if w.pool.OneView == nil {
+		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+	}
+	return w.pool.OneView
+}
+
+// criterion is an attribute that selects.
+func criterion(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{
+		stringvalidator.LengthAtLeast(1), stringvalidator.NoneOf(`'`, `"`),
+	}}
+}
+
+// NewOneViewServerHardware returns the data source metal_oneview_server_hardware.
+func NewOneViewServerHardware() datasource.DataSource { return &serverHardware{} }
+
+type serverHardware struct{ withClient }
+
+type serverHardwareModel struct {
+	Name            types.String `tfsdk:"name"`
+	SerialNumber    types.String `tfsdk:"serial_number"`
+	MAC             types.String `tfsdk:"mac"`
+	HardwareTypeURI types.String `tfsdk:"server_hardware_type_uri"`
+	GroupURI        types.String `tfsdk:"enclosure_group_uri"`
+	Free            types.Bool   `tfsdk:"free"`
+	URI             types.String `tfsdk:"uri"`
+	URIs            types.List   `tfsdk:"uris"`
+	Servers         types.Map    `tfsdk:"servers"`
+}
+
+var serverType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"name": types.StringType, "serial_number": types.StringType, "model": types.StringType, "state": types.StringType, "status": types.StringType,
+	"power_state": types.StringType, "server_profile_uri": types.StringType, "server_hardware_type_uri": types.StringType, "enclosure_group_uri": types.StringType,
+	"macs": types.ListType{ElemType: types.StringType}, "management_addresses": types.ListType{ElemType: types.StringType},
+}}
+
+// Metadata names the data source.
+func (s *serverHardware) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = "metal_oneview_server_hardware"
+}
+
+// Schema describes the data source.
+func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	list := func(description string) schema.ListAttribute {
+		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Server hardware of the OneView appliance: all of it, or what the given attributes select.",
+		Attributes: map[string]schema.Attribute{
+			"name":                     criterion("Name, such as `Encl1, bay 3`. Not finding it is an error."),
+			"serial_number":            criterion("Serial number. Not finding it is an error."),
+			"mac":                      criterion("MAC address of any of its Ethernet ports, which OneView knows of blades only. Not finding it is an error."),
+			"server_hardware_type_uri": criterion("Server hardware type."),
+			"enclosure_group_uri":      criterion("Enclosure group."),
+			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile; `false`: only hardware with one."},
+			"uri":                      text("URI of the hardware, if exactly one was found; else null."),
+			"uris":                     list("URIs of what was found, in the order of the names."),
+			"servers": schema.MapNestedAttribute{
+				Computed: true, MarkdownDescription: "What was found, by URI.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"name": text("Name."), "serial_number": text("Serial number."), "model": text("Model."),
+					"state": text("OneView's state, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
+					"power_state": text("`On`, `Off`, or on the way."), "server_profile_uri": text("Server profile that is applied to it; null if it is free."),
+					"server_hardware_type_uri": text("Server hardware type."), "enclosure_group_uri": text("Enclosure group; null for rack servers."),
+					"macs": list("MAC addresses of its Ethernet ports, as far as OneView knows them."), "management_addresses": list("Addresses of its iLO."),
+				}},
+			},
+		},
+	}
+}
+
+// Read lists the hardware.
+func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m serverHardwareModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	client := s.appliance(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	found, err := client.ListHardware(ctx, oneview.HardwareFilter{
+		Name: m.Name.ValueString(), SerialNumber: m.SerialNumber.ValueString(), MAC: m.MAC.ValueString(),
+		HardwareTypeURI: m.HardwareTypeURI.ValueString(), GroupURI: m.GroupURI.ValueString(),
+	})
+	if err != nil {
+		report(&resp.Diagnostics, "list server hardware", err)
+		return
+	}
+	found = slices.DeleteFunc(found, func(h oneview.Hardware) bool { return !m.Free.IsNull() && (h.ProfileURI == "") != m.Free.ValueBool() })
+	if named := !m.Name.IsNull() || !m.SerialNumber.IsNull() || !m.MAC.IsNull(); named && len(found) == 0 {
+		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.", m.criteria()))
+		return
+	}
+	slices.SortFunc(found, func(a, b oneview.Hardware) int { return strings.Compare(a.Name+a.URI, b.Name+b.URI) })
+	servers, uris := map[string]attr.Value{}, []string{}
+	for _, h := range found {
+		uris = append(uris, h.URI)
+		servers[h.URI] = types.ObjectValueMust(serverType.AttrTypes, map[string]attr.Value{
+			"name": orNull(h.Name), "serial_number": orNull(h.SerialNumber), "model": orNull(h.Model), "state": orNull(string(h.State)), "status": orNull(h.Status),
+			"power_state": orNull(string(h.PowerState)), "server_profile_uri": orNull(h.ProfileURI), "server_hardware_type_uri": orNull(h.HardwareTypeURI),
+			"enclosure_group_uri": orNull(h.GroupURI), "macs": stringsValue(h.MACs), "management_addresses": stringsValue(h.ManagementAddresses),
+		})
+	}
+	m.URI, m.URIs, m.Servers = types.StringNull(), stringsValue(uris), types.MapValueMust(serverType, servers)
+	if len(uris) == 1 {
+		m.URI = types.StringValue(uris[0])
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// criteria is what selects, for a message.
+func (m serverHardwareModel) criteria() string {
+	var parts []string
+	for _, c := range []struct {
+		name  string
+		value types.String
+	}{{"name", m.Name}, {"serial_number", m.SerialNumber}, {"mac", m.MAC}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI}} {
+		if !c.value.IsNull() {
+			parts = append(parts, fmt.Sprintf("%s %q", c.name, c.value.ValueString()))
+		}
+	}
+	if !m.Free.IsNull() {
+		parts = append(parts, fmt.Sprintf("free = %v", m.Free.ValueBool()))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// NewOneViewServerProfileTemplate returns the data source metal_oneview_server_profile_template.
+func NewOneViewServerProfileTemplate() datasource.DataSource { return &profileTemplate{} }
+
+type profileTemplate struct{ withClient }
+
+type profileTemplateModel struct {
+	Name            types.String `tfsdk:"name"`
+	HardwareTypeURI types.String `tfsdk:"server_hardware_type_uri"`
+	GroupURI        types.String `tfsdk:"enclosure_group_uri"`
+	URI             types.String `tfsdk:"uri"`
+	Description     types.String `tfsdk:"description"`
+	MACType         types.String `tfsdk:"mac_type"`
+	ManagesBoot     types.Bool   `tfsdk:"manages_boot"`
+	Status          types.String `tfsdk:"status"`
+}
+
+// Metadata names the data source.
+func (p *profileTemplate) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = "metal_oneview_server_profile_template"
+}
+
+// Schema describes the data source.
+func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	both := func(description string) schema.StringAttribute {
+		a := criterion(description)
+		a.Computed = true
+		return a
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A server profile template of the OneView appliance. Finding none, or several, is an error.",
+		Attributes: map[string]schema.Attribute{
+			"name":                     both("Name."),
+			"server_hardware_type_uri": both("Server hardware type that it fits."),
+			"enclosure_group_uri":      both("Enclosure group that it fits; null for rack servers."),
+			"uri":                      text("URI of the template."),
+			"description":              text("Description."),
+			"mac_type":                 text("`Physical`, `Virtual` or `UserDefined`. Ironic needs `Physical`."),
+			"manages_boot":             flag("Its profiles set the order of boot devices. Ironic needs that."),
+			"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
+		},
+	}
+}
+
+// Read finds the template.
+func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m profileTemplateModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	client := p.appliance(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	filter := oneview.TemplateFilter{Name: m.Name.ValueString(), HardwareTypeURI: m.HardwareTypeURI.ValueString(), GroupURI: m.GroupURI.ValueString()}
+	found, err := client.ListTemplates(ctx, filter)
+	if err != nil {
+		report(&resp.Diagnostics, "list server profile templates", err)
+		return
+	}
+	if len(found) != 1 {
+		var names []string
+		for i := range found {
+			names = append(names, oneview.TemplateLabel(&found[i]))
+		}
+		detail := "OneView has no such server profile template."
+		if len(found) > 1 {
+			detail = fmt.Sprintf("OneView has %d: %s. Give the name.", len(found), strings.Join(names, ", "))
+		}
+		resp.Diagnostics.AddError("Not exactly one server profile template", detail)
+		return
+	}
+	t := found[0]
+	resp.Diagnostics.Append(resp.State.Set(ctx, &profileTemplateModel{
+		Name: types.StringValue(t.Name), HardwareTypeURI: orNull(t.HardwareTypeURI), GroupURI: orNull(t.GroupURI), URI: types.StringValue(t.URI),
+		Description: orNull(t.Description), MACType: orNull(t.MACType), ManagesBoot: types.BoolValue(t.ManageBoot), Status: orNull(t.Status),
+	})...)
+}

@@ -1,0 +1,66 @@
+package oneview
+
+import (
+	"context"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Guard is the pool's ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
+// hardware, and before Ironic cleans or inspects a machine that has no server profile it is given a temporary one, which
+// EndTemporary removes.
+func (p *Pool) Guard(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
+	node, err := p.Ironic.Node(ctx, seen.UUID) // what was seen may come from a short list
+	if err != nil {
+		return err
+	}
+	purpose := Purpose("")
+	switch verb { //nolint:exhaustive // the verbs after which a machine without an instance boots
+	case nodes.TargetProvide:
+		if node.AutomatedClean == nil || *node.AutomatedClean {
+			purpose = Cleaning
+		}
+	case nodes.TargetClean:
+		purpose = Cleaning
+	case nodes.TargetInspect:
+		purpose = Inspecting
+	}
+	if purpose == "" {
+		return p.Admit(ctx, node)
+	}
+	_, err = p.Temporary(ctx, node, purpose, 0)
+	return err
+}
+
+// Temporarily returns the profile on a node's hardware if it is a temporary one of ours, and nil if it is not, or if the node
+// has nothing to do with OneView. It costs no request for a node to which Ironic has applied nothing.
+func (p *Pool) Temporarily(ctx context.Context, node *ironic.Node) (*Profile, error) {
+	b, err := BindingOf(node)
+	if err != nil || !b.Shared() || b.AppliedURI == "" {
+		return nil, err
+	}
+	profile, err := p.OneView.Profile(ctx, b.AppliedURI)
+	if IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil || !isTemporary(profile.Name, node.UUID) {
+		return nil, err
+	}
+	return profile, nil
+}
+
+// EndTemporary removes the temporary profile from a node's hardware, if there is one. A limit of zero is DefaultLimit.
+func (p *Pool) EndTemporary(ctx context.Context, nodeID string, limit time.Duration) error {
+	node, err := p.Ironic.Node(ctx, nodeID)
+	if err != nil {
+		return err
+	}
+	profile, err := p.Temporarily(ctx, node)
+	if err != nil || profile == nil {
+		return err
+	}
+	return p.Release(ctx, node.UUID, profile.URI, limit)
+}

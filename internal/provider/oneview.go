@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+// oneviewModel is the block oneview.
+type oneviewModel struct {
+	Endpoint   types.String `tfsdk:"endpoint"`
+	Username   types.String `tfsdk:"username"`
+	Password   types.String `tfsdk:"password"`
+	Domain     types.String `tfsdk:"domain"`
+	APIVersion types.Int64  `tfsdk:"api_version"`
+	CACertFile types.String `tfsdk:"cacert_file"`
+	Insecure   types.Bool   `tfsdk:"insecure"`
+}
+
+func oneviewSchema() schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users (guide \"OneView\"). Without it, and without `ONEVIEW_ENDPOINT` in the environment, " +
+			"OneView is not used, and `driver_info` and `capabilities` that speak of it mean nothing to the provider.",
+		Attributes: map[string]schema.Attribute{
+			"endpoint":    text("URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
+			"username":    text("User. Environment: `ONEVIEW_USERNAME`."),
+			"password":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password. Environment: `ONEVIEW_PASSWORD`, which is the better place."},
+			"domain":      text("Login domain of a directory. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
+			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) to speak, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
+			"cacert_file": text("PEM file of the authority that signed the appliance's certificate. Default: the system's authorities. Environment: `ONEVIEW_CACERT_FILE`."),
+			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate: whoever is between sees the password. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
+		},
+	}
+}
+
+// oneviewClient makes the client of the appliance; nil if none is configured. It makes no request.
+func oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagnostics) *oneview.Client {
+	var block oneviewModel
+	at := path.Root("oneview")
+	if m.OneView.IsUnknown() {
+		block.Endpoint = types.StringUnknown()
+	} else if !m.OneView.IsNull() {
+		diags.Append(m.OneView.As(ctx, &block, objectAsOptions)...)
+	}
+	cfg := oneview.Config{
+		Endpoint: fromEnv(block.Endpoint, "ONEVIEW_ENDPOINT"), Username: fromEnv(block.Username, "ONEVIEW_USERNAME"),
+		Password: fromEnv(block.Password, "ONEVIEW_PASSWORD"), Domain: fromEnv(block.Domain, "ONEVIEW_DOMAIN"),
+		CACertFile: fromEnv(block.CACertFile, "ONEVIEW_CACERT_FILE"), APIVersion: int(block.APIVersion.ValueInt64()), Insecure: block.Insecure.ValueBool(),
+		PollInterval: duration(m.PollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{}), Unknown: block.firstUnknown(),
+	}
+	if m.OneView.IsNull() && cfg.Endpoint == "" {
+		return nil
+	}
+	if text := os.Getenv("ONEVIEW_API_VERSION"); text != "" && block.APIVersion.IsNull() {
+		version, err := strconv.Atoi(text)
+		if err != nil {
+			diags.AddAttributeError(at.AtName("api_version"), "Not a number", fmt.Sprintf("ONEVIEW_API_VERSION is %q. It must be a number such as 3800.", text))
+		}
+		cfg.APIVersion = version
+	}
+	if text := os.Getenv("ONEVIEW_INSECURE"); text != "" && block.Insecure.IsNull() {
+		insecure, err := strconv.ParseBool(text)
+		if err != nil {
+			diags.AddAttributeError(at.AtName("insecure"), "Neither true nor false", fmt.Sprintf("ONEVIEW_INSECURE is %q. It must be true or false.", text))
+		}
+		cfg.Insecure = insecure
+	}
+	if cfg.Unknown == "" {
+		for _, setting := range []struct{ name, value, variable string }{
+			{"endpoint", cfg.Endpoint, "ONEVIEW_ENDPOINT"}, {"username", cfg.Username, "ONEVIEW_USERNAME"}, {"password", cfg.Password, "ONEVIEW_PASSWORD"},
+		} {
+			if setting.value == "" {
+				diags.AddAttributeError(at.AtName(setting.name), "Provider setting missing: oneview."+setting.name,
+					fmt.Sprintf("Set %s in oneview, or %s in the environment.", setting.name, setting.variable))
+			}
+		}
+	}
+	if diags.HasError() {
+		return nil
+	}
+	client, err := oneview.New(cfg)
+	if err != nil {
+		diags.AddAttributeError(at, "OneView cannot be used", err.Error()+".")
+		return nil
+	}
+	return client
+}
+
+// firstUnknown names a setting that is not known yet; empty if there is none.
+func (m oneviewModel) firstUnknown() string {
+	for _, setting := range []struct {
+		name    string
+		unknown bool
+	}{
+		{"endpoint", m.Endpoint.IsUnknown()}, {"username", m.Username.IsUnknown()}, {"password", m.Password.IsUnknown()}, {"domain", m.Domain.IsUnknown()},
+		{"api_version", m.APIVersion.IsUnknown()}, {"cacert_file", m.CACertFile.IsUnknown()}, {"insecure", m.Insecure.IsUnknown()},
+	} {
+		if setting.unknown {
+			return "oneview." + setting.name
+		}
+	}
+	return ""
+}

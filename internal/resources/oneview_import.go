@@ -1,0 +1,67 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+// profilePath is how URIs of server profiles begin.
+const profilePath = "/rest/server-profiles/"
+
+// uriPattern accepts URIs of OneView's resources of a kind.
+func uriPattern(kind string) *regexp.Regexp {
+	return regexp.MustCompile(`^/rest/` + regexp.QuoteMeta(kind) + `/[^/?#]+$`)
+}
+
+// ImportState finds the profile by its URI, or by the UUID, name, MAC or BMC address of its node.
+func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := importID(ctx, req, resp)
+	if !ok || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	uri := id
+	if !strings.HasPrefix(id, profilePath) {
+		node, err := o.client.FindNode(ctx, id)
+		if err != nil {
+			report(&resp.Diagnostics, "import the server profile of node "+id, err)
+			return
+		}
+		binding, err := oneview.BindingOf(node)
+		if err == nil && binding.AppliedURI == "" {
+			err = fmt.Errorf("node %s has no driver_info.applied_server_profile_uri: Ironic has applied no server profile to it", ironic.NodeLabel(node))
+		}
+		if err != nil {
+			report(&resp.Diagnostics, "import the server profile of node "+id, err)
+			return
+		}
+		uri = binding.AppliedURI
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("node_id"), node.UUID)...)
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), uri)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: types.StringValue(uri)})...)
+}
+
+// findNode finds the node to which Ironic has applied an imported profile.
+func (o *oneviewProfile) findNode(ctx context.Context, m *oneviewProfileModel) error {
+	nodes, err := o.client.ListNodes(ctx, ironic.NodeFilter{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		binding, err := oneview.BindingOf(&nodes[i])
+		if err == nil && binding.HardwareURI != "" && strings.EqualFold(binding.AppliedURI, m.ID.ValueString()) {
+			m.NodeID = types.StringValue(nodes[i].UUID)
+			return nil
+		}
+	}
+	return fmt.Errorf("no node of this Ironic has it as driver_info.applied_server_profile_uri: it is another user's, or metal-oneview migrate has to take it over first")
+}

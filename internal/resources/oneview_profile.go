@@ -1,0 +1,356 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*oneviewProfile)(nil)
+	_ resource.ResourceWithIdentity    = (*oneviewProfile)(nil)
+	_ resource.ResourceWithImportState = (*oneviewProfile)(nil)
+	_ resource.ResourceWithModifyPlan  = (*oneviewProfile)(nil)
+)
+
+// statusUnfinished is the status of a profile that an interrupted run has not applied, or has not told Ironic of.
+const statusUnfinished = "Unfinished"
+
+// NewOneViewProfile returns metal_oneview_profile.
+func NewOneViewProfile() resource.Resource { return &oneviewProfile{} }
+
+type oneviewProfile struct{ withClient }
+
+type oneviewProfileModel struct {
+	ID          types.String   `tfsdk:"id"`
+	NodeID      types.String   `tfsdk:"node_id"`
+	HardwareURI types.String   `tfsdk:"server_hardware_uri"`
+	TemplateURI types.String   `tfsdk:"server_profile_template_uri"`
+	Name        types.String   `tfsdk:"name"`
+	Ownership   types.String   `tfsdk:"ownership"`
+	Compliance  types.String   `tfsdk:"template_compliance"`
+	Status      types.String   `tfsdk:"status"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+}
+
+// Metadata names the resource.
+func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_oneview_profile"
+}
+
+// IdentitySchema describes its identity.
+func (o *oneviewProfile) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identitySchema("server profile, its URI")
+}
+
+// Schema describes metal_oneview_profile.
+func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	stays := stringplanmodifier.UseStateForUnknown()
+	other := stringplanmodifier.RequiresReplaceIfConfigured()
+	uri := func(kind string) []validator.String {
+		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The server profile of a node whose server hardware Ironic shares with other users of HPE OneView: made when the node is needed, removed when it is not, so that idle hardware is free for all. " +
+			"Hardware that somebody else has given a profile is never touched.\n\n" +
+			"Let the `metal_deployment` depend on it: then the deployment is undeployed and cleaned with the profile before this removes it. Creating and destroying it **switches the server off**, never while something may run on the node.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
+			"node_id": schema.StringAttribute{
+				Required: true, MarkdownDescription: "UUID of the node. Another node removes this profile and makes another.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"server_hardware_uri": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays, other},
+				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node. A change makes the profile anew.",
+			},
+			"server_profile_template_uri": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
+				MarkdownDescription: "Template that the profile is made from. Default: the capability `server_profile_template_uri` of the node. A change applies the new template in place, for which the server is switched off: refused while something may run on the node.",
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.NoneOf(`'`, `"`)},
+				MarkdownDescription: "Name of the profile, unique in OneView. Default: name and UUID of the node. A change renames it.",
+			},
+			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "Who uses the hardware, read live: `free`, `ironic` or `oneview`."},
+			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant`, `NonCompliant` or `Unknown`. If the template has changed, a plan brings the profile in line with it as soon as nothing runs on the node."},
+			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`; `Unfinished` if an interrupted run has to be completed."},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "Time for applying the profile. Default: `45m`.",
+				Update: true, UpdateDescription: "Time for changing it. Default: `45m`.",
+				Delete: true, DeleteDescription: "Time for removing it. Default: `45m`.",
+			}),
+		},
+	}
+}
+
+// configured reports whether there is an appliance, and says what to do if not.
+func (o *oneviewProfile) configured(diags *diag.Diagnostics) bool {
+	if o.pool.OneView == nil {
+		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+	}
+	return o.pool.OneView != nil
+}
+
+// Create makes the profile. Its URI is in state as soon as the appliance has told it.
+func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer o.finish(ctx, &resp.Diagnostics)
+	var plan oneviewProfileModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	limit, diags := plan.Timeouts.Create(ctx, oneview.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	record := func(uri string) {
+		if uri == "" {
+			resp.State.RemoveResource(ctx)
+			return
+		}
+		made := plan
+		made.begun(uri)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: made.ID})...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &made)...)
+	}
+	applied, err := o.pool.Prepare(ctx, plan.prepare(limit, record))
+	if err != nil {
+		report(&resp.Diagnostics, "give node "+plan.NodeID.ValueString()+" a server profile", err)
+		return
+	}
+	plan.applied(applied)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// prepare is what Prepare is asked for.
+func (m *oneviewProfileModel) prepare(limit time.Duration, record func(string)) oneview.PrepareOptions {
+	return oneview.PrepareOptions{
+		NodeID: m.NodeID.ValueString(), Name: m.Name.ValueString(), HardwareURI: m.HardwareURI.ValueString(), TemplateURI: m.TemplateURI.ValueString(),
+		Limit: limit, Record: record,
+	}
+}
+
+// begun puts a profile that is about to be applied into a planned state, with everything known.
+func (m *oneviewProfileModel) begun(uri string) {
+	m.ID, m.Status = types.StringValue(uri), types.StringValue(statusUnfinished)
+	m.Ownership, m.Compliance = types.StringValue(string(oneview.UsedByOneView)), types.StringValue(string(oneview.ComplianceUnknown))
+	for _, value := range []*types.String{&m.HardwareURI, &m.TemplateURI, &m.Name} {
+		if value.IsUnknown() {
+			*value = types.StringNull() // the next refresh knows
+		}
+	}
+}
+
+// applied puts a profile that is on its hardware into a planned state.
+func (m *oneviewProfileModel) applied(a *oneview.Applied) {
+	m.ID, m.Ownership = types.StringValue(a.Profile.URI), types.StringValue(string(oneview.UsedByIronic))
+	wanted := *m
+	m.HardwareURI, m.TemplateURI, m.Name = types.StringValue(a.Hardware.URI), orNull(a.Profile.TemplateURI), types.StringValue(a.Profile.Name)
+	keep(&m.HardwareURI, wanted.HardwareURI)
+	keep(&m.TemplateURI, wanted.TemplateURI)
+	keep(&m.Name, wanted.Name)
+	m.Compliance, m.Status = types.StringValue(string(a.Profile.Compliance)), orNull(a.Profile.Status)
+}
+
+// Read refreshes the state, and removes the profile from it only if the appliance says that it does not exist.
+func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state oneviewProfileModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
+	doing := "read server profile " + state.ID.ValueString()
+	profile, err := o.pool.OneView.Profile(ctx, state.ID.ValueString())
+	if oneview.IsNotFound(err) {
+		resp.Diagnostics.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.", state.ID.ValueString(), state.NodeID.ValueString()))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err == nil && state.NodeID.IsNull() {
+		err = o.findNode(ctx, &state)
+	}
+	if err != nil {
+		report(&resp.Diagnostics, doing, err)
+		return
+	}
+	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)), orNull(profile.Status)
+	if profile.HardwareURI != "" {
+		state.HardwareURI = sameOr(state.HardwareURI, profile.HardwareURI)
+	}
+	if profile.TemplateURI != "" {
+		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
+	}
+	node, err := o.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) {
+		state.Ownership = types.StringValue(string(oneview.UsedByOneView))
+		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s does not exist in Ironic any more; its server profile %s does. Destroy it.", state.NodeID.ValueString(), oneview.ProfileLabel(profile)))
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		return
+	}
+	var holding oneview.Holding
+	if err == nil {
+		holding, err = o.pool.Inspect(ctx, node)
+	}
+	if err != nil {
+		report(&resp.Diagnostics, doing, err)
+		return
+	}
+	state.show(node, profile, holding, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// show shows who holds the hardware, and what is wrong with the profile.
+func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, h oneview.Holding, diags *diag.Diagnostics) {
+	m.Ownership = types.StringValue(string(h.Ownership))
+	applied := h.Profile != nil && strings.EqualFold(h.Profile.URI, profile.URI)
+	switch {
+	case h.Ownership == oneview.UsedByOneView && !h.Unfinished:
+		what := "a profile that cannot be read"
+		if h.Profile != nil {
+			what = oneview.ProfileLabel(h.Profile)
+		}
+		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has server profile %s, which is not Ironic's. It is not touched. "+
+			"Destroy this resource, or have the other profile removed.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
+	case !applied || h.Unfinished || profile.InProgress:
+		m.Status = types.StringValue(statusUnfinished)
+	}
+	if applied && len(h.Differences) > 0 {
+		diags.AddWarning("Server profile differs from its template", fmt.Sprintf("Server profile %s of node %s: %s.", oneview.ProfileLabel(profile), ironic.NodeLabel(node), strings.Join(h.Differences, "; ")))
+	}
+}
+
+// sameOr is the present value if it means the same URI, else the other.
+func sameOr(present types.String, uri string) types.String {
+	if strings.EqualFold(strings.TrimSuffix(present.ValueString(), "/"), strings.TrimSuffix(uri, "/")) {
+		return present
+	}
+	return types.StringValue(uri)
+}
+
+// ModifyPlan sees what an earlier run has not finished and what the template has changed, and warns of what a change costs.
+func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || o.pool == nil || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	var plan oneviewProfileModel
+	var state *oneviewProfileModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !o.known() || !o.hasOneView() || plan.NodeID.IsUnknown() {
+		return
+	}
+	node, err := o.client.NodeForRefresh(ctx, plan.NodeID.ValueString())
+	if err != nil {
+		if ironic.IsNotFound(err) && state == nil {
+			resp.Diagnostics.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s.", plan.NodeID.ValueString()))
+		}
+		return // else the refresh has said so
+	}
+	if state == nil || len(resp.RequiresReplace) > 0 {
+		if err := o.pool.Admit(ctx, node); err != nil {
+			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %v", err))
+		}
+		return
+	}
+	plan.planInPlace(state, node, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planInPlace plans a profile that stays.
+func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *ironic.Node, diags *diag.Diagnostics) {
+	m.Ownership, m.Compliance, m.Status = state.Ownership, state.Compliance, state.Status
+	parked := ironic.Parked(ironic.State(node.ProvisionState))
+	label := ironic.NodeLabel(node)
+	template := !m.TemplateURI.Equal(state.TemplateURI)
+	strays := state.Compliance.ValueString() == string(oneview.NonCompliant)
+	switch {
+	case state.Ownership.ValueString() == string(oneview.UsedByOneView) && state.Status.ValueString() != statusUnfinished:
+		return // not ours to touch; the refresh has said so
+	case state.Status.ValueString() == statusUnfinished:
+		diags.AddWarning("Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s.", label))
+	case template && !parked:
+		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q: applying another template switches the server off. Undeploy it first.", label, node.ProvisionState))
+	case template || (strays && parked):
+		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is brought in line with its template; if that needs it, the server is switched off.", label))
+	case !m.Name.Equal(state.Name):
+	default:
+		return
+	}
+	m.Ownership, m.Compliance, m.Status = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+}
+
+// Update completes what was interrupted, renames the profile, or applies a template.
+func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer o.finish(ctx, &resp.Diagnostics)
+	var plan, state oneviewProfileModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := plan.Timeouts.Update(ctx, oneview.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
+	if !plan.Status.IsUnknown() { // only timeouts
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
+	doing := "change the server profile of node " + plan.NodeID.ValueString()
+	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit, Reapply: state.Compliance.ValueString() == string(oneview.NonCompliant)}
+	if !plan.Name.Equal(state.Name) {
+		change.Name = plan.Name.ValueString()
+	}
+	if !plan.TemplateURI.Equal(state.TemplateURI) {
+		change.TemplateURI = plan.TemplateURI.ValueString()
+	}
+	var applied *oneview.Applied
+	var err error
+	if state.Status.ValueString() == statusUnfinished {
+		applied, err = o.pool.Prepare(ctx, plan.prepare(limit, nil))
+	} else {
+		applied, err = o.pool.Update(ctx, change)
+	}
+	if err != nil {
+		reportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	id := plan.ID
+	plan.applied(applied)
+	plan.ID = id
+	if !strings.EqualFold(applied.Profile.URI, id.ValueString()) {
+		resp.Diagnostics.AddError("Server profile was made anew", fmt.Sprintf("The profile that an interrupted run had begun is gone; node %s has server profile %s now. "+
+			"Remove this resource from the state (terraform state rm) and import it: terraform import <address> %s", plan.NodeID.ValueString(), oneview.ProfileLabel(applied.Profile), applied.Profile.URI))
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// Delete removes the profile, if Ironic uses it.
+func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer o.finish(ctx, &resp.Diagnostics)
+	var state oneviewProfileModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := state.Timeouts.Delete(ctx, oneview.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	if err := o.pool.Release(ctx, state.NodeID.ValueString(), state.ID.ValueString(), limit); err != nil {
+		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+state.NodeID.ValueString(), err)
+	}
+}
