@@ -202,10 +202,7 @@ func (s *Server) clean(n *node, request provisionRequest) error {
 		verb: string(verbClean), phases: s.cleaningPhases(how),
 		fail: func(n *node, text string) { s.rest(n, cleanFail, manageable, text) },
 		done: func(n *node) {
-			if how != "fake" {
-				s.switchPower(n, powerOff)
-			}
-			n.note("clean_steps", nil)
+			s.cleaned(n, how)
 			s.rest(n, manageable, "", "")
 		},
 	}

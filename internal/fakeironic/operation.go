@@ -218,23 +218,29 @@ func (s *Server) provide(n *node) error {
 	return nil
 }
 
-// automatedCleaning cleans a node on its way to the target, with a certain deploy interface.
+// automatedCleaning cleans a node on its way to the target, with a certain deploy interface, unless it is not to be cleaned.
 func (s *Server) automatedCleaning(n *node, how string, v verb, target state) operation {
 	o := operation{
 		verb: string(v), phases: s.cleaningPhases(how),
 		fail: func(n *node, text string) { s.rest(n, cleanFail, target, text) },
 		done: func(n *node) {
-			if how != "fake" {
-				s.switchPower(n, powerOff)
-			}
-			n.note("clean_steps", nil)
+			s.cleaned(n, how)
 			s.rest(n, target, "", "")
 		},
 	}
 	if n.fields["automated_clean"] == false {
 		o.phases = []phase{{in: cleaning}}
+		o.done = func(n *node) { s.rest(n, target, "", "") }
 	}
 	return o
+}
+
+// cleaned ends a cleaning that went well.
+func (s *Server) cleaned(n *node, how string) {
+	if how != "fake" {
+		s.switchPower(n, powerOff)
+	}
+	n.note("clean_steps", nil)
 }
 
 // cleaningPhases boots a ramdisk unless the deploy interface is fake.

@@ -91,12 +91,19 @@ func (s *Server) deployRamdisk(n *node, o *operation) {
 		{in: deploying, length: s.StepTime / 2, then: func(n *node) { s.switchPower(n, powerOff) }},
 		{in: deploying, length: s.StepTime - s.StepTime/2},
 	}
-	o.defect = s.bootDefect(n, boot, iso)
-	failed := o.defect
+	const step = "Deploy step deploy.deploy failed"
+	unfetched := ""
+	if reason := s.fetchFault(iso); reason != "" {
+		unfetched = step + ": " + reason + "."
+	}
+	o.defect = unfetched
+	if reason := s.vmediaDefect(n, boot); reason != "" {
+		o.defect = step + reason
+	}
 	o.fail = func(n *node, text string) {
 		n.machine.empty(boot)
-		if text == failed && !netboots(boot) && !s.legacy() {
-			text = "" // switching off a machine that is off clears last_error: only the history of the node knows
+		if text == unfetched && !netboots(boot) && !s.legacy() {
+			text = "" // the clean-up switches a machine off that is off, which clears last_error
 		}
 		s.rest(n, deployFail, active, text)
 	}
@@ -113,26 +120,24 @@ func (s *Server) deployRamdisk(n *node, o *operation) {
 	}
 }
 
-// bootDefect is the last_error of a deployment whose boot cannot be prepared, "" when it can.
-func (s *Server) bootDefect(n *node, boot, iso string) string {
-	const step = "Deploy step deploy.deploy failed"
-	if strings.HasSuffix(boot, vmediaBoot) {
-		if reason := redfishAddressFault(n); reason != "" {
-			return step + ": " + reason + ".. Also failed to clean up due to: " + reason
-		}
-		if !publishesImages(n) {
-			name := "KeyError"
-			if !s.legacy() {
-				name = "NoSuchOptError"
-			}
-			return step + " with " + name + ": " + s.noSuchOption(n) +
-				".. An unhandled exception was encountered while aborting. More information may be found in the log file."
-		}
+// vmediaDefect says how an attempt to insert an ISO ends on a driver that cannot, "" when it can, and with other boot
+// interfaces.
+func (s *Server) vmediaDefect(n *node, boot string) string {
+	if !strings.HasSuffix(boot, vmediaBoot) {
+		return ""
 	}
-	if reason := s.fetchFault(iso); reason != "" {
-		return step + ": " + reason + "."
+	if reason := redfishAddressFault(n); reason != "" {
+		return ": " + reason + ".. Also failed to clean up due to: " + reason
 	}
-	return ""
+	if publishesImages(n) {
+		return ""
+	}
+	exception := "KeyError"
+	if !s.legacy() {
+		exception = "NoSuchOptError"
+	}
+	return " with " + exception + ": " + s.noSuchOption(n) +
+		".. An unhandled exception was encountered while aborting. More information may be found in the log file."
 }
 
 // tearDownDefect is the last_error of an undeployment whose boot cannot be cleaned up, "" when it can.

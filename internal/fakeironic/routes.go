@@ -193,9 +193,7 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 			return s.validation(c, n)
 		}
 	case "vmedia":
-		if s.maxMinor() >= vmediaMinor {
-			return s.routeVmedia(c, n)
-		}
+		return s.routeVmedia(c, n)
 	}
 	if get {
 		return s.nodeRecords(c, n, part)

@@ -35,6 +35,9 @@ func (s *Server) published(n *node, what string) string {
 
 // routeVmedia answers /v1/nodes/{node}/vmedia.
 func (s *Server) routeVmedia(c *call, n *node) (reply, error) {
+	if s.maxMinor() < vmediaMinor {
+		return s.vmediaBeforeItsTime(c, n)
+	}
 	if c.minor < vmediaMinor {
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
@@ -47,6 +50,19 @@ func (s *Server) routeVmedia(c *call, n *node) (reply, error) {
 		return s.detachVmedia(c, n)
 	}
 	return reply{}, methodNotAllowed("DELETE, GET, POST")
+}
+
+// vmediaBeforeItsTime is how an Ironic answers that has never heard of virtual media, as of any part that a node has not.
+func (s *Server) vmediaBeforeItsTime(c *call, n *node) (reply, error) {
+	switch c.method {
+	case http.MethodGet:
+		return s.nodeRecords(c, n, "vmedia")
+	case http.MethodPost:
+		return reply{}, fault(http.StatusBadRequest, "Schema error for node: %s is not of type 'object'", pyRepr(n.str("uuid")))
+	case http.MethodDelete:
+		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+	}
+	return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
 }
 
 // listVmedia shows the drives of the machine.
