@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// rebuildNeedsImage says that a bug keeps Ironic from rebuilding nodes without an image: since 26.1, API 1.92 and on.
+func (s *Server) rebuildNeedsImage() bool { return s.maxMinor() >= 92 }
+
 // deploy checks and starts a deployment or a rebuild.
 func (s *Server) deploy(n *node, request provisionRequest) error {
 	rebuild := request.target == verbRebuild
@@ -15,45 +18,67 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	if err := s.deployLimit(); err != nil {
 		return err
 	}
+	info := object(clone(n.fields["instance_info"]))
+	source := text(info["image_source"])
+	if rebuild && s.rebuildNeedsImage() && !isURL(source) && !isUUID(source) {
+		return unexpectedRPC()
+	}
+	inferImageType(info)
+	n.put("instance_info", info) // also if it is refused now
+	if err := s.validateDeploy(n); err != nil {
+		return err
+	}
 	for _, item := range request.deploySteps {
 		if err := checkDeployStep(n, object(item)); err != nil {
 			return err
 		}
-	}
-	info := object(clone(n.fields["instance_info"]))
-	inferImageType(info)
-	if rebuild && !s.legacy() && !isURL(text(info["image_source"])) && !isUUID(text(info["image_source"])) {
-		return fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
-	}
-	if err := validateDeploy(n); err != nil {
-		return err
 	}
 	if request.configdrive != nil {
 		info["configdrive"] = clone(request.configdrive)
 	}
 	n.put("instance_info", info)
 
-	o := operation{
-		verb: string(request.target.canonical()), phases: s.stay(deploying),
-		fail: func(n *node, text string) { s.rest(n, deployFail, active, text) },
-		done: func(n *node) {
-			if n.str("deploy_interface") != "fake" {
-				n.put("power_state", powerOn)
-				n.serveImage()
-			}
-			n.note("deploy_steps", nil)
-			s.rest(n, active, "", "")
-		},
-	}
-	if n.str("deploy_interface") == "direct" {
-		o.phases = s.stay(deploying, deployWait, deploying)
-	}
+	o := s.deployment(n)
+	o.verb = string(request.target.canonical())
 	if skipsDeploy(request.deploySteps) {
 		o.phases = s.stay(deploying)
 		o.defect = "No deploy steps returned by the driver"
 	}
 	s.begin(n, o, active)
 	return nil
+}
+
+// deployment is what the deploy interface does. The fake one does nothing.
+func (s *Server) deployment(n *node) operation {
+	o := operation{
+		phases: s.stay(deploying),
+		fail:   func(n *node, text string) { s.rest(n, deployFail, active, text) },
+		done:   s.deployed,
+	}
+	switch n.uses("deploy") {
+	case "ramdisk":
+		s.deployRamdisk(n, &o)
+	case "direct":
+		o.phases = s.stay(deploying, deployWait, deploying)
+		o.phases[0].then = func(n *node) {
+			n.machine.network = ""
+			s.restart(n) // into the ramdisk of Ironic's own
+		}
+		o.done = func(n *node) {
+			s.switchPower(n, powerOff)
+			n.machine.bootFrom(deviceDisk, true)
+			s.switchPower(n, powerOn)
+			n.serveImage()
+			s.deployed(n)
+		}
+	}
+	return o
+}
+
+// deployed ends a deployment that went well.
+func (s *Server) deployed(n *node) {
+	n.note("deploy_steps", nil)
+	s.rest(n, active, "", "")
 }
 
 // inferImageType notes of an image that says nothing of its type what it seems to be: with a kernel, a partition image.
@@ -104,40 +129,64 @@ func skipsDeploy(steps []any) bool {
 	return false
 }
 
-// validateDeploy checks what a deployment needs before it is accepted. The fake deploy interface needs nothing.
-func validateDeploy(n *node) error {
-	uuid := n.str("uuid")
-	invalid := func(reason string) error {
-		return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", uuid, reason)
+// validateDeploy checks what a deployment needs before it is accepted.
+func (s *Server) validateDeploy(n *node) error {
+	reason := n.bmcFault("power")
+	if reason == "" {
+		reason = s.deployFault(n)
 	}
-	if reason := n.bmcFault("power"); reason != "" {
-		return invalid(reason)
+	source := text(object(n.fields["instance_info"])["image_source"])
+	switch {
+	case reason == "":
+		return nil
+	case n.uses("deploy") == "direct" && reason == imageFault(source):
+		return fault(http.StatusInternalServerError, "%s", reason)
 	}
+	return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", n.str("uuid"), reason)
+}
+
+// deployFault says what the deploy interface lacks, "" when it has what it needs. The fake one needs nothing.
+func (s *Server) deployFault(n *node) string {
+	switch n.uses("deploy") {
+	case "ramdisk":
+		return s.ramdiskFault(n)
+	case "direct":
+		if reason := s.bootFault(n); reason != "" {
+			return reason
+		}
+		return directFault(n)
+	}
+	return ""
+}
+
+// directFault says what is wrong with the image that is to be written to the disk.
+func directFault(n *node) string {
 	info := object(n.fields["instance_info"])
 	source := text(info["image_source"])
-	switch n.str("deploy_interface") {
-	case "ramdisk":
-		if text(info["boot_iso"]) == "" && source == "" && (text(info["kernel"]) == "" || text(info["ramdisk"]) == "") {
-			return invalid("Node " + uuid + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
-				"['instance_info.kernel', 'instance_info.ramdisk']")
-		}
-	case "direct":
-		if source == "" {
-			return invalid("Node " + uuid + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
-				"['instance_info.image_source']")
-		}
-		if isUUID(source) {
-			return nil
-		}
-		if !isURL(source) {
-			return fault(http.StatusInternalServerError, "Validation of image href %s failed, reason: Scheme-less image href is not a UUID.", source)
-		}
-		if text(info["image_checksum"]) == "" && (text(info["image_os_hash_algo"]) == "" || text(info["image_os_hash_value"]) == "") {
-			return invalid("image_source's \"image_checksum\", or \"image_os_hash_algo\" and \"image_os_hash_value\" must be provided in " +
-				"instance_info for node " + uuid)
-		}
+	switch {
+	case source == "":
+		return "Node " + n.str("uuid") + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
+			"['instance_info.image_source']"
+	case imageFault(source) != "":
+		return imageFault(source)
+	case isURL(source) && text(info["image_checksum"]) == "" &&
+		(text(info["image_os_hash_algo"]) == "" || text(info["image_os_hash_value"]) == ""):
+		return "image_source's \"image_checksum\", or \"image_os_hash_algo\" and \"image_os_hash_value\" must be provided in " +
+			"instance_info for node " + n.str("uuid")
 	}
-	return nil
+	return ""
+}
+
+// imageFault says why a reference cannot be that of an image, "" when it can.
+func imageFault(reference string) string {
+	scheme, _, found := strings.Cut(reference, "://")
+	switch {
+	case isURL(reference) || isUUID(reference):
+		return ""
+	case found:
+		return "Validation of image href " + reference + " failed, reason: Image download protocol " + scheme + " is not supported."
+	}
+	return "Validation of image href " + reference + " failed, reason: Scheme-less image href is not a UUID."
 }
 
 // clean starts a manual cleaning.
@@ -148,11 +197,12 @@ func (s *Server) clean(n *node, request provisionRequest) error {
 	if err := s.cleanLimit("cleaning"); err != nil {
 		return err
 	}
+	how := n.uses("deploy")
 	o := operation{
-		verb: string(verbClean), phases: s.cleaningPhases(n),
+		verb: string(verbClean), phases: s.cleaningPhases(how),
 		fail: func(n *node, text string) { s.rest(n, cleanFail, manageable, text) },
 		done: func(n *node) {
-			n.note("clean_steps", nil)
+			s.cleaned(n, how)
 			s.rest(n, manageable, "", "")
 		},
 	}
@@ -212,7 +262,7 @@ func (n *node) steps(kind string) []string {
 	case "raid":
 		return []string{"create_configuration", "delete_configuration"}
 	case "deploy":
-		if n.str("deploy_interface") != "fake" {
+		if n.uses("deploy") != "fake" {
 			return []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
 		}
 	case "firmware":

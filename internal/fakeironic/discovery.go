@@ -222,8 +222,7 @@ func (s *Server) switchOffDiscovered(n *node) string {
 		return "Inspection clean up failed: unable to power off the node: " + reason
 	}
 	n.forgetToken()
-	n.put("power_state", powerOff)
-	n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
+	s.switchPower(n, powerOff)
 	return ""
 }
 

@@ -37,6 +37,11 @@ func notAcceptableBefore(minor int) *apiError {
 	return fault(http.StatusNotAcceptable, "Request not acceptable. The minimal required API version should be 1.%d", minor)
 }
 
+// unexpectedRPC is the answer when the conductor has a bug there.
+func unexpectedRPC() *apiError {
+	return fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+}
+
 // methodNotAllowed refuses a method and lists those that exist.
 func methodNotAllowed(allowed string) *apiError {
 	e := routerFault(http.StatusMethodNotAllowed, "")

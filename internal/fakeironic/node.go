@@ -27,7 +27,7 @@ type node struct {
 	inventory map[string]any // inventory and plugin_data; nil when it was never inspected
 	// introspection is what ironic-inspector knows; nil when it has not discovered the node.
 	introspection map[string]any
-	powerCycles   int
+	machine       machine
 	rendered      map[view][]byte // answers made since the last change
 }
 
@@ -87,15 +87,6 @@ func (s *Server) SetInventory(ref string, inventory, pluginData map[string]any) 
 	if n := s.find(ref); n != nil {
 		n.inventory = map[string]any{"inventory": clone(inventory), "plugin_data": clone(pluginData)}
 	}
-}
-
-// PowerCycles tells how often the node was switched on or restarted through the power API. Unknown nodes have 0.
-func (s *Server) PowerCycles(ref string) int {
-	defer s.lock()()
-	if n := s.find(ref); n != nil {
-		return n.powerCycles
-	}
-	return 0
 }
 
 // visit records that a node entered a provision state.

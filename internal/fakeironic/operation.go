@@ -24,6 +24,9 @@ type phase struct {
 
 // start does what the verb asks, as far as it happens before the answer.
 func (s *Server) start(n *node, request provisionRequest) error {
+	if err := n.checkInterfaces(); err != nil {
+		return err
+	}
 	switch request.target.canonical() {
 	case verbManage:
 		s.manage(n)
@@ -121,6 +124,9 @@ func (s *Server) endPhase(n *node, o *operation) {
 		o.fail(n, text)
 	}
 	if s.UnlockDelay > 0 && n.work == nil {
+		if text != "" {
+			text = n.str("last_error")
+		}
 		s.unlockLater(n, o, text)
 	}
 }
@@ -186,7 +192,7 @@ func (s *Server) manage(n *node) {
 		verb: string(verbManage), phases: s.stay(verifying),
 		fail: func(n *node, text string) { s.rest(n, enroll, "", text) },
 		done: func(n *node) {
-			if n.str("power_interface") != "fake" && n.str("power_state") == "" {
+			if n.uses("power") != "fake" && n.str("power_state") == "" {
 				n.put("power_state", powerOff)
 			}
 			s.rest(n, manageable, "", "")
@@ -208,39 +214,47 @@ func (s *Server) provide(n *node) error {
 		s.rest(n, available, "", "")
 		return nil
 	}
-	s.begin(n, s.automatedCleaning(n, verbProvide, available), available)
+	s.begin(n, s.automatedCleaning(n, n.uses("deploy"), verbProvide, available), available)
 	return nil
 }
 
-// automatedCleaning cleans a node on its way to the target.
-func (s *Server) automatedCleaning(n *node, v verb, target state) operation {
+// automatedCleaning cleans a node on its way to the target, with a certain deploy interface, unless it is not to be cleaned.
+func (s *Server) automatedCleaning(n *node, how string, v verb, target state) operation {
 	o := operation{
-		verb: string(v), phases: s.cleaningPhases(n),
+		verb: string(v), phases: s.cleaningPhases(how),
 		fail: func(n *node, text string) { s.rest(n, cleanFail, target, text) },
 		done: func(n *node) {
-			if n.str("deploy_interface") != "fake" {
-				n.put("power_state", powerOff)
-			}
-			n.note("clean_steps", nil)
+			s.cleaned(n, how)
 			s.rest(n, target, "", "")
 		},
 	}
 	if n.fields["automated_clean"] == false {
 		o.phases = []phase{{in: cleaning}}
+		o.done = func(n *node) { s.rest(n, target, "", "") }
 	}
 	return o
 }
 
+// cleaned ends a cleaning that went well.
+func (s *Server) cleaned(n *node, how string) {
+	if how != "fake" {
+		s.switchPower(n, powerOff)
+	}
+	n.note("clean_steps", nil)
+}
+
 // cleaningPhases boots a ramdisk unless the deploy interface is fake.
-func (s *Server) cleaningPhases(n *node) []phase {
-	if n.str("deploy_interface") == "fake" {
+func (s *Server) cleaningPhases(how string) []phase {
+	if how == "fake" {
 		return s.stay(cleaning)
 	}
-	return s.stay(cleaning, cleanWait, cleaning)
+	phases := s.stay(cleaning, cleanWait, cleaning)
+	phases[0].then = s.restart
+	return phases
 }
 
 // undeploy tears the instance down and cleans the node. Half way through, also when it fails, the instance and its
-// allocation are forgotten.
+// allocation are forgotten. The cleaning after it works with the interfaces that the instance had.
 func (s *Server) undeploy(n *node) error {
 	if n.flag("protected") {
 		return protectedFault(n)
@@ -252,7 +266,16 @@ func (s *Server) undeploy(n *node) error {
 	if n.flag("retired") {
 		target = manageable
 	}
+	how := n.uses("deploy")
+	defect := ""
+	if how != "fake" {
+		defect = s.tearDownDefect(n)
+	}
 	forget := func(n *node) {
+		if how != "fake" {
+			n.machine.empty(n.uses("boot"))
+			s.switchPower(n, powerOff)
+		}
 		n.put("instance_info", map[string]any{})
 		n.put("instance_uuid", nil)
 		s.dropAllocation(n)
@@ -261,19 +284,15 @@ func (s *Server) undeploy(n *node) error {
 		verb:   string(verbDeleted),
 		phases: []phase{{in: deleting, length: s.StepTime / 2, then: forget}, {in: deleting, length: s.StepTime - s.StepTime/2}},
 		fail:   func(n *node, text string) { s.rest(n, errored, target, text) },
-		done: func(n *node) {
-			if n.str("power_state") != "" && n.str("deploy_interface") != "fake" {
-				n.put("power_state", powerOff)
-			}
-			s.begin(n, s.automatedCleaning(n, verbDeleted, target), target)
-		},
+		done:   func(n *node) { s.begin(n, s.automatedCleaning(n, how, verbDeleted, target), target) },
+		defect: defect,
 	}, available)
 	return nil
 }
 
 // inspect looks at the hardware. The fake interface finds nothing.
 func (s *Server) inspect(n *node) error {
-	how := n.str("inspect_interface")
+	how := n.uses("inspect")
 	if how == "no-inspect" {
 		return fault(http.StatusBadRequest, "Driver %s does not support inspect (disabled or not implemented).", n.str("driver"))
 	}
@@ -354,7 +373,7 @@ func (s *Server) rescue(n *node, request provisionRequest) error {
 	if n.flag("maintenance") {
 		return inMaintenance("rescuing", n)
 	}
-	if n.str("rescue_interface") == "no-rescue" {
+	if n.uses("rescue") == "no-rescue" {
 		return fault(http.StatusBadRequest, "Driver %s does not support rescue (disabled or not implemented).", n.str("driver"))
 	}
 	info := object(clone(n.fields["instance_info"]))
@@ -362,7 +381,7 @@ func (s *Server) rescue(n *node, request provisionRequest) error {
 	info["hashed_rescue_password"] = "hash of " + request.rescuePassword
 	n.put("instance_info", info)
 	phases := s.stay(rescuing)
-	if n.str("rescue_interface") != "fake" {
+	if n.uses("rescue") != "fake" {
 		phases = s.stay(rescuing, rescueWait, rescuing)
 	}
 	s.begin(n, operation{

@@ -54,6 +54,9 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
+	if err := n.checkInterfaces(); err != nil {
+		return reply{}, err
+	}
 	if reason := n.bmcFault("power"); reason != "" {
 		return reply{}, fault(http.StatusBadRequest, "%s", reason)
 	}
@@ -71,12 +74,15 @@ func pyText(value any) string {
 	return pyRepr(value)
 }
 
-// changePower switches the node. It is locked until that is done.
+// changePower switches the node. It is locked until that is done. Nothing is done to a node that is in that state.
 func (s *Server) changePower(n *node, target, result string, restart bool) {
 	n.put("target_power_state", result)
 	n.put("last_error", nil)
 	n.put("reservation", conductorHost)
 	n.put("updated_at", timestamp(s.now))
+	if restart || n.str("power_state") != result {
+		s.notePowerChange(n)
+	}
 	s.after(s.StepTime, func() {
 		if n.str("target_power_state") == "" {
 			return
@@ -95,10 +101,9 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 			}
 		}
 		if result == powerOn && (restart || n.str("power_state") != powerOn) {
-			n.powerCycles++
+			n.machine.start()
 		}
 		n.put("power_state", result)
-		n.note("last_power_state_change", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
 	})
 }
 
@@ -129,29 +134,4 @@ func (s *Server) maintenance(c *call, n *node) (reply, error) {
 	}
 	n.put("updated_at", timestamp(s.now))
 	return done(http.StatusAccepted), nil
-}
-
-// bootDevice answers /v1/nodes/{node}/management/boot_device. Fake hardware does not remember it.
-func (s *Server) bootDevice(c *call, n *node) (reply, error) {
-	switch c.method {
-	case http.MethodGet:
-		return ok(http.StatusOK, ordered{{"boot_device", "pxe"}, {"persistent", false}}), nil
-	case http.MethodPut:
-		device := c.query.Get("boot_device")
-		if body, err := c.object("body"); err == nil && device == "" {
-			device = text(body["boot_device"])
-		}
-		if device == "" {
-			return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: boot_device")
-		}
-		if n.str("management_interface") == "fake" && device != "pxe" ||
-			!contains([]string{"pxe", "disk", "cdrom", "bios", "safe", "wanboot", "iscsiboot", "floppy", "uefihttp"}, device) {
-			return reply{}, fault(http.StatusBadRequest, "Invalid boot device %s specified.", device)
-		}
-		if err := n.locked(); err != nil {
-			return reply{}, err
-		}
-		return done(http.StatusNoContent), nil
-	}
-	return reply{}, methodNotAllowed("GET, PUT")
 }

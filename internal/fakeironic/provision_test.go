@@ -356,7 +356,6 @@ func TestDeployNeedsAnImageOnTheDirectInterfaceOnly(t *testing.T) {
 		{"direct", map[string]any{"image_source": "http://x/a"}, http.StatusBadRequest, "must be provided in instance_info for node"},
 		{"direct", map[string]any{"image_source": "a"}, http.StatusInternalServerError, "Scheme-less image href is not a UUID."},
 		{"direct", map[string]any{"image_source": "http://x/a", "image_checksum": "c"}, http.StatusAccepted, ""},
-		{"ramdisk", map[string]any{"boot_iso": "http://x/a.iso"}, http.StatusAccepted, ""},
 	} {
 		a := newAPI(t, &fakeironic.Server{})
 		uuid := a.node("n1", map[string]any{"deploy_interface": tt.deploy, "instance_info": tt.info})

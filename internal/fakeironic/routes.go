@@ -187,23 +187,13 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 	case "vifs":
 		return s.routeVIFs(c, n, rest)
 	case "management":
-		if len(rest) == 1 && rest[0] == "boot_device" {
-			return s.bootDevice(c, n)
-		}
-		if len(rest) == 2 && rest[1] == "supported" && get {
-			return ok(http.StatusOK, ordered{{"supported_boot_devices", []string{"pxe"}}}), nil
-		}
+		return s.routeManagement(c, n, rest)
 	case "validate":
 		if get {
-			return ok(http.StatusOK, validation(c, n)), nil
+			return s.validation(c, n)
 		}
 	case "vmedia":
-		if c.minor >= 89 && !get {
-			return done(http.StatusNoContent), n.locked()
-		}
-		if c.minor >= 93 {
-			return reply{}, fault(http.StatusBadRequest, "Driver %s does not support get_virtual_media (disabled or not implemented).", n.str("driver"))
-		}
+		return s.routeVmedia(c, n)
 	}
 	if get {
 		return s.nodeRecords(c, n, part)
@@ -254,30 +244,6 @@ func (s *Server) children(n *node) []string {
 		}
 	}
 	return uuids
-}
-
-// validation says for each interface whether the node is fit for it.
-func validation(c *call, n *node) ordered {
-	var out ordered
-	for _, kind := range interfaceKinds {
-		if kind == "vendor" || kind == "firmware" && c.minor < 86 {
-			continue
-		}
-		name := n.str(kind + "_interface")
-		result := ordered{{"result", true}}
-		switch reason := n.bmcFault(kind); {
-		case name[:3] == "no-":
-			result = ordered{{"result", false}, {"reason", "not supported"}}
-		case (kind == "power" || kind == "management") && reason != "":
-			result = ordered{{"result", false}, {"reason", reason}}
-		case kind == "deploy" || kind == "boot":
-			if err := validateDeploy(n); err != nil {
-				result = ordered{{"result", false}, {"reason", err.Error()}}
-			}
-		}
-		out = append(out, member{kind, result})
-	}
-	return out
 }
 
 // routeStates answers /v1/nodes/{node}/states.
@@ -349,7 +315,7 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
-	if n.str("management_interface") == "fake" {
+	if n.uses("management") == "fake" {
 		n.put("last_error", "Failed to change "+strings.ReplaceAll(what, "_", " ")+" to '"+pyText(value)+
 			": Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
 	} else {

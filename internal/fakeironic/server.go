@@ -60,6 +60,13 @@ type Server struct {
 	// Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
+	// ImageFault, when set, is asked for every ISO that the conductor would fetch: the boot_iso of a deployment or rebuild with
+	// the deploy interface ramdisk, at its start, and what is attached as virtual media. A text that is not empty is the reason
+	// for which that fails, such as "Got HTTP code 404 instead of 200 in response to HEAD request.": the deployment ends in
+	// deploy failed with the machine off, the drive keeps what it had, and last_error tells. Nothing is ever really fetched.
+	// ImageFault must not call methods of the Server.
+	ImageFault func(url string) string
+
 	// Reject, when set, is asked about every request before anything else. When it returns a Rejection, that is the answer.
 	// The body of the request can be read and need not be restored. Reject may call methods of the Server.
 	Reject func(r *http.Request) *Rejection

@@ -67,6 +67,7 @@ type Config struct {
 
 	Limit     Limit             // how much work the site is given at once
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Images    http.RoundTripper // to look at live ISOs with; nil: http.DefaultTransport, which knows none of the settings above
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 

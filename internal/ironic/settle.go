@@ -71,7 +71,9 @@ func (c *Client) settle(ctx context.Context, image NewImage) error {
 	if left <= 0 {
 		return nil
 	}
-	if most := image.Quiet + time.Minute; left > most {
+	if most := image.Quiet + time.Minute; left > most && image.BuiltAt.IsZero() {
+		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
+	} else if left > most {
 		return fmt.Errorf("built_at (%s) lies in the future", image.BuiltAt.Format(time.RFC3339))
 	}
 	c.cfg.Logger.InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
@@ -106,7 +108,8 @@ func (c *Client) lookAt(ctx context.Context, address string) glance {
 		return g
 	}
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: c.cfg.Images}
+	resp, err := client.Do(req)
 	if err != nil {
 		c.cfg.Logger.DebugContext(ctx, "cannot look at the live ISO", "host", g.host)
 		return g
