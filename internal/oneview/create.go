@@ -35,7 +35,7 @@ func (r *preparation) create(ctx context.Context, hardware *Hardware) error {
 	if err := r.p.stop(ctx, hardware.URI, "", r.deadline); err != nil {
 		return err
 	}
-	return r.post(ctx)
+	return r.post(ctx, hardware)
 }
 
 // isFinal reports whether the task that failed is the end of it. If the server is on, that was in its way: it was off right
@@ -45,7 +45,7 @@ func (r *preparation) isFinal(hardware *Hardware) bool {
 }
 
 // post sends the profile and waits for the end of the task.
-func (r *preparation) post(ctx context.Context) error {
+func (r *preparation) post(ctx context.Context, hardware *Hardware) error {
 	uri, err := r.p.OneView.postProfile(ctx, r.draft)
 	if err != nil && !isUncertain(err) {
 		return err // refused: nothing was made
@@ -61,7 +61,7 @@ func (r *preparation) post(ctx context.Context) error {
 	var timeout *TimeoutError
 	switch {
 	case errors.As(err, &failed):
-		r.failure = err
+		r.failure = fmt.Errorf("node %s: apply server profile %s to %s: %w", ironic.NodeLabel(r.node), r.name, HardwareLabel(hardware), err)
 		return nil
 	case errors.As(err, &timeout), errors.Is(err, errTaskLost):
 		return nil

@@ -27,7 +27,7 @@ var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // of a whole collection could do harm to every resource in it.
 func (l collection) path(uri string) (string, error) {
 	path := strings.TrimSpace(uri)
-	if u, err := url.Parse(path); err == nil && u.Host != "" {
+	if u, err := url.Parse(path); err == nil && u.Scheme != "" && u.Host != "" {
 		path = u.Path
 	}
 	prefix := "/rest/" + string(l) + "/"

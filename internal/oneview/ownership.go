@@ -41,7 +41,7 @@ func sameURI(a, b string) bool {
 // there is no path.
 func normalURI(uri string) string {
 	uri = strings.TrimSpace(uri)
-	if u, err := url.Parse(uri); err == nil && u.Host != "" {
+	if u, err := url.Parse(uri); err == nil && u.Scheme != "" && u.Host != "" {
 		uri = u.EscapedPath()
 	}
 	return strings.ToLower(strings.TrimRight(uri, "/"))

@@ -47,8 +47,8 @@ func (p *Pool) Inspect(ctx context.Context, node *ironic.Node) (Holding, error) 
 	if err != nil || h.Profile == nil {
 		return h, err
 	}
-	if h.Compliance = h.Profile.Compliance; h.Compliance == Compliant {
-		return h, nil
+	if h.Compliance = h.Profile.Compliance; h.Compliance == Compliant || !h.ours() {
+		return h, nil // what another user's profile should be is not our business
 	}
 	h.Differences, err = p.differences(ctx, h.Profile, b.TemplateURI)
 	return h, err

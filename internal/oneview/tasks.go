@@ -113,6 +113,9 @@ func (c *Client) await(ctx context.Context, uri string, deadline time.Time, seen
 		case err != nil && !isTransient(err):
 			return err
 		case err == nil:
+			for i := range now.Errors {
+				c.redact(&now.Errors[i])
+			}
 			if seen != nil {
 				seen(now)
 			}

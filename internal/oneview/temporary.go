@@ -47,5 +47,17 @@ func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose
 	if !isTemporary(applied.Profile.Name, node.UUID) {
 		return nothing, nil
 	}
-	return func(ctx context.Context) error { return p.Release(ctx, node.UUID, applied.Profile.URI, limit) }, nil
+	return func(ctx context.Context) error { return p.releaseTemporary(ctx, node.UUID, applied.Profile.URI, limit) }, nil
+}
+
+// releaseTemporary is Release, unless the profile has become the node's own meanwhile.
+func (p *Pool) releaseTemporary(ctx context.Context, nodeID, profileURI string, limit time.Duration) error {
+	profile, err := p.OneView.Profile(ctx, profileURI)
+	if err != nil && !IsNotFound(err) {
+		return err
+	}
+	if err == nil && !isTemporary(profile.Name, nodeID) {
+		return nil
+	}
+	return p.Release(ctx, nodeID, profileURI, limit)
 }

@@ -1,0 +1,290 @@
+package oneview_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+func TestTwoRunsForOneNodeMakeOneProfile(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.PowerOn(s.blades.Hardware[0])
+		var runs sync.WaitGroup
+		for range 3 {
+			runs.Go(func() {
+				if _, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]}); err != nil {
+					t.Errorf("prepare: %v", err)
+				}
+			})
+		}
+		runs.Wait()
+		s.wantHeld(t)
+	})
+}
+
+func TestManyNodesArePreparedAndReleasedAtOnceInOneSession(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 20)
+		pool := s.pool(t)
+		each := func(work func(id string) error) {
+			var workers sync.WaitGroup
+			for _, id := range s.nodes {
+				workers.Go(func() {
+					if err := work(id); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			workers.Wait()
+		}
+		each(func(id string) error {
+			_, err := pool.Prepare(t.Context(), oneview.PrepareOptions{NodeID: id})
+			return err
+		})
+		if n := len(s.profiles()); n != len(s.nodes) {
+			t.Errorf("%d profiles for %d nodes", n, len(s.nodes))
+		}
+		each(func(id string) error { return pool.Release(t.Context(), id, "", 0) })
+		if n := s.appliance.Count("POST", logins); n != 1 {
+			t.Errorf("%d logins, want 1", n)
+		}
+		s.wantNothing(t)
+	})
+}
+
+// otherUser changes a profile over the API, as somebody else does with OneView's own interface.
+func (s *site) otherUser(t *testing.T, uri string, change func(map[string]any)) {
+	t.Helper()
+	send := func(method, path, token string, body any, into any) {
+		content, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://oneview.test"+path, bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"X-Api-Version": {"8600"}, "Content-Type": {"application/json"}, "Auth": {token}}
+		resp, err := s.appliance.RoundTrip(req)
+		if err != nil || resp.StatusCode >= 300 {
+			t.Fatalf("%s %s: %v %v", method, path, resp, err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var session struct{ SessionID string }
+	send(http.MethodPost, "/rest/login-sessions", "", map[string]any{"userName": "ironic", "password": password}, &session)
+	var profile, task map[string]any
+	send(http.MethodGet, uri, session.SessionID, nil, &profile)
+	change(profile)
+	send(http.MethodPut, uri, session.SessionID, profile, &task)
+	<-time.After(time.Minute) // it is over by then
+}
+
+func TestAProfileThatSomebodyTookOffItsHardwareIsStillRemoved(t *testing.T) {
+	t.Parallel()
+	takeOff := func(d map[string]any) {
+		d["serverHardwareUri"] = nil
+		delete(d, "enclosureUri")
+		delete(d, "enclosureBay")
+	}
+	for name, finish := range map[string]func(*testing.T, *site, string){
+		"by a release": func(t *testing.T, s *site, uri string) {
+			if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+				t.Error(err)
+			}
+			s.wantNothing(t)
+		},
+		"by a release that does not know it": func(t *testing.T, s *site, _ string) {
+			if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+				t.Error(err)
+			}
+			s.wantNothing(t)
+		},
+		"and made anew by a prepare": func(t *testing.T, s *site, _ string) {
+			s.mustPrepare(t, s.nodes[0])
+			s.wantHeld(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				s.otherUser(t, uri, takeOff)
+				finish(t, s, uri)
+			})
+		})
+	}
+}
+
+func TestAProfileThatSomebodyMovedIsTheirs(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 2)
+		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		s.otherUser(t, uri, func(d map[string]any) {
+			d["serverHardwareUri"] = s.blades.Hardware[1]
+			delete(d, "enclosureUri")
+			delete(d, "enclosureBay")
+		})
+		s.appliance.MarkOthers(uri)
+		s.appliance.PowerOn(s.blades.Hardware[1])
+		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
+		wantWords(t, err, "another server profile", s.blades.Hardware[1])
+		if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+			t.Fatal(err)
+		}
+		s.wantNothing(t)
+		if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
+			t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
+		}
+	})
+}
+
+func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"active", "deploying", "cleaning", "deploy failed", "rescue", "error"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				s.appliance.PowerOn(s.blades.Hardware[0])
+				s.ironic.Set(s.nodes[0], "provision_state", state)
+				err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0)
+				wantWords(t, err, `state "`+state+`"`, "metal_deployment")
+				s.wantHeld(t)
+				s.wantPower(t, fakeoneview.On)
+			})
+		})
+	}
+}
+
+func TestReleaseOfAnOldProfileLeavesTheNewOne(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		old := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		s.appliance.ReleaseHardware(s.blades.Hardware[0])
+		s.mustPrepare(t, s.nodes[0])
+		if err := s.pool(t).Release(t.Context(), s.nodes[0], old, 0); err != nil {
+			t.Fatal(err)
+		}
+		s.wantHeld(t)
+	})
+}
+
+func TestTheProfileOfANodeThatIsGoneIsRemoved(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 2)
+		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		foreign := s.appliance.TakeHardware(s.blades.Hardware[1])
+		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
+		if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		for _, known := range []string{uri, foreign, "", uri} {
+			if err := s.pool(t).Release(t.Context(), s.nodes[0], known, 0); err != nil {
+				t.Errorf("release %q: %v", known, err)
+			}
+		}
+		if left := s.profiles(); len(left) > 0 {
+			t.Errorf("profiles are left: %+v", left)
+		}
+		s.wantNoHarm(t)
+	})
+}
+
+func TestWhatIsMadeForANodeThatIsDeletedMeanwhileIsRemoved(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.BeforeRunning(func() {
+			if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+				t.Error(err)
+			}
+		})})
+		recorded := "nothing"
+		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], Record: func(uri string) { recorded = uri }})
+		wantWords(t, err, "404")
+		if left := s.profiles(); len(left) > 0 || recorded != "" {
+			t.Errorf("profiles are left: %+v, recorded %q", left, recorded)
+		}
+		s.wantNoHarm(t)
+	})
+}
+
+func TestTroubleWithIronicLeavesAProfileThatTheNextRunTakesOver(t *testing.T) {
+	t.Parallel()
+	refuse := func(status int, after bool, n int) func(*http.Request) *fakeironic.Rejection {
+		return func(r *http.Request) *fakeironic.Rejection {
+			if r.Method != http.MethodPatch || n == 0 {
+				return nil
+			}
+			n--
+			body := `{"error_message": {"faultstring": "Node is locked by host conductor-1, please retry after the current operation is completed.", "faultcode": "Client"}}`
+			return &fakeironic.Rejection{Status: status, After: after, Drop: status == 0, Body: body}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		reject func(*http.Request) *fakeironic.Rejection
+		fails  bool
+	}{
+		{"the node is locked for a while", refuse(http.StatusConflict, false, 3), false},
+		{"the answer is lost", refuse(0, true, 1), false},
+		{"the first write fails", refuse(http.StatusForbidden, false, 1), false},
+		{"nothing may be written", refuse(http.StatusForbidden, false, 2), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				s.ironic.Reject = tt.reject
+				recorded := ""
+				_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], Record: func(uri string) { recorded = uri }})
+				if (err != nil) != tt.fails {
+					t.Fatalf("err = %v, want one: %t", err, tt.fails)
+				}
+				if found := s.profiles(); len(found) != 1 || recorded != found[0].URI {
+					t.Errorf("recorded %q, want the one of %+v", recorded, found)
+				}
+				if tt.fails {
+					wantWords(t, err, "applied_server_profile_uri")
+					s.mustPrepare(t, s.nodes[0])
+				}
+				s.wantHeld(t)
+			})
+		})
+	}
+}
+
+func TestAFailureNamesTheHardwareAndNeverThePassword(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		problem := fakeoneview.Problem{Code: "E1", Message: "The password " + password + " is odd."}
+		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.FailApply(problem, false)})
+		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
+		wantWords(t, err, "E1", "node-000", "Encl1, bay 1")
+		wantNoSecret(t, err)
+		if strings.Contains(err.Error(), "What is left") {
+			t.Errorf("the error says that something is left: %v", err)
+		}
+	})
+}
