@@ -91,7 +91,7 @@ type Client struct {
 	defect  parentDefect
 
 	images images
-	before Guard
+	guard  Guard
 
 	clock atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
 
@@ -112,7 +112,7 @@ func New(cfg Config) *Client {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg}
+	c := &Client{cfg: cfg, guard: freely{}}
 	c.secrets.hide(cfg.Password)
 	if u, err := url.Parse(cfg.Endpoint); err == nil && u.User != nil {
 		password, _ := u.User.Password()
@@ -128,20 +128,24 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Guard is asked before a machine is booted, switched or written, right before the request is sent; an error stops it. The
-// verb is empty if only its power is switched. A Guard may make the machine ready for the verb.
-type Guard func(ctx context.Context, node *Node, verb Verb) error
+// Guard is asked before a machine is booted, switched or written; an error stops it. The verb is empty if only its power is
+// switched.
+type Guard interface {
+	// Ready may take minutes, and may make the machine ready for the verb. It is called before the node joins the queue of
+	// the provisioning limit.
+	Ready(ctx context.Context, node *Node, verb Verb) error
+	// Still is called right before the verb is sent, while other nodes wait for it: it must not take more than seconds.
+	Still(ctx context.Context, node *Node, verb Verb) error
+}
 
 // SetGuard sets the guard; it is to be called before the client is used.
-func (c *Client) SetGuard(guard Guard) { c.before = guard }
+func (c *Client) SetGuard(guard Guard) { c.guard = guard }
 
-// admit asks the guard, if there is one.
-func (c *Client) admit(ctx context.Context, node *Node, verb Verb) error {
-	if c.before == nil {
-		return nil
-	}
-	return c.before(ctx, node, verb)
-}
+// freely is the guard that lets everything pass.
+type freely struct{}
+
+func (freely) Ready(context.Context, *Node, Verb) error { return nil }
+func (freely) Still(context.Context, *Node, Verb) error { return nil }
 
 // Known reports whether the configuration is complete. It is false during plans in which the provider's configuration
 // depends on something that does not exist yet.

@@ -43,7 +43,7 @@ const (
 // changePower asks for a change of power, and waits until the node is as wanted.
 func (c *Client) changePower(ctx context.Context, node *Node, target nodes.TargetPowerState, want string, limit time.Duration) (*Node, error) {
 	id := node.UUID
-	if err := c.admit(ctx, node, ""); err != nil {
+	if err := c.guard.Ready(ctx, node, ""); err != nil {
 		return node, err
 	}
 	defer c.nodes.invalidate(id)

@@ -157,7 +157,7 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	before := w.node
 	put := func(ctx context.Context) error {
 		if boots(verb) {
-			if err := w.c.admit(ctx, w.node, verb); err != nil {
+			if err := w.c.guard.Still(ctx, before, verb); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,9 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	var err error
 	if boots(verb) {
 		queued := time.Now()
-		err = w.c.gate.pass(ctx, w.node, w.failures, put)
+		if err = w.c.guard.Ready(ctx, w.node, verb); err == nil {
+			err = w.c.gate.pass(ctx, w.node, w.failures, put)
+		}
 		w.deadline = w.deadline.Add(time.Since(queued)) // the time in the queue does not count
 	} else {
 		err = put(ctx)

@@ -2,6 +2,7 @@ package oneview
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -9,10 +10,27 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// Guard is the pool's ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
+// stillLimit is how long Still may keep others waiting.
+const stillLimit = 5 * time.Second
+
+// Still refuses, as Ready does, to touch hardware that OneView users have taken while its node was in the queue.
+func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) error {
+	within, cancel := context.WithTimeout(ctx, stillLimit)
+	defer cancel()
+	node, err := p.Ironic.Node(within, seen.UUID)
+	if err == nil {
+		err = p.Admit(within, node)
+	}
+	if within.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("node %s: OneView did not tell within %s who uses its hardware; nothing was sent", ironic.NodeLabel(seen), stillLimit)
+	}
+	return err
+}
+
+// Ready makes a pool an ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
 // hardware, and before Ironic cleans or inspects a machine that has no server profile it is given a temporary one, which
 // EndTemporary removes.
-func (p *Pool) Guard(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
+func (p *Pool) Ready(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
 	node, err := p.Ironic.Node(ctx, seen.UUID) // what was seen may come from a short list
 	if err != nil {
 		return err

@@ -118,7 +118,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	cfg.Logger = slog.New(tflogHandler{})
 	pool := &oneview.Pool{Ironic: ironic.New(cfg), OneView: oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)}
 	if pool.OneView != nil {
-		pool.Ironic.SetGuard(pool.Guard)
+		pool.Ironic.SetGuard(pool)
 	}
 	resp.ResourceData, resp.DataSourceData = pool, pool
 }
