@@ -35,7 +35,7 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 			if hardware.PowerLocked || hardware.settling() {
 				break
 			}
-			if err = p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.powerOff(ctx, hardware.URI) }); err == nil {
+			if err = p.OneView.finish(ctx, deadline, func() (string, error) { return p.OneView.powerOff(ctx, hardware.URI) }); err == nil {
 				tries.failures++ // it must be off by the next look
 			}
 		}
@@ -49,12 +49,12 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 }
 
 // finish starts an operation and waits for its end.
-func (c *Client) finish(ctx context.Context, deadline time.Time, seen func(task), start func() (taskURI string, err error)) error {
+func (c *Client) finish(ctx context.Context, deadline time.Time, start func() (taskURI string, err error)) error {
 	uri, err := start()
 	if err != nil || uri == "" {
 		return err
 	}
-	return c.await(ctx, uri, deadline, seen)
+	return c.await(ctx, uri, deadline, nil)
 }
 
 // remove deletes a profile of ours that is on the given hardware or on none, switching its server off first. Right before the
@@ -77,7 +77,7 @@ func (p *Pool) remove(ctx context.Context, profileURI, hardwareURI string, deadl
 			if match == "" || match == refused {
 				match = "*" // everything was just read anew, and the appliance does not take its own version
 			}
-			err = p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.deleteProfile(ctx, profile.URI, match) })
+			err = p.OneView.finish(ctx, deadline, func() (string, error) { return p.OneView.deleteProfile(ctx, profile.URI, match) })
 			if isStatus(err, http.StatusPreconditionFailed) && match != "*" {
 				refused, err = match, nil
 			}

@@ -25,8 +25,9 @@ func TestInspectTellsWhoHoldsTheHardware(t *testing.T) {
 		{"Ironic, in another spelling", func(t *testing.T, s *site) {
 			s.setApplied(t, s.nodes[0], "https://oneview.test"+strings.ToUpper(s.mustPrepare(t, s.nodes[0]).Profile.URI)+"/")
 		}, oneview.Holding{Ownership: oneview.UsedByIronic, Compliance: oneview.Compliant}},
-		{"somebody else", func(_ *testing.T, s *site) { s.appliance.TakeHardware(s.blades.Hardware[0]) },
-			oneview.Holding{Ownership: oneview.UsedByOneView, Compliance: oneview.ComplianceUnknown}},
+		{"somebody else", func(_ *testing.T, s *site) {
+			s.appliance.TakeHardware(s.blades.Hardware[0])
+		}, oneview.Holding{Ownership: oneview.UsedByOneView, Compliance: oneview.ComplianceUnknown}},
 		{"a run of ours that was killed", func(t *testing.T, s *site) {
 			s.mustPrepare(t, s.nodes[0])
 			s.setApplied(t, s.nodes[0], "")
@@ -35,8 +36,9 @@ func TestInspectTellsWhoHoldsTheHardware(t *testing.T) {
 			s.mustPrepare(t, s.nodes[0])
 			s.appliance.EditTemplate(s.blades.TemplateURI, func(d map[string]any) { d["bios"] = map[string]any{"manageBios": true} })
 		}, oneview.Holding{Ownership: oneview.UsedByIronic, Compliance: oneview.NonCompliant, Differences: []string{"Change bios as in the template."}}},
-		{"Ironic's former driver", func(t *testing.T, s *site) { s.formerDriver(t) },
-			oneview.Holding{Ownership: oneview.UsedByIronic, Compliance: oneview.ComplianceUnknown}},
+		{"Ironic's former driver", func(t *testing.T, s *site) {
+			s.formerDriver(t)
+		}, oneview.Holding{Ownership: oneview.UsedByIronic, Compliance: oneview.ComplianceUnknown}},
 		{"Ironic's former driver, with another template by now", func(t *testing.T, s *site) {
 			s.formerDriver(t)
 			s.appliance.EditTemplate(s.blades.TemplateURI, func(d map[string]any) {

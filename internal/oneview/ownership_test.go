@@ -46,7 +46,9 @@ func TestOwnerFollowsTheThreeRules(t *testing.T) {
 }
 
 // plain reports whether a slash at the end of a URI is one at the end of its path.
-func plain(uri string) bool { return !strings.ContainsAny(uri, "?#") && !strings.ContainsFunc(uri, unicode.IsSpace) }
+func plain(uri string) bool {
+	return !strings.ContainsAny(uri, "?#") && !strings.ContainsFunc(uri, unicode.IsSpace)
+}
 
 func FuzzOwner(f *testing.F) {
 	f.Add(profileA, profileA)

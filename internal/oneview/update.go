@@ -133,7 +133,7 @@ func (p *Pool) edit(ctx context.Context, node *ironic.Node, h Holding, change re
 		}
 		document.set("serverProfileTemplateUri", template.URI)
 	}
-	return p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.putProfile(ctx, h.Profile.URI, document, match) })
+	return p.OneView.finish(ctx, deadline, func() (string, error) { return p.OneView.putProfile(ctx, h.Profile.URI, document, match) })
 }
 
 // reapply brings a profile in line with its template. The appliance says whether the server has to be off for that.
@@ -150,5 +150,5 @@ func (p *Pool) reapply(ctx context.Context, node *ironic.Node, h Holding, match 
 			return err
 		}
 	}
-	return p.OneView.finish(ctx, deadline, nil, func() (string, error) { return p.OneView.comply(ctx, h.Profile.URI, match) })
+	return p.OneView.finish(ctx, deadline, func() (string, error) { return p.OneView.comply(ctx, h.Profile.URI, match) })
 }
