@@ -33,6 +33,7 @@ func rooms() map[string]room {
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview"}},
+		"cmd/metal-oneview":    {own: []string{"internal/oneview", "internal/ironic"}},
 		"internal":             {},
 		"internal/provider":    {own: []string{"internal/resources", "internal/datasources", "internal/ironic", "internal/oneview", "internal/throttle", "internal/discovery"}, foreign: []string{terraform}},
 		"internal/resources":   {own: []string{"internal/ironic", "internal/discovery", "internal/bootiso", "internal/oneview"}, foreign: []string{terraform}},

@@ -129,9 +129,8 @@ type step struct {
 	text    string // what is done
 	warning string // what else somebody should know; may be empty
 
-	claim   string       // a profile of the node to be recorded as Ironic's; empty: none
-	release bool         // and to be taken away
-	last    ironic.Patch // what ends the migration
+	release string       // a profile to be recorded as Ironic's and taken away; empty: none
+	last    ironic.Patch // of driver_info, which ends the migration
 }
 
 // migrate works on one node: looks at it and its hardware now, plans, and does.
@@ -170,7 +169,8 @@ func (m *migration) plan(ctx context.Context, node *ironic.Node) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	next := step{last: m.ending(node)}
+	var next step
+	next.last.Set("/driver_info/"+keyDynamic, true)
 	if hardware.ProfileURI == "" {
 		next.text = hardware.Name + " has no server profile: dynamic allocation on"
 		if ironic.Deployed(node) {
@@ -189,16 +189,6 @@ func (m *migration) plan(ctx context.Context, node *ironic.Node) (step, error) {
 		return m.planInstance(next, binding, hardware, profile)
 	}
 	return m.planIdle(next, node, binding, hardware, profile)
-}
-
-// ending is the patch that ends the migration of a node. Only maintenance of our own making ends with it.
-func (m *migration) ending(node *ironic.Node) ironic.Patch {
-	var patch ironic.Patch
-	patch.Set("/driver_info/"+keyDynamic, true)
-	if !node.Maintenance || node.MaintenanceReason == ReasonMigrating {
-		patch.Set("/maintenance", false)
-	}
-	return patch
 }
 
 // planInstance plans for a node with an instance: what is on its hardware is what the instance runs with.
@@ -228,8 +218,7 @@ func (m *migration) planIdle(next step, node *ironic.Node, binding Binding, hard
 			return step{}, err
 		}
 	}
-	next.claim, next.release = hardware.ProfileURI, true
-	next.last.Remove("/extra/" + keyMigrating)
+	next.release = hardware.ProfileURI
 	next.text = fmt.Sprintf("it is idle: server profile %s removed from %s, dynamic allocation on", profile.Name, hardware.Name)
 	if node.Maintenance && node.MaintenanceReason != ReasonMigrating {
 		next.text += "; it stays in maintenance"
@@ -254,25 +243,41 @@ func (m *migration) mayRelease(node *ironic.Node, hardware *Hardware, profile *P
 
 // do carries a plan out. Every step leaves the node as one that the next run takes up.
 func (m *migration) do(ctx context.Context, node *ironic.Node, next step) error {
-	if next.release {
-		if !node.Maintenance {
-			if err := m.pool.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonMigrating); err != nil {
-				return err
-			}
-		}
-		var patch ironic.Patch
-		patch.Set("/driver_info/"+keyApplied, next.claim)
-		patch.Set("/driver_info/"+keyDynamic, true)
-		patch.Set("/extra/"+keyMigrating, true)
-		if _, err := m.pool.Ironic.PatchNode(ctx, node.UUID, patch); err != nil {
-			return err
-		}
-		if err := m.pool.Release(ctx, node.UUID, next.claim, m.o.Limit); err != nil {
+	if next.release != "" {
+		if err := m.release(ctx, node, next.release); err != nil {
 			return err
 		}
 	}
-	_, err := m.pool.Ironic.PatchNode(ctx, node.UUID, next.last)
+	now, err := m.pool.Ironic.Node(ctx, node.UUID) // taking a profile away takes minutes, in which much can happen
+	if err != nil {
+		return err
+	}
+	patch := next.last
+	if now.Maintenance && now.MaintenanceReason == ReasonMigrating {
+		patch.Set("/maintenance", false)
+	}
+	if now.Extra[keyMigrating] != nil {
+		patch.Remove("/extra/" + keyMigrating)
+	}
+	_, err = m.pool.Ironic.PatchNode(ctx, node.UUID, patch)
 	return err
+}
+
+// release takes a profile away from an idle node, which nobody gets meanwhile because it is in maintenance.
+func (m *migration) release(ctx context.Context, node *ironic.Node, profileURI string) error {
+	if !node.Maintenance {
+		if err := m.pool.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonMigrating); err != nil {
+			return err
+		}
+	}
+	var patch ironic.Patch
+	patch.Set("/driver_info/"+keyApplied, profileURI)
+	patch.Set("/driver_info/"+keyDynamic, true)
+	patch.Set("/extra/"+keyMigrating, true)
+	if _, err := m.pool.Ironic.PatchNode(ctx, node.UUID, patch); err != nil {
+		return err
+	}
+	return m.pool.Release(ctx, node.UUID, profileURI, m.o.Limit)
 }
 
 // provenFor reports whether a profile on hardware is provably a node's own: it carries our mark, or the name that temporary

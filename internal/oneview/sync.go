@@ -300,16 +300,21 @@ func (s *syncPass) describeReturn(node *ironic.Node, binding Binding, holding Ho
 		return "finished what an interrupted pass has begun: provide"
 	}
 	text := holding.Hardware.Name + " is free again: "
-	if binding.TemplateURI != "" && holding.Ownership == Free {
+	if cleansWithProfile(node, binding) && holding.Ownership == Free {
 		text += "temporary server profile, "
 	}
 	return text + "maintenance off, provide"
 }
 
-// provide gives the hardware of a node a profile to be cleaned with, if the node has a template, and sends provide. The
-// profile is removed by the first pass that sees the cleaning ended.
+// cleansWithProfile reports whether provide cleans the node, and there is a template to make a profile for that from.
+func cleansWithProfile(node *ironic.Node, binding Binding) bool {
+	return binding.TemplateURI != "" && (node.AutomatedClean == nil || *node.AutomatedClean)
+}
+
+// provide gives the hardware of a node a profile to be cleaned with, and sends provide. The profile is removed by the first
+// pass that sees the cleaning ended.
 func (s *syncPass) provide(ctx context.Context, c *candidate, node *ironic.Node) error {
-	if c.binding.TemplateURI != "" {
+	if cleansWithProfile(node, c.binding) {
 		if _, err := s.pool.Temporary(ctx, node, Cleaning, s.o.Limit); err != nil {
 			return err
 		}

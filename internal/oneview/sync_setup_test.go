@@ -16,7 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // hour is how long transient states of nodes last in most tests: long enough to be seen.
@@ -121,7 +120,9 @@ func (s *poolSite) poolThrough(t *testing.T, toIronic, toOneView http.RoundTripp
 }
 
 func hosts(most int) ironic.Limit {
-	return ironic.Limit{Limit: throttle.Limit{Max: most, StuckAfter: 3 * hour}, Coordination: ironic.CoordinationIronic}
+	limit := ironic.Limit{Coordination: ironic.CoordinationIronic}
+	limit.Max, limit.StuckAfter = most, 3*hour
+	return limit
 }
 
 // maintain puts a node into maintenance of a kind, as it is when it has its state already.

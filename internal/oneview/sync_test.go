@@ -313,6 +313,8 @@ func TestANodeThatIsNotErasedIsWarnedOf(t *testing.T) {
 				t.Errorf("warnings %q, want one of disks that are not erased", lines)
 			}
 		}
+		s.wantNode(t, 0, "available", "")
+		s.wantProfiles(t, "without a cleaning")
 	})
 }
 

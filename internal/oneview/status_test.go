@@ -1,0 +1,68 @@
+package oneview
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestStatusTellsWhoHoldsWhat(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 7)
+		ours := s.give(t, 1, "web-1")
+		s.ironic.Set(nodeName(1), "provision_state", "active")
+		s.oneview.TakeHardware(s.hardware[2])
+		s.temporaryOn(t, 3, Cleaning)
+		s.driverInfo(t, 4, keyHardware, "/rest/server-hardware/NONE")
+		s.preAllocated(t, 5, "available")
+		s.ironic.Set(nodeName(6), "driver_info", map[string]any{})
+		s.maintain(t, nodeName(0), MaintenanceForeign)
+		s.forget()
+		all, err := s.pool(t).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 6 {
+			t.Fatalf("%d nodes, want those 6 that have hardware in OneView", len(all))
+		}
+		for i, want := range []Standing{
+			{Owner: Free, Next: Leave, Mode: Dynamic},
+			{Owner: UsedByIronic, Next: Leave, Mode: Dynamic},
+			{Owner: UsedByOneView, Next: Withdraw, Mode: Dynamic},
+			{Owner: UsedByIronic, Next: Leave, Mode: Dynamic}, // a run died before it could tell Ironic
+			{Owner: OwnershipUnknown, Next: Leave, Mode: Dynamic},
+			{Owner: UsedByOneView, Next: Leave, Mode: Undeclared}, // by the rule; but a pass leaves it alone
+		} {
+			got := all[i]
+			if got.NodeName != nodeName(i) || got.Owner != want.Owner || got.Next != want.Next || got.Mode != want.Mode {
+				t.Errorf("node %d: %+v, want %+v", i, got, want)
+			}
+		}
+		if all[0].MaintenanceReason != "disk swap" || all[0].ProvisionState != "available" || all[0].HardwareName != "Encl1, bay 1" || all[0].PowerState != PowerOff {
+			t.Errorf("the first node: %+v", all[0])
+		}
+		if all[1].ProfileURI != ours || all[1].ProfileName != "web-1" || all[1].AppliedURI != ours {
+			t.Errorf("the second node: %+v", all[1])
+		}
+		if all[4].Error == "" {
+			t.Error("why hardware could not be read is not told")
+		}
+		if writes := append(s.writes(""), s.appliance()...); len(writes) > 0 {
+			t.Errorf("it changed something: %q", writes)
+		}
+	})
+}
+
+func TestStatusOfManyNodesCostsThreeLists(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 300)
+		s.forget()
+		if _, err := s.pool(t).Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if reads := s.oneview.Count(http.MethodGet, "^/rest/server-"); reads != 3 { // two pages of hardware, one of profiles
+			t.Errorf("%d reads from the appliance, want 3", reads)
+		}
+	})
+}
