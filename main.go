@@ -2,9 +2,11 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
@@ -20,7 +22,10 @@ func main() {
 	if *debug {
 		options = append(options, tf6server.WithManagedDebug())
 	}
-	if err := tf6server.Serve(provider.Address, provider.NewServer(version), options...); err != nil {
+	server := provider.NewServer(version)
+	err := tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server }, options...)
+	server.Close(context.Background())
+	if err != nil {
 		log.Fatal(err)
 	}
 }

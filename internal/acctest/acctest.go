@@ -32,7 +32,7 @@ const (
 // Factories serve the provider to the plugin testing framework.
 func Factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"metal": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
+		"metal": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test"), nil },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -33,7 +34,12 @@ func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &metal{version: version} }
 }
 
-type metal struct{ version string }
+type metal struct {
+	version string
+
+	mu         sync.Mutex
+	appliances []*oneview.Client // to log out of at the end
+}
 
 type model struct {
 	Endpoint          types.String `tfsdk:"endpoint"`
@@ -119,6 +125,9 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	pool := &oneview.Pool{Ironic: ironic.New(cfg), OneView: oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)}
 	if pool.OneView != nil {
 		pool.Ironic.SetGuard(pool)
+		p.mu.Lock()
+		p.appliances = append(p.appliances, pool.OneView)
+		p.mu.Unlock()
 	}
 	resp.ResourceData, resp.DataSourceData = pool, pool
 }

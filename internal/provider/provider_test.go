@@ -60,7 +60,7 @@ type block map[string]string
 // finds with it.
 func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	t.Helper()
-	server := provider.NewServer("test")()
+	server := provider.NewServer("test")
 	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,16 +16,33 @@ import (
 // Address is the provider's address in the registry.
 const Address = "registry.terraform.io/terraform-provider-metal/metal"
 
-// NewServer returns a constructor of the provider's server, with a guard round the RPCs that are many: a panic in one
-// becomes a diagnostic of that one, and the memory of an RPC is let go when it ends.
-func NewServer(version string) func() tfprotov6.ProviderServer {
-	return func() tfprotov6.ProviderServer {
-		return &server{ProviderServer: providerserver.NewProtocol6(New(version)())()}
-	}
+// Server is the framework's server with a guard round the RPCs that are many: a panic in one becomes a diagnostic of that
+// one, and the memory of an RPC is let go when it ends.
+type Server struct {
+	tfprotov6.ProviderServer
+	metal *metal
 }
 
-// server guards the framework's server.
-type server struct{ tfprotov6.ProviderServer }
+// NewServer returns the provider's server.
+func NewServer(version string) *Server {
+	p := &metal{version: version}
+	return &Server{ProviderServer: providerserver.NewProtocol6(p)(), metal: p}
+}
+
+// closeLimit is how long Close may take: Terraform kills a provider that does not end within two seconds.
+const closeLimit = 1500 * time.Millisecond
+
+// Close ends what the provider holds elsewhere: its session with OneView, of which an appliance allows only so many. It is
+// to be called when nothing is served any more; that it does not work is no harm, the session ends after a day.
+func (s *Server) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeLimit)
+	defer cancel()
+	s.metal.mu.Lock()
+	defer s.metal.mu.Unlock()
+	for _, client := range s.metal.appliances {
+		_ = client.Close(ctx)
+	}
+}
 
 // lease is a context that forwards to an RPC's own and lets go of it when the RPC ends. The framework (1.19) keeps every
 // context that it is given until the process ends, about 13 KiB each (reference ecosystem.md 9.13).
@@ -77,14 +94,14 @@ func guard[Req, Resp any](ctx context.Context, req Req, call func(context.Contex
 }
 
 // ReadResource guards the framework's.
-func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ReadResource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadResourceResponse {
 		return &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, Private: req.Private, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // PlanResourceChange guards the framework's.
-func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return guard(ctx, req, s.ProviderServer.PlanResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
 		return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.ProposedNewState, PlannedPrivate: req.PriorPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
@@ -92,49 +109,49 @@ func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 
 // ApplyResourceChange guards the framework's. The resources themselves recover once they have set state, so that what
 // they have made is not lost.
-func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
 		return &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: req.PlannedPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ValidateResourceConfig guards the framework's.
-func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
 		return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // UpgradeResourceState guards the framework's.
-func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (s *Server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	return guard(ctx, req, s.ProviderServer.UpgradeResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceStateResponse {
 		return &tfprotov6.UpgradeResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // UpgradeResourceIdentity guards the framework's.
-func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+func (s *Server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
 	return guard(ctx, req, s.ProviderServer.UpgradeResourceIdentity, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
 		return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ImportResourceState guards the framework's.
-func (s *server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+func (s *Server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ImportResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.ImportResourceStateResponse {
 		return &tfprotov6.ImportResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ReadDataSource guards the framework's.
-func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {
 		return &tfprotov6.ReadDataSourceResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ValidateDataResourceConfig guards the framework's.
-func (s *server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})

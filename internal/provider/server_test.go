@@ -68,7 +68,7 @@ func (c *clumsy) ValidateDataResourceConfig(ctx context.Context, _ *tfprotov6.Va
 // A panic in one RPC would take the whole provider with it, and with it all that other resources were doing.
 func TestAPanicBecomesADiagnosticOfItsOwnResource(t *testing.T) {
 	t.Parallel()
-	s := &server{ProviderServer: &clumsy{}}
+	s := &Server{ProviderServer: &clumsy{}}
 	ctx := t.Context()
 	for name, call := range map[string]func() ([]*tfprotov6.Diagnostic, error){
 		"PlanResourceChange": func() ([]*tfprotov6.Diagnostic, error) {
@@ -111,7 +111,7 @@ func TestAPanicBecomesADiagnosticOfItsOwnResource(t *testing.T) {
 // What was in state before a panic stays in state: the object still exists in Ironic.
 func TestAPanicLosesNoState(t *testing.T) {
 	t.Parallel()
-	s := &server{ProviderServer: &clumsy{}}
+	s := &Server{ProviderServer: &clumsy{}}
 	state, private := &tfprotov6.DynamicValue{JSON: []byte(`{"id":"1"}`)}, []byte(`{"a":"b"}`)
 
 	read, err := s.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{CurrentState: state, Private: private})
@@ -153,7 +153,7 @@ func (c *calm) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceReques
 func TestTheContextOfAnRPCIsLetGo(t *testing.T) {
 	t.Parallel()
 	inner := &calm{}
-	s := &server{ProviderServer: inner}
+	s := &Server{ProviderServer: inner}
 	ctx := context.WithValue(t.Context(), key{}, "what hangs on it")
 	if resp, err := s.ReadResource(ctx, &tfprotov6.ReadResourceRequest{}); resp == nil || err != nil {
 		t.Fatalf("during the RPC its context did not work: %v", err)

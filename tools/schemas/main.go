@@ -22,7 +22,7 @@ import (
 const name = "metal"
 
 func main() {
-	schemas, err := providerSchemas(context.Background(), provider.NewServer("docs")())
+	schemas, err := providerSchemas(context.Background(), provider.NewServer("docs"))
 	if err == nil {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
