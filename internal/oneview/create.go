@@ -32,10 +32,27 @@ func (r *preparation) create(ctx context.Context, hardware *Hardware) error {
 		}
 		r.binding.AppliedURI = ""
 	}
+	if err := r.bind(ctx, hardware); err != nil {
+		return err
+	}
 	if err := r.p.stop(ctx, hardware.URI, "", r.deadline); err != nil {
 		return err
 	}
 	return r.post(ctx, hardware)
+}
+
+// bind tells Ironic which hardware the node is, if it does not know: whoever releases it has to find it.
+func (r *preparation) bind(ctx context.Context, hardware *Hardware) error {
+	if known, _ := r.node.DriverInfo[keyHardware].(string); known != "" {
+		return nil
+	}
+	var patch ironic.Patch
+	patch.Set("/driver_info/"+keyHardware, hardware.URI)
+	node, err := r.p.Ironic.PatchNode(ctx, r.node.UUID, patch)
+	if err != nil {
+		return fmt.Errorf("node %s: write driver_info.%s: %w", ironic.NodeLabel(r.node), keyHardware, err)
+	}
+	return r.adopt(node)
 }
 
 // isFinal reports whether the task that failed is the end of it. If the server is on, that was in its way: it was off right

@@ -112,7 +112,7 @@ func (h *Hardware) UnmarshalJSON(content []byte) error {
 		return err
 	}
 	*h = Hardware{
-		URI: from.URI, Name: from.Name, SerialNumber: from.SerialNumber, Model: from.Model, State: from.State, Status: from.Status,
+		URI: hardwareCollection.canonical(from.URI), Name: from.Name, SerialNumber: from.SerialNumber, Model: from.Model, State: from.State, Status: from.Status,
 		PowerState: from.PowerState, PowerLocked: from.PowerLock, ProfileURI: from.ServerProfileURI,
 		HardwareTypeURI: from.ServerHardwareTypeURI, GroupURI: from.ServerGroupURI, MACs: from.PortMap.macs(), ETag: from.ETag,
 	}

@@ -150,6 +150,29 @@ func TestARollbackThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	})
 }
 
+func TestUpdateThatWasKilledIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	update := func(ctx context.Context, s *site, pool *oneview.Pool) error {
+		_, err := pool.Update(ctx, oneview.UpdateOptions{NodeID: s.nodes[0], ProfileURI: s.profiles()[0].URI, Name: "web", Reapply: true})
+		return err
+	}
+	everyKill(t, func(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
+		s.mustPrepare(t, s.nodes[0])
+		s.newBIOS()
+		s.appliance.PowerOn(s.blades.Hardware[0])
+		_ = update(ctx, s, pool)
+	}, func(t *testing.T, s *site) {
+		if err := update(t.Context(), s, s.pool(t)); err != nil {
+			t.Fatal(err)
+		}
+		holding, err := s.pool(t).Inspect(t.Context(), s.node(t, s.nodes[0]))
+		if err != nil || holding.Compliance != oneview.Compliant || holding.Profile.Name != "web" {
+			t.Errorf("Inspect = %+v, %v", holding, err)
+		}
+		s.wantHeld(t)
+	})
+}
+
 func TestARunThatIsInterruptedStillLearnsWhatItHasMade(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

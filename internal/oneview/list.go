@@ -38,6 +38,14 @@ func (l collection) path(uri string) (string, error) {
 	return prefix + path[len(prefix):], nil
 }
 
+// canonical is the URI of a resource as the appliance itself writes it, or as it is if it is none.
+func (l collection) canonical(uri string) string {
+	if path, err := l.path(uri); err == nil {
+		return path
+	}
+	return uri
+}
+
 // pageSize is how many resources a page is asked to have. The appliance may give fewer.
 const pageSize = 256
 

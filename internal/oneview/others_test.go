@@ -274,6 +274,49 @@ func TestTroubleWithIronicLeavesAProfileThatTheNextRunTakesOver(t *testing.T) {
 	}
 }
 
+func TestReleaseOfHardwareThatOneViewHasNotAnyMore(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.setApplied(t, s.nodes[0], profileA)
+		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+		if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+			t.Error(err)
+		}
+		s.wantNothing(t)
+	})
+}
+
+func TestHardwareThatANodeDoesNotNameIsWrittenThereAndReleased(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 2)
+		s.ironic.Set(s.nodes[0], "driver_info", map[string]any{})
+		applied, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], HardwareURI: s.blades.Hardware[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wantHeld(t)
+		_, err = s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], HardwareURI: s.blades.Hardware[1]})
+		wantWords(t, err, s.blades.Hardware[0], s.blades.Hardware[1])
+		if err := s.pool(t).Release(t.Context(), s.nodes[0], applied.Profile.URI, 0); err != nil {
+			t.Fatal(err)
+		}
+		s.wantNothing(t)
+	})
+}
+
+func TestAProfileThatMayNotBeReadIsSomebodysAllTheSame(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		taken := s.appliance.TakeHardware(s.blades.Hardware[0])
+		s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusForbidden, fakeoneview.Problem{Code: "E1", Message: "No."})})
+		err := s.pool(t).Admit(t.Context(), s.node(t, s.nodes[0]))
+		wantWords(t, err, "is used by OneView", taken)
+	})
+}
+
 func TestAFailureNamesTheHardwareAndNeverThePassword(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

@@ -16,8 +16,9 @@ type PrepareOptions struct {
 	// Name of the profile; empty: "<node name> [<node UUID>]". If the hardware has a profile of ours already, an empty name
 	// leaves it as it is, unless it is a temporary one: that is renamed, because Sync removes temporary profiles that are
 	// not needed any more.
-	Name        string
-	HardwareURI string // empty: server_hardware_uri of the node
+	Name string
+	// HardwareURI must be server_hardware_uri of the node, if that is set; if it is not, it is written there. Empty: that.
+	HardwareURI string
 	// TemplateURI is what the profile is made from; empty: server_profile_template_uri of the node. A profile of ours that
 	// the hardware has already, and that is linked to another template, is brought to this one if it is not empty.
 	TemplateURI string
@@ -110,6 +111,10 @@ func (r *preparation) adopt(node *ironic.Node) error {
 		return err
 	}
 	if r.o.HardwareURI != "" {
+		if b.HardwareURI != "" && !sameURI(b.HardwareURI, r.o.HardwareURI) {
+			return fmt.Errorf("node %s: its driver_info.%s is %s, not %s: correct one of the two",
+				ironic.NodeLabel(node), keyHardware, b.HardwareURI, r.o.HardwareURI)
+		}
 		b.HardwareURI = r.o.HardwareURI
 	}
 	if r.o.TemplateURI != "" {
@@ -277,9 +282,7 @@ func (r *preparation) record(uri string) {
 
 // announce tells the caller and Ironic where the profile is.
 func (r *preparation) announce(ctx context.Context, uri string) error {
-	if path, err := profileCollection.path(uri); err == nil {
-		uri = path
-	}
+	uri = profileCollection.canonical(uri)
 	r.record(uri)
 	node, err := r.p.announce(ctx, r.node, uri)
 	if err != nil {

@@ -75,7 +75,7 @@ func (p *Profile) UnmarshalJSON(content []byte) error {
 	var inProgress bool
 	_ = json.Unmarshal(whole["inProgress"], &inProgress)
 	*p = Profile{
-		URI: whole.text("uri"), Name: whole.text("name"), Description: whole.text("description"), HardwareURI: whole.text("serverHardwareUri"),
+		URI: profileCollection.canonical(whole.text("uri")), Name: whole.text("name"), Description: whole.text("description"), HardwareURI: whole.text("serverHardwareUri"),
 		TemplateURI: whole.text("serverProfileTemplateUri"), Compliance: Compliance(whole.text("templateCompliance")), Status: whole.text("status"),
 		State: whole.text("state"), InProgress: inProgress, TaskURI: whole.text("taskUri"), ETag: whole.text("eTag"), document: whole,
 	}

@@ -1,6 +1,7 @@
 package oneview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -28,10 +29,20 @@ func (p *Pool) Release(ctx context.Context, nodeID, profileURI string, limit tim
 		return err
 	}
 	b, err := BindingOf(node)
-	if err != nil || b.HardwareURI == "" {
+	if err != nil {
 		return err
 	}
+	if b.HardwareURI == "" {
+		return p.releaseOrphan(ctx, nodeID, profileURI, deadline)
+	}
 	h, err := p.holding(ctx, node, b)
+	if IsNotFound(err) && h.Hardware == nil { // OneView does not have it any more
+		known := cmp.Or(profileURI, b.AppliedURI)
+		if err := p.releaseOrphan(ctx, nodeID, known, deadline); err != nil {
+			return err
+		}
+		return p.retract(ctx, nodeID, known)
+	}
 	if err != nil {
 		return err
 	}
@@ -48,10 +59,7 @@ func (p *Pool) Release(ctx context.Context, nodeID, profileURI string, limit tim
 		}
 		return p.retract(ctx, nodeID, target.URI, profileURI)
 	}
-	if profileURI == "" {
-		profileURI = b.AppliedURI
-	}
-	return p.retract(ctx, nodeID, profileURI)
+	return p.retract(ctx, nodeID, cmp.Or(profileURI, b.AppliedURI))
 }
 
 // releasable is the profile that Release has to remove: on the node's hardware, or made for the node and on no hardware; nil if
@@ -66,10 +74,7 @@ func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h H
 			return nil, h.inUse(node, b)
 		}
 	}
-	if profileURI == "" {
-		profileURI = b.AppliedURI
-	}
-	if profileURI == "" {
+	if profileURI = cmp.Or(profileURI, b.AppliedURI); profileURI == "" {
 		return nil, nil
 	}
 	profile, err := p.OneView.Profile(ctx, profileURI)
@@ -86,7 +91,8 @@ func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h H
 	return profile, nil
 }
 
-// releaseOrphan removes the profile of a node that Ironic does not have any more, if its mark says that it was that node's.
+// releaseOrphan removes the profile of a node that is not in Ironic any more, or whose hardware is not known, if its mark says
+// that it was made for that node.
 func (p *Pool) releaseOrphan(ctx context.Context, nodeID, profileURI string, deadline time.Time) error {
 	if profileURI == "" {
 		return nil

@@ -47,7 +47,7 @@ func (t *Template) UnmarshalJSON(content []byte) error {
 		return err
 	}
 	*t = Template{
-		URI: from.URI, Name: from.Name, Description: from.Description, HardwareTypeURI: from.ServerHardwareTypeURI,
+		URI: templateCollection.canonical(from.URI), Name: from.Name, Description: from.Description, HardwareTypeURI: from.ServerHardwareTypeURI,
 		GroupURI: from.EnclosureGroupURI, MACType: from.MACType, ManageBoot: from.Boot.ManageBoot, Status: from.Status, ETag: from.ETag,
 	}
 	return nil
