@@ -62,11 +62,18 @@ func (s *settings) complete(flags *flag.FlagSet, getenv func(string) string) err
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	var wrong []error
 	for _, setting := range []struct{ flag, variable string }{
-		{"endpoint", "IRONIC_ENDPOINT"}, {"endpoint", "METAL_ENDPOINT"}, // the last one wins
-		{"username", "METAL_USERNAME"}, {"cloud", "OS_CLOUD"}, {"region", "OS_REGION_NAME"},
-		{"oneview-endpoint", "ONEVIEW_ENDPOINT"}, {"oneview-username", "ONEVIEW_USERNAME"}, {"oneview-domain", "ONEVIEW_DOMAIN"},
-		{"oneview-api-version", "ONEVIEW_API_VERSION"}, {"oneview-cacert-file", "ONEVIEW_CACERT_FILE"},
-		{"oneview-insecure", "ONEVIEW_INSECURE"}, {"max-hosts", "MAX_CONCURRENT_PROVISIONING_HOSTS"},
+		{"endpoint", "IRONIC_ENDPOINT"},
+		{"endpoint", "METAL_ENDPOINT"}, // the last one wins
+		{"username", "METAL_USERNAME"},
+		{"cloud", "OS_CLOUD"},
+		{"region", "OS_REGION_NAME"},
+		{"oneview-endpoint", "ONEVIEW_ENDPOINT"},
+		{"oneview-username", "ONEVIEW_USERNAME"},
+		{"oneview-domain", "ONEVIEW_DOMAIN"},
+		{"oneview-api-version", "ONEVIEW_API_VERSION"},
+		{"oneview-cacert-file", "ONEVIEW_CACERT_FILE"},
+		{"oneview-insecure", "ONEVIEW_INSECURE"},
+		{"max-hosts", "MAX_CONCURRENT_PROVISIONING_HOSTS"},
 	} {
 		value := getenv(setting.variable)
 		if value == "" || given[setting.flag] || flags.Lookup(setting.flag) == nil {

@@ -33,7 +33,7 @@ const (
 	MaintenanceForeign Maintenance = "foreign"
 )
 
-// OwnershipUnknown: the hardware could not be read. Nothing is done to such a node.
+// OwnershipUnknown says that the hardware could not be read. Nothing is done to such a node.
 const OwnershipUnknown Ownership = "unknown"
 
 // Action is what a pass does with a node.

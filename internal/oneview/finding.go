@@ -35,7 +35,7 @@ func (f Finding) Node() string {
 }
 
 // Tally counts findings.
-type Tally struct{ Changed, Warned, Skipped, Failed int }
+type Tally struct{ Changed, Unchanged, Warned, Skipped, Failed int }
 
 // findings counts and passes on what there is to tell, one at a time.
 type findings struct {
@@ -75,6 +75,8 @@ func (f *findings) add(finding Finding) {
 	switch finding.Outcome {
 	case Changed:
 		f.tally.Changed++
+	case Unchanged:
+		f.tally.Unchanged++
 	case Warned:
 		f.tally.Warned++
 	case Skipped:

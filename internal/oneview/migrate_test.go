@@ -227,7 +227,7 @@ func TestNamedNodesAreMigratedAndOthersNot(t *testing.T) {
 		s.ironic.Set(nodeName(4), "driver_info", map[string]any{})
 		s.forget()
 		heard, summary := s.migrate(t, MigrateOptions{Nodes: []string{nodeName(0), s.node(t, nodeName(1)).UUID, nodeName(3), nodeName(4), "nobody"}})
-		if want := (Tally{Changed: 2, Failed: 2}); summary.Tally != want || len(heard.lines(Unchanged)) != 1 {
+		if want := (Tally{Changed: 2, Unchanged: 1, Failed: 2}); summary.Tally != want {
 			t.Errorf("tally %+v, told %q", summary.Tally, heard.lines(""))
 		}
 		s.wantMigrated(t, 0, first)
