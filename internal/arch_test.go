@@ -45,7 +45,7 @@ func rooms() map[string]room {
 		"internal/fakeironic":  {},
 		"internal/fakeoneview": {},
 		"internal/oneview":     {own: []string{"internal/ironic"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
-		"internal/acctest":     {own: []string{"internal/provider", "internal/fakeironic"}, foreign: []string{terraform}, testOnly: true},
+		"internal/acctest":     {own: []string{"internal/provider", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{terraform}, testOnly: true},
 	}
 }
 

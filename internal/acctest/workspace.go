@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -58,7 +59,8 @@ func NewWorkspace(t testing.TB, config string) *Workspace {
 	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", binary))
 	w.Configure(config)
 	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "TF_") && !strings.HasPrefix(variable, "METAL_") && !strings.HasPrefix(variable, "OS_") {
+		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
+		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
 			w.env = append(w.env, variable)
 		}
 	}

@@ -1,0 +1,123 @@
+package acctest
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// OneView is a fake appliance of a test's own. There is no real one to test with.
+type OneView struct {
+	Endpoint   string
+	CACertFile string // of the authority that signed its certificate
+	Username   string
+	Password   string
+	Fake       *fakeoneview.Server
+	Blades     fakeoneview.Fleet // free and off
+
+	t testing.TB
+}
+
+// StartOneView gives a test an appliance with some blades: the given fake (nil: an ordinary one), behind TLS. When the test
+// ends, nothing that belongs to another user may have been touched, and no profile but theirs may be left.
+func StartOneView(t testing.TB, fake *fakeoneview.Server, blades int) *OneView {
+	t.Helper()
+	skipUnlessAsked(t)
+	if fake == nil {
+		fake = &fakeoneview.Server{}
+	}
+	fake.Username, fake.Password = "ironic", "tell-nobody-33cc"
+	o := &OneView{Username: fake.Username, Password: fake.Password, Fake: fake, CACertFile: filepath.Join(t.TempDir(), "ca.pem"), t: t}
+	o.Blades = fake.AddBlades(blades)
+	authority, err := fakeoneview.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(fake)
+	if server.TLS, err = authority.ServerConfig("127.0.0.1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(o.CACertFile, authority.PEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	o.Endpoint = server.URL
+	t.Cleanup(o.sweep)
+	return o
+}
+
+// sweep fails a test that has done harm, and one that passed but left a profile.
+func (o *OneView) sweep() {
+	for _, harm := range o.Fake.Harm() {
+		o.t.Errorf("another user of OneView was harmed: %s", harm)
+	}
+	if left := o.Profiles(); len(left) > 0 && !o.t.Failed() {
+		o.t.Errorf("left in OneView: %+v", left)
+	}
+}
+
+// Profiles are those that are not another user's.
+func (o *OneView) Profiles() []fakeoneview.Profile {
+	var ours []fakeoneview.Profile
+	for _, p := range o.Fake.Profiles() {
+		if !p.Others {
+			ours = append(ours, p)
+		}
+	}
+	return ours
+}
+
+// Hardware is the nth blade, from 1, as it is now.
+func (o *OneView) Hardware(n int) fakeoneview.Hardware { return o.Fake.HardwareAt(o.Blades.Hardware[n-1]) }
+
+// Take is another user who takes the nth blade. It returns the name of their profile.
+func (o *OneView) Take(n int) string {
+	o.t.Helper()
+	uri := o.Fake.TakeHardware(o.Blades.Hardware[n-1])
+	for _, p := range o.Fake.Profiles() {
+		if p.URI == uri {
+			return p.Name
+		}
+	}
+	o.t.Fatalf("blade %d has a profile already", n)
+	return ""
+}
+
+// GiveBack is another user who gives the nth blade back.
+func (o *OneView) GiveBack(n int) { o.Fake.ReleaseHardware(o.Blades.Hardware[n-1]) }
+
+// Await waits until something holds of the nth blade.
+func (o *OneView) Await(n int, what string, holds func(fakeoneview.Hardware) bool) {
+	o.t.Helper()
+	for range 600 {
+		if holds(o.Hardware(n)) {
+			return
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	o.t.Fatalf("%s: it is %+v", what, o.Hardware(n))
+}
+
+// Setting is the setting oneview of a provider block: the appliance, with further settings.
+func (o *OneView) Setting(settings ...string) string {
+	all := append([]string{
+		fmt.Sprintf("endpoint = %q", o.Endpoint), fmt.Sprintf("cacert_file = %q", o.CACertFile),
+		fmt.Sprintf("username = %q", o.Username), fmt.Sprintf("password = %q", o.Password),
+	}, settings...)
+	return "oneview = {\n    " + strings.Join(all, "\n    ") + "\n  }"
+}
+
+// Setenv gives a workspace the appliance in its environment, where it needs no setting.
+func (o *OneView) Setenv(w *Workspace) {
+	w.Setenv("ONEVIEW_ENDPOINT", o.Endpoint)
+	w.Setenv("ONEVIEW_CACERT_FILE", o.CACertFile)
+	w.Setenv("ONEVIEW_USERNAME", o.Username)
+	w.Setenv("ONEVIEW_PASSWORD", o.Password)
+}
