@@ -75,7 +75,9 @@ func (o *OneView) Profiles() []fakeoneview.Profile {
 }
 
 // Hardware is the nth blade, from 1, as it is now.
-func (o *OneView) Hardware(n int) fakeoneview.Hardware { return o.Fake.HardwareAt(o.Blades.Hardware[n-1]) }
+func (o *OneView) Hardware(n int) fakeoneview.Hardware {
+	return o.Fake.HardwareAt(o.Blades.Hardware[n-1])
+}
 
 // Take is another user who takes the nth blade. It returns the name of their profile.
 func (o *OneView) Take(n int) string {

@@ -1,0 +1,118 @@
+package resources_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+const profileAddress = "metal_oneview_profile.p"
+
+// Paths of requests that faults are injected into.
+const (
+	allProfiles = "^/rest/server-profiles$"
+	oneProfile  = "^/rest/server-profiles/[^/]+$"
+	oneHardware = "^/rest/server-hardware/[^/]+$"
+)
+
+// bladeInfo is driver_info of a node that is the nth blade of an appliance, allocated dynamically.
+func bladeInfo(o *acctest.OneView, n int) map[string]any {
+	return map[string]any{"server_hardware_uri": o.Blades.Hardware[n-1], "dynamic_allocation": true}
+}
+
+// bladeCapabilities are the capabilities of a node that is a blade of an appliance.
+func bladeCapabilities(o *acctest.OneView) string {
+	return fmt.Sprintf("server_hardware_type_uri:%s,server_profile_template_uri:%s,enclosure_group_uri:%s", o.Blades.TypeURI, o.Blades.TemplateURI, o.Blades.GroupURI)
+}
+
+// addBlade is addNode for a node that is the nth blade of an appliance. Its hardware is free.
+func addBlade(t *testing.T, s *acctest.Site, o *acctest.OneView, n int) string {
+	t.Helper()
+	return addNode(t, s, fmt.Sprintf("blade%d", n), map[string]any{
+		"driver_info": bladeInfo(o, n), "properties": map[string]any{"capabilities": bladeCapabilities(o)},
+	})
+}
+
+// blade is the HCL of the host "h" that is the first blade of an appliance, with further settings.
+func blade(s *acctest.Site, o *acctest.OneView, settings ...string) string {
+	return hostBlock(s.Name("h"), append([]string{
+		`driver = "fake-hardware"`,
+		fmt.Sprintf("driver_info = {\n    server_hardware_uri = %q\n    dynamic_allocation = true\n  }", o.Blades.Hardware[0]),
+		fmt.Sprintf("capabilities = {\n    server_hardware_type_uri = %q\n    server_profile_template_uri = %q\n    enclosure_group_uri = %q\n  }",
+			o.Blades.TypeURI, o.Blades.TemplateURI, o.Blades.GroupURI),
+	}, settings...)...)
+}
+
+// profile is the HCL of the server profile "p" of a node, with further settings. The node is an expression.
+func profile(node string, settings ...string) string {
+	return fmt.Sprintf("resource \"metal_oneview_profile\" \"p\" {\n  node_id = %s\n  %s\n}\n", node, strings.Join(settings, "\n  "))
+}
+
+// deployedProfile is the HCL of the deployment "d" that depends on the profile "p".
+func deployedProfile(settings ...string) string {
+	return deployment("metal_oneview_profile.p.node_id", append([]string{image("v1")}, settings...)...)
+}
+
+// applied is what Ironic believes to be the profile of a node; "" if none.
+func applied(s *acctest.Site, node string) string {
+	info, _ := s.Node(node)["driver_info"].(map[string]any)
+	return text(info["applied_server_profile_uri"])
+}
+
+// wantHeld fails a test unless the first blade has a profile of ours, the only one there is, and Ironic and the state know it.
+func wantHeld(t *testing.T, s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string) {
+	t.Helper()
+	profiles, hardware := o.Profiles(), o.Hardware(1)
+	if len(profiles) != 1 || profiles[0].InProgress || profiles[0].URI != hardware.ProfileURI {
+		t.Fatalf("there are profiles %+v, want one that is applied to %+v", profiles, hardware)
+	}
+	if got := applied(s, node); got != profiles[0].URI {
+		t.Errorf("applied_server_profile_uri is %q, want %q", got, profiles[0].URI)
+	}
+	p := inState(t, w, profileAddress)
+	if p == nil || p.Tainted || p.Values["id"] != profiles[0].URI || p.Values["ownership"] != "ironic" || p.Values["status"] != "OK" {
+		t.Errorf("in state is %+v, want profile %s", p, profiles[0].URI)
+	}
+}
+
+// wantFree fails a test unless nobody has the first blade, nothing of ours is in OneView, and Ironic knows of nothing.
+func wantFree(t *testing.T, s *acctest.Site, o *acctest.OneView, node string) {
+	t.Helper()
+	if left := o.Profiles(); len(left) > 0 || o.Hardware(1).ProfileURI != "" {
+		t.Errorf("there are profiles %+v; the hardware is %+v", left, o.Hardware(1))
+	}
+	if got := applied(s, node); got != "" {
+		t.Errorf("applied_server_profile_uri is left: %q", got)
+	}
+}
+
+// lifeline writes down, whenever a profile is made or deleted, in what state its node is then.
+func lifeline(s *acctest.Site, o *acctest.OneView, node string) (seen *[]string) {
+	seen = &[]string{}
+	note := func(what string) fakeoneview.Effect {
+		return fakeoneview.Meanwhile(func() { *seen = append(*seen, what+" while "+text(s.Node(node)["provision_state"])) })
+	}
+	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Count: fakeoneview.Always, Effect: note("made")})
+	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: note("deleted")})
+	return seen
+}
+
+// fails runs a CLI, which must fail and say all the texts.
+func fails(t *testing.T, w *acctest.Workspace, args []string, texts ...string) (output string) {
+	t.Helper()
+	output, code := w.Run(args...)
+	if code == 0 {
+		t.Errorf("%v worked:\n%s", args, output)
+	}
+	mention(t, output, texts...)
+	return output
+}
+
+// apply and destroyAll are the arguments of the CLI for what tests do most.
+func apply() []string { return []string{"apply", "-auto-approve"} }
+
+func destroyAll() []string { return []string{"destroy", "-auto-approve"} }
