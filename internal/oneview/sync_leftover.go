@@ -88,15 +88,29 @@ func (s *syncPass) isLeftover(profile *Profile, node *ironic.Node) bool {
 	return !profile.Created.IsZero() && time.Since(profile.Created) > s.o.LeftoverAge
 }
 
-// removeLeftover takes a temporary profile away.
+// removeLeftover takes a temporary profile away, if it still is one: somebody may have begun to use it.
 func (s *syncPass) removeLeftover(ctx context.Context, c *candidate) {
-	if !s.o.DryRun {
-		if err := s.pool.Release(ctx, c.node.UUID, c.temporary.URI, s.o.Limit); err != nil {
-			s.findings.fail(ctx, c.node, "remove its temporary server profile "+c.temporary.Name, err)
-			return
-		}
+	err := s.stillLeftover(ctx, c)
+	if err == nil && !s.o.DryRun {
+		err = s.pool.Release(ctx, c.node.UUID, c.temporary.URI, s.o.Limit)
+	}
+	if err != nil {
+		s.findings.fail(ctx, c.node, "remove its temporary server profile "+c.temporary.Name, err)
+		return
 	}
 	s.findings.tell(c.node, Changed, "nothing uses its temporary server profile "+c.temporary.Name+" any more: removed")
+}
+
+func (s *syncPass) stillLeftover(ctx context.Context, c *candidate) error {
+	node, err := s.pool.Ironic.Node(ctx, c.node.UUID)
+	if err != nil {
+		return err
+	}
+	profile, err := s.pool.OneView.Profile(ctx, c.temporary.URI)
+	if IsNotFound(err) || (err == nil && (!isTemporary(profile.Name, node.UUID) || !s.isLeftover(profile, node))) {
+		return errOutdated
+	}
+	return err
 }
 
 // temporaryFor reports whether a profile is a temporary one that was made for a node, and is on its hardware.

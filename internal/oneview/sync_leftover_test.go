@@ -1,6 +1,7 @@
 package oneview
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -143,6 +144,29 @@ func TestAReturnThatDiedWhileItAppliedTheProfileIsFinished(t *testing.T) {
 		s.sync(t)
 		s.wantNode(t, 0, "cleaning", "")
 		if profiles := s.oneview.Profiles(); len(profiles) != 1 {
+			t.Errorf("profiles: %+v", profiles)
+		}
+	})
+}
+
+func TestATemporaryProfileThatSomebodyTakesOverMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 1)
+		uri := s.temporaryOn(t, 0, Cleaning)
+		s.driverInfo(t, 0, keyApplied, uri)
+		<-time.After(24 * hour)
+		id := s.node(t, nodeName(0)).UUID
+		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: "/rest/server-profiles$", Nth: 2, Effect: fakeoneview.RightAfter(func() {
+			if _, err := s.pool(t).Prepare(t.Context(), PrepareOptions{NodeID: id, Name: "web-0"}); err != nil {
+				t.Errorf("Prepare: %v", err)
+			}
+		})})
+		heard, summary := s.sync(t)
+		if summary.Failed > 0 || summary.Changed > 0 {
+			t.Errorf("told %q", heard.lines(""))
+		}
+		if profiles := s.oneview.Profiles(); len(profiles) != 1 || profiles[0].Name != "web-0" {
 			t.Errorf("profiles: %+v", profiles)
 		}
 	})
