@@ -3,6 +3,8 @@ package oneview_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -169,6 +171,127 @@ func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
 				wantWords(t, err, `state "`+state+`"`, "metal_deployment")
 				s.wantHeld(t)
 				s.wantPower(t, fakeoneview.On)
+			})
+		})
+	}
+}
+
+func TestABrokenProfileOfARunningNodeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.mustPrepare(t, s.nodes[0])
+		s.appliance.EditHardware(s.blades.Hardware[0], func(h *fakeoneview.Hardware) { h.State, h.Power = fakeoneview.ProfileError, fakeoneview.On })
+		s.ironic.Set(s.nodes[0], "provision_state", "active")
+		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
+		var occupied *oneview.OccupiedError
+		if !errors.As(err, &occupied) {
+			t.Errorf("err = %v, want an OccupiedError", err)
+		}
+		s.wantHeld(t)
+		s.wantPower(t, fakeoneview.On)
+		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
+		if applied := s.mustPrepare(t, s.nodes[0]); applied.Reused || applied.Hardware.State != oneview.HardwareProfileApplied {
+			t.Errorf("applied %+v, want a new profile in the place of the broken one", applied)
+		}
+		s.wantHeld(t)
+	})
+}
+
+func TestACreateWhoseAnswerWasLostIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.LoseAnswer()})
+		s.mustPrepare(t, s.nodes[0])
+		if n := s.appliance.Count("POST", posting); n != 1 {
+			t.Errorf("%d profiles were ordered, want 1", n)
+		}
+		s.wantHeld(t)
+	})
+}
+
+func TestHardwareThatIsTakenInTheMiddleIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, work := range map[string]func(*testing.T, *site) error{
+		"of preparing": func(t *testing.T, s *site) error {
+			_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
+			return err
+		},
+		"of releasing": func(t *testing.T, s *site) error {
+			return s.pool(t).Release(t.Context(), s.nodes[0], s.applied(t, s.nodes[0]), 0)
+		},
+		"of reapplying the template": func(t *testing.T, s *site) error {
+			_, err := s.pool(t).Update(t.Context(), oneview.UpdateOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0]), Name: "web", Reapply: true})
+			return err
+		},
+		"of cleaning": func(t *testing.T, s *site) error {
+			release, err := s.pool(t).Temporary(t.Context(), s.node(t, s.nodes[0]), oneview.Cleaning, 0)
+			return errors.Join(err, release(t.Context()))
+		},
+	} {
+		for nth := 1; nth <= 8; nth++ {
+			t.Run(fmt.Sprintf("%s, before look %d at the hardware", name, nth), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) {
+					s := newSite(t, 1)
+					if name == "of releasing" || name == "of reapplying the template" {
+						s.mustPrepare(t, s.nodes[0])
+						s.newBIOS()
+					}
+					s.appliance.PowerOn(s.blades.Hardware[0])
+					hits := s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: hardwares, Nth: nth, Effect: fakeoneview.Meanwhile(func() {
+						s.appliance.ReleaseHardware(s.blades.Hardware[0])
+						s.appliance.TakeHardware(s.blades.Hardware[0])
+					})})
+					err := work(t, s)
+					if hits() == 0 {
+						return // it was done before
+					}
+					var inUse *oneview.InUseError
+					if name != "of releasing" && err != nil && !errors.As(err, &inUse) {
+						t.Errorf("err = %v, want an InUseError", err)
+					}
+					if left := s.profiles(); len(left) > 0 {
+						t.Errorf("profiles are left: %+v", left)
+					}
+					s.wantNoHarm(t)
+					s.wantPower(t, fakeoneview.On)
+				})
+			})
+		}
+	}
+}
+
+func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
+	t.Parallel()
+	for nth := 1; nth <= 2; nth++ {
+		t.Run(fmt.Sprintf("before look %d at the profile", nth), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 2)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				moved := false
+				s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: profiles, Nth: nth, Effect: fakeoneview.Meanwhile(func() {
+					if moved {
+						return
+					}
+					moved = true
+					s.otherUser(t, uri, func(d map[string]any) {
+						d["serverHardwareUri"] = s.blades.Hardware[1]
+						delete(d, "enclosureUri")
+						delete(d, "enclosureBay")
+					})
+					s.appliance.MarkOthers(uri)
+					s.appliance.PowerOn(s.blades.Hardware[1])
+				})})
+				if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+					t.Fatal(err)
+				}
+				if h := s.appliance.HardwareAt(s.blades.Hardware[1]); moved && (h.ProfileURI != uri || h.Power != fakeoneview.On) {
+					t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
+				}
+				s.wantNothing(t)
 			})
 		})
 	}
