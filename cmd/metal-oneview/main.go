@@ -26,8 +26,8 @@ const (
 
 const usage = `metal-oneview keeps OpenStack Ironic and HPE OneView in agreement about the servers that they share.
 
-A node shares its server hardware if its driver_info has server_hardware_uri, and dynamic_allocation true. Who uses the
-hardware is told by the server profile on it:
+A node shares its server hardware if its driver_info has server_hardware_uri, and dynamic_allocation true (or, where that is
+not set, applied_server_profile_uri). Who uses the hardware is told by the server profile on it:
 
   free       there is none
   ironic     it is the one in applied_server_profile_uri of the node's driver_info

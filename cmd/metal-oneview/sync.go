@@ -11,7 +11,7 @@ import (
 
 const aboutSync = `metal-oneview sync brings Ironic into line with who uses the server hardware, every -interval until it is stopped.
 
-One pass looks at the nodes that are available, manageable or clean failed and have dynamic_allocation true:
+One pass looks at the nodes that are available, manageable or clean failed and share their hardware (metal-oneview -h):
 
   taken     An available node whose server a OneView user has taken is put into maintenance with the reason
             "node in use by OneView", and made manageable, so that nobody gets it. So is a node whose cleaning failed
