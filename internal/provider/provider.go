@@ -219,6 +219,9 @@ func firstUnknown(m model) string {
 			return setting.name
 		}
 	}
+	if m.Insecure.IsUnknown() {
+		return "insecure"
+	}
 	return ""
 }
 
