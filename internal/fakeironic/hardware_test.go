@@ -53,6 +53,12 @@ func TestEachOperationStartsTheMachineAsOftenAsIronicDoes(t *testing.T) {
 		"rebuild with another live ISO": {
 			"ipxe", liveISO(isoA), nil, func(a *api, uuid string) { deploy(a, uuid); a.provision(uuid, "rebuild"); a.state(uuid, "active") }, 2, "power on", true,
 		},
+		"undeploy of a live ISO, when off": {
+			"ipxe", map[string]any{"deploy_interface": "ramdisk"}, []string{"power off"}, func(a *api, uuid string) {
+				a.fake.Set(uuid, "provision_state", "active")
+				undeploy(a, uuid)
+			}, 0, "power off", false,
+		},
 		"deploy with direct": {"fake", direct, nil, deploy, 2, "power on", true},
 		"deploy with fake":   {"fake", map[string]any{}, nil, deploy, 0, nil, false},
 		"undeploy with fake": {
@@ -190,6 +196,72 @@ func TestOneTimeMediaGiveWayToTheNetworkAgain(t *testing.T) {
 			t.Errorf("starts from %q, want %q", got, want)
 		}
 	}
+	a.must(http.StatusNoContent, http.MethodDelete, path+"/vmedia", nil)
+	a.must(http.StatusNoContent, http.MethodPut, path+"/management/boot_device", map[string]any{"boot_device": "cdrom"})
+	a.power(uuid, "rebooting")
+	if got := fake.BootedISO(uuid); got != isoA {
+		t.Errorf("with an empty drive it starts from %q, want %q", got, isoA)
+	}
+}
+
+func TestLastDeploymentDecidesWhatTheMachineStartsFrom(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	a := newAPI(t, fake)
+	uuid := a.netbooting("n1", nil)
+	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/driver_info", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}))
+	image := map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"}
+	for _, tt := range []struct {
+		info map[string]any
+		want string
+	}{{liveISO(isoA), isoA}, {image, ""}, {liveISO(isoB), isoB}, {image, ""}} {
+		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info", tt.info))
+		a.provision(uuid, "active")
+		a.state(uuid, "active")
+		for range 2 {
+			if got := fake.BootedISO(uuid); got != tt.want {
+				t.Errorf("with %v it starts from %q, want %q", tt.info, got, tt.want)
+			}
+			a.power(uuid, "rebooting")
+		}
+		// Straight to another deployment, as after a deployment that failed.
+		a.fake.Set(uuid, "provision_state", "deploy failed")
+	}
+}
+
+func TestDirectDeploymentReplacesTheISO(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeironic.Server{StepTime: time.Hour}
+		a := newAPI(t, fake)
+		uuid := a.redfish("n1", liveISO(isoA))
+		path := "/v1/nodes/" + uuid
+		a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/driver_info/deploy_iso", "http://images/agent.iso"))
+		a.provision(uuid, "active")
+		time.Sleep(time.Hour)
+		a.fake.Set(uuid, "provision_state", "deploy failed")
+		a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/instance_info", map[string]any{
+			"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c",
+		}))
+		a.provision(uuid, "active")
+		for _, tt := range []struct {
+			state, iso string
+			cycles     int
+		}{{"deploying", isoA, 1}, {"wait call-back", "", 2}, {"deploying", "", 2}, {"active", "", 3}} {
+			a.state(uuid, tt.state)
+			if iso, cycles := fake.BootedISO(uuid), fake.PowerCycles(uuid); iso != tt.iso || cycles != tt.cycles {
+				t.Errorf("in %s: started %d times, last from %q; want %d, %q", tt.state, cycles, iso, tt.cycles, tt.iso)
+			}
+			time.Sleep(time.Hour)
+		}
+		a.must(http.StatusNoContent, http.MethodPost, path+"/vmedia", cdrom(isoB))
+		time.Sleep(time.Hour)
+		a.power(uuid, "rebooting")
+		time.Sleep(time.Hour)
+		if got := fake.BootedISO(uuid); got != "" {
+			t.Errorf("with media that nobody told it to start from it starts from %q", got)
+		}
+	})
 }
 
 func TestUnknownNodesHaveNoMachine(t *testing.T) {

@@ -83,11 +83,15 @@ func TestRamdiskDeployNeedsABootInterfaceAndSomethingToBoot(t *testing.T) {
 		{"ipxe", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both, both},
 		{"redfish-virtual-media", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both + ".", both + "."},
 		{
-			"ipxe", map[string]any{"boot_iso": "abc"}, "Validation of image href abc failed, reason: Scheme-less image href is not a UUID.",
+			"ipxe",
+			map[string]any{"boot_iso": "abc"},
+			"Validation of image href abc failed, reason: Scheme-less image href is not a UUID.",
 			"Validation of image href abc failed, reason: Scheme-less image href is not a UUID.",
 		},
 		{
-			"ipxe", map[string]any{"boot_iso": "ftp://x/y"}, "Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported.",
+			"ipxe",
+			map[string]any{"boot_iso": "ftp://x/y"},
+			"Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported.",
 			"Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported.",
 		},
 	} {
@@ -137,17 +141,51 @@ func TestNetworkBootNeedsAPort(t *testing.T) {
 	a.refused(http.StatusBadRequest, "does not have any port associated with it", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestDirectDeployOverTheNetworkNeedsIronicsOwnRamdisk(t *testing.T) {
+func TestDirectDeployNeedsIronicsOwnRamdisk(t *testing.T) {
+	t.Parallel()
+	const (
+		network = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration. Missing are: "
+		media   = "Error validating Redfish virtual media. Some parameters were missing in node's driver_info. Missing are: "
+		both    = "['deploy_kernel', 'deploy_ramdisk']"
+	)
+	for _, tt := range []struct {
+		boot, version string
+		info          map[string]any
+		want          string
+	}{
+		{"ipxe", "1.82", map[string]any{}, network + both},
+		{"ipxe", "1.82", map[string]any{"deploy_kernel": "k"}, network + "['deploy_ramdisk']"},
+		{"ipxe", "1.115", map[string]any{"deploy_kernel": "k"}, network + both},
+		{"ipxe", "1.115", map[string]any{"deploy_iso": isoA}, network + both},
+		{"pxe", "1.115", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}, ""},
+		{"redfish-virtual-media", "1.115", map[string]any{}, media + both},
+		{"redfish-virtual-media", "1.115", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}, ""},
+		{"redfish-virtual-media", "1.115", map[string]any{"deploy_iso": isoA}, ""},
+		{"fake", "1.115", map[string]any{}, ""},
+	} {
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version})
+		uuid := a.netbooting("n1", map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"})
+		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", append(patch("add", "/boot_interface", tt.boot), patch("add", "/driver_info", tt.info)...))
+		if boot, deploy := a.verdict(uuid, "boot"), a.verdict(uuid, "deploy"); boot != tt.want || deploy != tt.want {
+			t.Errorf("%s with %v at %s: boot %q, deploy %q; want %q for both", tt.boot, tt.info, tt.version, boot, deploy, tt.want)
+		}
+		status := http.StatusAccepted
+		if tt.want != "" {
+			status = http.StatusBadRequest
+		}
+		a.refused(status, tt.want, http.MethodPut, provisionPath(uuid), requestOf("active"))
+	}
+}
+
+func TestTypeOfTheImageIsNotedEvenIfTheDeploymentIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
-	uuid := a.netbooting("n1", map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"})
-	want := "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration. Missing are: ['deploy_kernel', 'deploy_ramdisk']"
-	if boot, deploy := a.verdict(uuid, "boot"), a.verdict(uuid, "deploy"); boot != want || deploy != want {
-		t.Errorf("boot %q, deploy %q; want %q for both", boot, deploy, want)
+	uuid := a.netbooting("n1", map[string]any{"deploy_interface": "ramdisk", "boot_iso": isoA, "image_source": "http://images/i"})
+	a.refused(http.StatusBadRequest, "may not be specified at the same time", http.MethodPut, provisionPath(uuid), requestOf("active"))
+	info, _ := a.state(uuid, "available")["instance_info"].(map[string]any)
+	if info["image_type"] != "whole-disk" {
+		t.Errorf("instance_info = %v, want an image_type in it", info)
 	}
-	a.refused(http.StatusBadRequest, want, http.MethodPut, provisionPath(uuid), requestOf("active"))
-	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/driver_info", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}))
-	a.provision(uuid, "active")
 }
 
 func TestRebuildBootsAnotherISO(t *testing.T) {
@@ -257,6 +295,28 @@ func TestUnreachableISOLeavesTheMachineOff(t *testing.T) {
 		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info/boot_iso", isoA))
 		a.provision(uuid, "active")
 		a.state(uuid, "active")
+	}
+}
+
+func TestFailedRebuildLeavesNothingToBoot(t *testing.T) {
+	t.Parallel()
+	for _, node := range []func(*api) string{
+		func(a *api) string { return a.netbooting("n1", liveISO(isoA)) },
+		func(a *api) string { return a.redfish("n1", liveISO(isoA)) },
+	} {
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82", ImageFault: func(url string) string { return strings.TrimPrefix(url, isoA) }})
+		uuid := node(a)
+		a.provision(uuid, "active")
+		a.state(uuid, "active")
+		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info/boot_iso", isoB))
+		a.provision(uuid, "rebuild")
+		if got := a.state(uuid, "deploy failed"); got["power_state"] != "power off" {
+			t.Errorf("power_state = %v, want power off", got["power_state"])
+		}
+		a.power(uuid, "power on")
+		if got := a.fake.BootedISO(uuid); got != "" {
+			t.Errorf("switched on, the machine starts from %q, want nothing", got)
+		}
 	}
 }
 

@@ -70,7 +70,8 @@ func TestOnlyLastErrorTellsThatVirtualMediaFailed(t *testing.T) {
 		{ipmi, "POST", "", cdrom(isoA), "Could not attach device cdrom to node U: Publishing images is not supported for driver ipmi"},
 		{ipmi, "DELETE", "", nil, "Could not detach device(s) None" + fmt.Sprintf(noDetach, "ipmi")},
 		{
-			redfish, "POST", "", map[string]any{"device_type": "floppy", "image_url": isoA},
+			redfish, "POST", "",
+			map[string]any{"device_type": "floppy", "image_url": isoA},
 			"Could not attach device floppy to node U: No suitable virtual media device found for node U to mount image http://127.0.0.1/redfish/floppy-U.img",
 		},
 		{redfish, "POST", "", cdrom(isoB), "Could not attach device cdrom to node U: Validation of image href " + isoB + " failed, reason: no answer"},
