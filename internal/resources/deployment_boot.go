@@ -139,7 +139,7 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 		switch {
 		case status.Action == bootiso.Wait:
 			diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s runs on with what it was booted with: %s (obsolete: %s).", label, status.Why, strings.Join(status.Obsolete, ", ")))
-		case newer || status.Stale:
+		case b.older() || status.Stale:
 			diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts.", label, status.Why))
 		}
 		if len(changed) > 0 || !b.plan.sameContent(b.state) {
@@ -149,6 +149,12 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 	if isSet(b.config.PowerState) && !b.config.PowerState.Equal(b.state.PowerState) {
 		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", label, b.config.PowerState.ValueString()))
 	}
+}
+
+// older reports whether the machine runs another image than the configured one.
+func (b bootPlan) older() bool {
+	record := ironic.BootRecord(b.node)
+	return record != nil && record.Image != bootiso.NewRecord(b.iso.artifacts(), record.At, nil).Image
 }
 
 // boot does what was planned of a live ISO: boots the machine, or notes what it is taken to run.

@@ -142,11 +142,21 @@ func allKnown(entries types.Map) bool {
 	return !entries.IsUnknown()
 }
 
-// bootedAs is a configuration with the image, and all that identifies it, of another: of what the machine runs on with.
+// bootedAs is a configuration with the image, and all that identifies it, of another: of what the machine runs on with. What only one
+// of them has stays as it is configured, because Terraform takes back no value that is set and none that is not.
 func (m liveISOModel) bootedAs(ctx context.Context, like types.Object, prior *liveISOModel) types.Object {
-	m.URL, m.Version, m.Shared, m.Own, m.BuiltAt = prior.URL, prior.Version, prior.Shared, prior.Own, prior.BuiltAt
+	m.URL, m.Version, m.BuiltAt = unlessNull(m.URL, prior.URL), unlessNull(m.Version, prior.Version), unlessNull(m.BuiltAt, prior.BuiltAt)
+	m.Shared, m.Own = unlessNull(m.Shared, prior.Shared), unlessNull(m.Own, prior.Own)
 	object, _ := types.ObjectValueFrom(ctx, like.AttributeTypes(ctx), m)
 	return object
+}
+
+// unlessNull is the prior value if there are both.
+func unlessNull[T attr.Value](config, prior T) T {
+	if config.IsNull() || prior.IsNull() {
+		return config
+	}
+	return prior
 }
 
 // newImage is the image for ironic.Client.Settle.

@@ -7,6 +7,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
+// bootsISOs are the fields of a node of the fake that can boot live ISOs.
+func bootsISOs() map[string]any {
+	return map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}}
+}
+
 // unbuilt is the HCL of two deployments whose live ISO is built in the same apply, so that a plan does not know its URL.
 // The proxy is shared; the network is only the second one's.
 func unbuilt(s *acctest.Site, nodes [2]string, proxy, network string) string {
@@ -28,8 +33,7 @@ resource "metal_deployment" "d" {
 func TestFakeLiveISO_imageThatIsNotBuiltYetChangesOnlyTheMachineItConcerns(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
-	bootable := map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}}
-	nodes := [2]string{addNode(t, s, "n0", bootable), addNode(t, s, "n1", bootable)}
+	nodes := [2]string{addNode(t, s, "n0", bootsISOs()), addNode(t, s, "n1", bootsISOs())}
 	w := acctest.NewWorkspace(t, unbuilt(s, nodes, "1", ""))
 	w.Must("apply", "-auto-approve")
 	defer w.Must("destroy", "-auto-approve")
@@ -56,4 +60,33 @@ func TestFakeLiveISO_imageThatIsNotBuiltYetChangesOnlyTheMachineItConcerns(t *te
 	w.Must("apply", "-auto-approve")
 	wantCycles(1, 2)
 	noChanges(t, w)
+}
+
+func TestFakeLiveISO_whatIsSaidOfTheImageLaterOrNoMoreRestartsNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addNode(t, s, "n", bootsISOs())
+	config := func(settings string) string {
+		return s.Provider() + deployment(quoted(node), `live_iso = {`+"\n    url = \"http://images.invalid/a.iso\"\n"+settings+"}")
+	}
+	w := acctest.NewWorkspace(t, config(""))
+	w.Must("apply", "-auto-approve")
+	defer w.Must("destroy", "-auto-approve")
+	for _, settings := range []string{
+		"version = \"1\"\n built_at = \"2026-05-01T12:00:00Z\"\n shared = { infra_env = \"1\" }",
+		`own = { nmstate = "1" }`, // waits for another image
+		``,
+	} {
+		w.Configure(config(settings))
+		w.Must("apply", "-auto-approve")
+		noChanges(t, w)
+	}
+	w.Configure(config(`shared = { infra_env = "1" }`))
+	w.Must("state", "rm", deploymentAddress)
+	w.Must("import", deploymentAddress, node)
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	if cycles := s.Fake.PowerCycles(node); cycles != 1 {
+		t.Errorf("the machine was started %d times", cycles)
+	}
 }
