@@ -55,13 +55,14 @@ func (s *Server) deployment(n *node) operation {
 		fail:   func(n *node, text string) { s.rest(n, deployFail, active, text) },
 		done:   s.deployed,
 	}
+	boot := n.uses("boot")
 	switch n.uses("deploy") {
 	case "ramdisk":
 		s.deployRamdisk(n, &o)
 	case "direct":
 		o.phases = s.stay(deploying, deployWait, deploying)
 		o.phases[0].then = func(n *node) {
-			n.machine.network = ""
+			n.machine.empty(boot)
 			s.restart(n) // into the ramdisk of Ironic's own
 		}
 		o.done = func(n *node) {

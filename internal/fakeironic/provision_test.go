@@ -364,17 +364,6 @@ func TestDeployNeedsAnImageOnTheDirectInterfaceOnly(t *testing.T) {
 	}
 }
 
-func TestRebuildWithoutImageBreaksOnNewIronic(t *testing.T) {
-	t.Parallel()
-	for version, status := range map[string]int{"1.82": http.StatusAccepted, "1.115": http.StatusInternalServerError} {
-		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
-		uuid := a.active("n1", nil)
-		if got := a.do(http.MethodPut, provisionPath(uuid), requestOf("rebuild")); got.status != status {
-			t.Errorf("rebuild at %s = %d %s, want %d", version, got.status, got.fault(), status)
-		}
-	}
-}
-
 func TestConfigDriveIsCheckedAndStored(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

@@ -22,20 +22,28 @@ func (s *Server) ramdiskFault(n *node) string {
 // bootFault says why the boot interface refuses the node, "" if it does not. The fake one takes everything.
 func (s *Server) bootFault(n *node) string {
 	boot := n.uses("boot")
-	ramdisk := n.uses("deploy") == "ramdisk"
-	info := object(n.fields["driver_info"])
 	switch {
 	case !ramdiskBoots(boot):
 		return ""
 	case netboots(boot) && !s.hasPort(n):
 		return "Node " + n.str("uuid") + " does not have any port associated with it"
-	case netboots(boot) && !ramdisk:
-		return missing("Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration",
-			info, "deploy_kernel", "deploy_ramdisk")
-	case !ramdisk:
+	case n.uses("deploy") == "ramdisk":
+		return s.bootImageFault(n)
+	case netboots(boot):
+		return s.agentFault(n, "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration")
+	case text(object(n.fields["driver_info"])["deploy_iso"]) != "":
 		return ""
 	}
-	return s.bootImageFault(n)
+	return s.agentFault(n, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info")
+}
+
+// agentFault complains when the node has no ramdisk of Ironic's own. 39 does not take one half of it.
+func (s *Server) agentFault(n *node, complaint string) string {
+	info := object(n.fields["driver_info"])
+	if !s.legacy() && missing(complaint, info, "deploy_kernel", "deploy_ramdisk") != "" {
+		info = nil
+	}
+	return missing(complaint, info, "deploy_kernel", "deploy_ramdisk")
 }
 
 // bootImageFault says what is wrong with what instance_info gives to boot: an ISO, or a kernel and a ramdisk. 39 takes an

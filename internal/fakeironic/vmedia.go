@@ -30,7 +30,11 @@ func (m *machine) empty(boot string) {
 
 // published is where the conductor offers a copy of an image to the BMC of the node.
 func (s *Server) published(n *node, what string) string {
-	return "http://127.0.0.1/redfish/" + what + "-" + n.str("uuid") + ".iso"
+	extension := ".img"
+	if what == deviceCDROM || what == "boot" {
+		extension = ".iso"
+	}
+	return "http://127.0.0.1/redfish/" + what + "-" + n.str("uuid") + extension
 }
 
 // routeVmedia answers /v1/nodes/{node}/vmedia.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 )
 
 // Versions that decide how a node is given another live ISO.
@@ -25,6 +27,9 @@ const (
 // done if the node already runs, or is being given, the deployment. On error it returns the node as last seen.
 func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployOptions) (*Node, int, error) {
 	node, err := c.getNode(ctx, id)
+	if err == nil && State(node.ProvisionState) == nodes.Active && node.Reservation != "" {
+		node, err = c.unlocked(ctx, node.UUID, o.Limit) // an earlier run was killed, and something that it began is still under way
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -44,7 +49,7 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err != nil {
 		return node, 0, err
 	}
-	attempts := 0
+	attempts, runs := 0, BootRecord(node)
 	switch {
 	case version <= lastISORebuild:
 		node, attempts, err = c.Deploy(ctx, node.UUID, d, o)
@@ -52,39 +57,49 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 		node, err = c.attachISO(ctx, node, d, o.Limit)
 		attempts = 1
 	default:
-		return c.redeploy(ctx, node, d, o)
+		return c.redeploy(ctx, node, runs, d, o)
 	}
 	var status *StatusError
 	var media *mediaError
 	if errors.As(err, &media) || (errors.As(err, &status) && !isTransient(err)) {
 		c.cfg.Logger.WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", "node", id, "error", err)
 		if node, err = c.getNode(ctx, id); err == nil && State(node.ProvisionState) == nodes.Active {
-			return c.redeploy(ctx, node, d, o)
+			return c.redeploy(ctx, node, runs, d, o)
 		}
 	}
 	return node, attempts, err
 }
 
-// redeploy undeploys a node without cleaning it, reserves it again and deploys it. automated_clean is what it was after
-// that, also if this run is killed in between: the next deploying or undeploying sees to it.
-func (c *Client) redeploy(ctx context.Context, node *Node, d Deployment, o DeployOptions) (*Node, int, error) {
+// redeploy undeploys a node without cleaning it and deploys it for the same instance. automated_clean is what it was
+// after that. What it needs for that is on the node, with what the node runs: Deploy and Undeploy finish it if this run is
+// killed in between.
+func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record, d Deployment, o DeployOptions) (*Node, int, error) {
 	allocation := node.AllocationUUID
-	if node.AutomatedClean == nil || *node.AutomatedClean {
-		note := bootNoteOf(node)
-		if note == nil {
-			fresh := bootNoteFor(node, *d.LiveISO)
-			note = &fresh
+	note := bootNoteOf(node)
+	if note == nil {
+		fresh := bootNoteFor(node, *d.LiveISO)
+		note = &fresh
+	}
+	if note.Before = runs; runs != nil {
+		note.Record = *runs // not what was tried in vain
+	}
+	m := markerOf(node)
+	m.Digest = ""
+	var patch Patch
+	patch.Set("/instance_info/"+keyMarker, m)
+	if note.Again == nil {
+		note.Again = &again{Instance: o.Instance}
+		switch {
+		case node.AutomatedClean == nil:
+			note.Again.Clean = cleanUnset
+		case *node.AutomatedClean:
+			note.Again.Clean = cleanTrue
 		}
-		note.Clean = cleanUnset
-		if node.AutomatedClean != nil {
-			note.Clean = cleanTrue
-		}
-		var patch Patch
-		patch.Set("/extra/"+keyBoot, note)
 		patch.Set("/automated_clean", false)
-		if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
-			return node, 0, err
-		}
+	}
+	patch.Set("/extra/"+keyBoot, note)
+	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+		return node, 0, err
 	}
 	done, err := c.undeploy(ctx, node, o.Instance, allocation, o.Limit)
 	if err != nil {
@@ -95,11 +110,6 @@ func (c *Client) redeploy(ctx context.Context, node *Node, d Deployment, o Deplo
 	}
 	if done.Lost != "" {
 		return done.Node, 0, fmt.Errorf("allocation %s could not be made again: %s", allocation, done.Lost)
-	}
-	if allocation == "" {
-		if node, err = c.ReserveNode(ctx, node.UUID, o.Instance); err != nil {
-			return node, 0, err
-		}
 	}
 	return c.Deploy(ctx, node.UUID, d, o)
 }
@@ -120,41 +130,44 @@ func (e *mediaError) Error() string {
 	return fmt.Sprintf("node %s: %s: %s", NodeLabel(e.node), e.what, firstLine(e.node.LastError))
 }
 
-// attachISO gives a running node another ISO as virtual media and reboots it once. The marker tells by the time of the
-// node's last change of power whether that has happened.
+// attachISO gives a running node another ISO as virtual media and reboots it once. That it is about to is noted only when
+// the machine would boot the ISO; the marker tells by the time of the node's last change of power whether it has.
 func (c *Client) attachISO(ctx context.Context, node *Node, d Deployment, limit time.Duration) (*Node, error) {
 	deadline := time.Now().Add(limit)
-	m := markerOf(node)
-	m.Digest, m.State, m.Since, m.Power = d.Digest(), State(node.ProvisionState), since(node), lastPowerChange(node)
-	var patch Patch
-	patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))
-	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
-	patch.Set("/instance_info/"+keyMarker, m)
-	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
-		return node, err
-	}
-	path := "nodes/" + node.UUID
-	media := map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}
+	now, path := node, "nodes/"+node.UUID
 	for _, call := range []struct {
 		what, method, path string
 		body               any
 	}{
 		{"detach virtual media", http.MethodDelete, path + "/vmedia?device_types=cdrom", nil},
-		{"attach virtual media", http.MethodPost, path + "/vmedia", media},
+		{"attach virtual media", http.MethodPost, path + "/vmedia", map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}},
 		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": false}},
 	} {
 		if err := c.do(ctx, call.method, call.path, call.body, nil); err != nil {
+			return now, err
+		}
+		var err error
+		if now, err = c.unlocked(ctx, node.UUID, time.Until(deadline)); err != nil {
 			return node, err
 		}
-		now, err := c.unlocked(ctx, node.UUID, time.Until(deadline))
-		if err != nil {
-			return node, err
-		}
-		if now.LastError != "" && now.LastError != node.LastError {
+		if now.LastError != "" { // which Ironic clears when it begins
 			return now, &mediaError{node: now, what: call.what}
 		}
 	}
-	return c.Reboot(ctx, node.UUID, time.Until(deadline))
+	m := markerOf(now)
+	m.Digest, m.State, m.Since, m.Power = d.Digest(), State(now.ProvisionState), since(now), lastPowerChange(now)
+	var patch Patch
+	patch.Set("/extra/"+keyBoot, bootNoteFor(now, *d.LiveISO))
+	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
+	patch.Set("/instance_info/"+keyMarker, m)
+	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+		return now, err
+	}
+	now, err := c.Reboot(ctx, node.UUID, time.Until(deadline))
+	if err == nil && now.LastError != "" { // it is on, as it was before
+		return now, &mediaError{node: now, what: "reboot"}
+	}
+	return now, err
 }
 
 // unlocked waits until Ironic does nothing with a node.
@@ -166,9 +179,9 @@ func (c *Client) unlocked(ctx context.Context, id string, limit time.Duration) (
 		if node, err = c.fleet.next(ctx, id, time.Until(deadline)); errors.Is(err, errLimit) {
 			return last, fmt.Errorf("node %s is still reserved by conductor %s after %s", NodeLabel(last), last.Reservation, limit)
 		}
+		if err == nil && node.Reservation == "" { // what was seen came from a short list
+			return c.getNode(ctx, id)
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c.getNode(ctx, id)
+	return node, err
 }

@@ -21,8 +21,13 @@ const keyBoot = "terraform_metal_boot"
 type bootNote struct {
 	bootiso.Record                 // what the node is booted with, or about to be
 	Before         *bootiso.Record `json:"before,omitempty"` // what it ran when that was written
-	// Clean is what automated_clean was ("true" or "unset") before it was switched off for a boot that is undeployed
-	// and deployed; empty: it was not.
+	Again          *again          `json:"again,omitempty"`  // while it is undeployed to be deployed again
+}
+
+// again is what a node gets back that is undeployed to be deployed again, also if that is interrupted.
+type again struct {
+	Instance string `json:"instance"` // its reservation
+	// Clean is what automated_clean was ("true" or "unset") before it was switched off; empty: it was off.
 	Clean string `json:"clean,omitempty"`
 }
 
@@ -55,7 +60,7 @@ func BootRecord(n *Node) *bootiso.Record {
 	if note == nil || State(n.ProvisionState) != nodes.Active {
 		return nil
 	}
-	if !markerOf(n).taken(n) {
+	if note.Again != nil || !markerOf(n).taken(n) {
 		return note.Before // the boot that the note is about was prepared, and has not been started
 	}
 	if !note.IsAbout(BootISOURL(n)) {
@@ -152,26 +157,33 @@ func (e *BootLoopError) Error() string {
 	return fmt.Sprintf("node %s was restarted with this image %d times within a day", NodeLabel(e.Node), e.Last.Boots-1)
 }
 
-// cleanWords are what bootNote.Clean says of automated_clean; false needs no note.
+// What again.Clean says of automated_clean; false needs no word.
 const (
 	cleanTrue  = "true"
 	cleanUnset = "unset"
 )
 
-// cleanAgain gives a node back the automated_clean that it had before it was switched off for a boot, if an interrupted
-// run has not done so.
+// deployedAgain reports whether a node is, or was when a run was interrupted, being undeployed to be deployed again for
+// an instance.
+func deployedAgain(n *Node, instance string) bool {
+	note := bootNoteOf(n)
+	return note != nil && note.Again != nil && note.Again.Instance == instance
+}
+
+// cleanAgain gives a node back the automated_clean that it had before it was undeployed to be deployed again. While Ironic
+// works on the node that is impossible, and left to the next time.
 func (c *Client) cleanAgain(ctx context.Context, node *Node) (*Node, error) {
 	note := bootNoteOf(node)
-	if note == nil || note.Clean == "" {
+	if note == nil || note.Again == nil || nextMove(GoalDeployed, State(node.ProvisionState), false).kind == wait {
 		return node, nil
 	}
 	var patch Patch
-	if note.Clean == cleanTrue {
+	if note.Again.Clean == cleanTrue {
 		patch.Set("/automated_clean", true)
-	} else if node.AutomatedClean != nil {
+	} else if note.Again.Clean == cleanUnset && node.AutomatedClean != nil {
 		patch.Remove("/automated_clean")
 	}
-	note.Clean = ""
+	note.Again = nil
 	patch.Set("/extra/"+keyBoot, note)
 	return c.PatchNode(ctx, node.UUID, patch)
 }

@@ -288,23 +288,16 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
 	}
-	if node, err = c.cleanAgain(ctx, node); err != nil {
+	if node, err = c.endUndeploy(ctx, node, o); err != nil {
 		return node, 0, err
-	}
-	leaving := node.InstanceUUID == "" || State(node.ProvisionState) == nodes.Deleting // the reservation goes half way through
-	if spec := SuspendedAllocation(node); spec != nil && spec.UUID == o.Instance && leaving {
-		// An earlier run was interrupted while it undeployed the node: bring that to its end first.
-		if _, err := c.Undeploy(ctx, node.UUID, o.Instance, o.Instance, o.Limit); err != nil {
-			return node, 0, err
-		}
-		if node, err = c.getNode(ctx, id); err != nil {
-			return nil, 0, err
-		}
 	}
 	if unfinished(node) { // an earlier run was killed while it undeployed the node
 		return node, 0, refusal(node)
 	}
 	if err := CheckReservation(node, o.Instance); err != nil {
+		return node, 0, err
+	}
+	if node, err = c.cleanAgain(ctx, node); err != nil {
 		return node, 0, err
 	}
 	if inTransit := nextMove(GoalDeployed, State(node.ProvisionState), false); inTransit.kind == wait {
@@ -345,6 +338,27 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			return node, attempts, err
 		}
 	}
+}
+
+// endUndeploy brings the undeploying of a node that is to be deployed again for the same instance to its end, if an
+// earlier run was interrupted at that, and sees to its reservation.
+func (c *Client) endUndeploy(ctx context.Context, node *Node, o DeployOptions) (*Node, error) {
+	spec := SuspendedAllocation(node)
+	suspended := spec != nil && spec.UUID == o.Instance
+	if !leaving(node) || (!suspended && !deployedAgain(node, o.Instance)) {
+		return node, nil
+	}
+	allocation := ""
+	if suspended {
+		allocation = o.Instance
+	}
+	if _, err := c.undeploy(ctx, node, o.Instance, allocation, o.Limit); err != nil {
+		return node, err
+	}
+	if suspended {
+		return c.getNode(ctx, node.UUID)
+	}
+	return c.ReserveNode(ctx, node.UUID, o.Instance)
 }
 
 func (c *Client) orderOf(d Deployment) order {
@@ -435,12 +449,13 @@ func RunsInstance(n *Node) bool {
 }
 
 // Lost says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed to get its
-// allocation back still does.
+// allocation back, or to be deployed again, still does.
 func Lost(n *Node, instance, allocation string) string {
 	if n.InstanceUUID == instance && instance != "" {
 		return ""
 	}
-	if spec := SuspendedAllocation(n); n.InstanceUUID == "" && spec != nil && spec.UUID == allocation {
+	spec := SuspendedAllocation(n)
+	if n.InstanceUUID == "" && (spec != nil && spec.UUID == allocation || deployedAgain(n, instance)) {
 		return ""
 	}
 	switch {

@@ -20,14 +20,8 @@ const newest Microversion = 115
 
 // First versions of the features that callers ask for by name (reference ironic-facts.md 1.4).
 const (
-	versionAllocations     Microversion = 52
-	versionUpdateAlloc     Microversion = 57
-	versionBackfill        Microversion = 58
-	versionVendorData      Microversion = 59
-	versionAllocationOwner Microversion = 60
-	versionInventory       Microversion = 81
-	versionShard           Microversion = 82
-	versionParentNode      Microversion = 83
+	versionInventory  Microversion = 81
+	versionParentNode Microversion = 83
 )
 
 // ParseMicroversion reads "1.82".

@@ -48,7 +48,9 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	if IsNotFound(err) {
 		return &Undeployed{}, nil
 	}
-	if err == nil {
+	if err == nil && deployedAgain(node, instance) && leaving(node) {
+		node, err = c.cleanAfterAll(ctx, node, limit)
+	} else if err == nil {
 		node, err = c.cleanAgain(ctx, node)
 	}
 	if err != nil {
@@ -59,6 +61,25 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 		err = c.forgetBoot(ctx, done.Node, allocation)
 	}
 	return done, err
+}
+
+// cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again.
+func (c *Client) cleanAfterAll(ctx context.Context, node *Node, limit time.Duration) (*Node, error) {
+	node, err := c.walk(ctx, node.UUID, GoalUndeployed, order{}, limit)
+	if err == nil {
+		node, err = c.cleanAgain(ctx, node)
+	}
+	for _, goal := range []Goal{GoalManageable, GoalAvailable} {
+		if err == nil && node.InstanceUUID == "" && !node.Retired {
+			node, err = c.walk(ctx, node.UUID, goal, order{}, limit)
+		}
+	}
+	return node, err
+}
+
+// leaving reports whether a node has lost its reservation, or is about to: Ironic removes it half way through an undeploying.
+func leaving(node *Node) bool {
+	return node.InstanceUUID == "" || State(node.ProvisionState) == nodes.Deleting
 }
 
 // undeploy is Undeploy for a node that may be deployed again at once.

@@ -234,6 +234,9 @@ func firstUnknown(m model) string {
 			return setting.name
 		}
 	}
+	if m.Insecure.IsUnknown() {
+		return "insecure"
+	}
 	return ""
 }
 

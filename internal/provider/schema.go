@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -113,6 +114,10 @@ func (httpURL) ValidateString(_ context.Context, req validator.StringRequest, re
 		return
 	}
 	if err := checkURL(req.ConfigValue.ValueString()); err != nil {
+		if !req.Path.Equal(path.Root("endpoint")) {
+			resp.Diagnostics.AddAttributeError(req.Path, "Not a URL", fmt.Sprintf("%q %v. It must be an http or https URL, such as http://ironic.example.com:5050.", req.ConfigValue.ValueString(), err))
+			return
+		}
 		resp.Diagnostics.AddAttributeError(req.Path, "Not the URL of an Ironic API",
 			fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", req.ConfigValue.ValueString(), err))
 	}

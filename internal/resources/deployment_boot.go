@@ -55,8 +55,9 @@ func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploy
 		inPlace{plan: plan, config: config, state: state, label: func() string { return d.label(ctx, plan) }}.warnResume(diags)
 		b.starts(booted(ctx))
 		return
-	case b.iso == nil || !b.iso.known() || !d.known():
-		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image is known: those it concerns. To see them in the plan, build the image first.")
+	case b.iso == nil || !b.iso.decidable() || !d.known():
+		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image and what it has for each machine are known: "+
+			"those it concerns. To see them in the plan, build the image first.")
 		b.starts(types.ObjectUnknown(bootStatusTypes))
 		return
 	}
@@ -66,7 +67,31 @@ func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploy
 		return
 	}
 	b.node = node
-	b.decide(ctx, diags)
+	if b.iso.known() {
+		b.decide(ctx, diags)
+		return
+	}
+	b.foresee(ctx, diags)
+}
+
+// foresee plans for an image that is not known yet. A machine that no new image restarts shows no change; were its change of
+// shared planned here, the plan during apply could not take it back.
+func (b bootPlan) foresee(ctx context.Context, diags *diag.Diagnostics) {
+	some := *b.iso
+	some.URL, some.Version = types.StringNull(), types.StringNull() // no machine was booted with that
+	status := some.judge(b.node, b.plan.changedAttributes(b.state))
+	label := ironic.NodeLabel(b.node)
+	switch {
+	case slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown) || b.prior == nil:
+		b.plan.BootStatus = types.ObjectUnknown(bootStatusTypes)
+		diags.AddWarning("Live ISO is not known yet", fmt.Sprintf("Nobody knows what node %s was booted with. The machine is not touched.", label))
+	case status.Action != bootiso.None:
+		b.starts(types.ObjectUnknown(bootStatusTypes))
+		diags.AddWarning("Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted, if the image that is not known yet turns out to be another one: %s.", label, status.Why))
+	default:
+		b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
+		diags.AddWarning("Host is not restarted with the new live ISO", fmt.Sprintf("Node %s runs on, whatever the new image will be: %s.", label, status.Why))
+	}
 }
 
 // keep plans that nothing which Ironic tells changes.
@@ -114,7 +139,7 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 		switch {
 		case status.Action == bootiso.Wait:
 			diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s runs on with what it was booted with: %s (obsolete: %s).", label, status.Why, strings.Join(status.Obsolete, ", ")))
-		case newer || status.Stale:
+		case b.older() || status.Stale:
 			diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts.", label, status.Why))
 		}
 		if len(changed) > 0 || !b.plan.sameContent(b.state) {
@@ -124,6 +149,12 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 	if isSet(b.config.PowerState) && !b.config.PowerState.Equal(b.state.PowerState) {
 		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", label, b.config.PowerState.ValueString()))
 	}
+}
+
+// older reports whether the machine runs another image than the configured one.
+func (b bootPlan) older() bool {
+	record := ironic.BootRecord(b.node)
+	return record != nil && record.Image != bootiso.NewRecord(b.iso.artifacts(), record.At, nil).Image
 }
 
 // boot does what was planned of a live ISO: boots the machine, or notes what it is taken to run.

@@ -117,28 +117,46 @@ func (m *liveISOModel) artifacts() bootiso.Artifacts {
 	return bootiso.Artifacts{URL: m.URL.ValueString(), Version: m.Version.ValueString(), Shared: stringMap(m.Shared), Own: stringMap(m.Own)}
 }
 
-// known reports whether it can be decided whom the image concerns.
-func (m *liveISOModel) known() bool {
-	for _, v := range []attr.Value{m.URL, m.Version, m.Shared, m.Own, m.Installing, m.Registered, m.RebootPolicy} {
+// decidable reports whether everything is known that makes one machine restart and another run on, if the image is another one.
+func (m *liveISOModel) decidable() bool {
+	for _, v := range []attr.Value{m.Installing, m.Registered, m.RebootPolicy} {
 		if v.IsUnknown() {
 			return false
 		}
 	}
-	for _, entries := range []types.Map{m.Shared, m.Own} {
-		for _, v := range entries.Elements() {
-			if v.IsUnknown() {
-				return false
-			}
-		}
-	}
-	return true
+	return allKnown(m.Own)
 }
 
-// bootedAs is a configuration with the image, and all that identifies it, of another: of what the machine runs on with.
+// known reports whether the image and what it has for all machines are known too.
+func (m *liveISOModel) known() bool {
+	return !m.URL.IsUnknown() && !m.Version.IsUnknown() && allKnown(m.Shared)
+}
+
+// allKnown reports whether a map and all that is in it are known.
+func allKnown(entries types.Map) bool {
+	for _, v := range entries.Elements() {
+		if v.IsUnknown() {
+			return false
+		}
+	}
+	return !entries.IsUnknown()
+}
+
+// bootedAs is a configuration with the image, and all that identifies it, of another: of what the machine runs on with. What only one
+// of them has stays as it is configured, because Terraform takes back no value that is set and none that is not.
 func (m liveISOModel) bootedAs(ctx context.Context, like types.Object, prior *liveISOModel) types.Object {
-	m.URL, m.Version, m.Shared, m.Own, m.BuiltAt = prior.URL, prior.Version, prior.Shared, prior.Own, prior.BuiltAt
+	m.URL, m.Version, m.BuiltAt = unlessNull(m.URL, prior.URL), unlessNull(m.Version, prior.Version), unlessNull(m.BuiltAt, prior.BuiltAt)
+	m.Shared, m.Own = unlessNull(m.Shared, prior.Shared), unlessNull(m.Own, prior.Own)
 	object, _ := types.ObjectValueFrom(ctx, like.AttributeTypes(ctx), m)
 	return object
+}
+
+// unlessNull is the prior value if there are both.
+func unlessNull[T attr.Value](config, prior T) T {
+	if config.IsNull() || prior.IsNull() {
+		return config
+	}
+	return prior
 }
 
 // newImage is the image for ironic.Client.Settle.

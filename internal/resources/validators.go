@@ -156,6 +156,7 @@ type notNegativeDuration struct{}
 func (notNegativeDuration) Description(context.Context) string {
 	return "must be a duration such as \"90s\" or \"5m\""
 }
+
 func (v notNegativeDuration) MarkdownDescription(ctx context.Context) string {
 	return v.Description(ctx)
 }
