@@ -228,6 +228,23 @@ func (u *deploymentUpdate) deploy(ctx context.Context, client *ironic.Client) (*
 	return client.Deploy(ctx, id, u.what, options)
 }
 
+// change does what was planned of the content. Whose hardware it is, is asked before anything is written.
+func (d *deployment) change(ctx context.Context, u deploymentUpdate) (*ironic.Node, int, error) {
+	if d.hasOneView() && u.plan.ProvisionState.IsUnknown() {
+		node, err := d.client.Node(ctx, u.state.ID.ValueString())
+		if err == nil {
+			err = d.pool.Admit(ctx, node)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	if u.what.LiveISO != nil {
+		return u.boot(ctx, d.client)
+	}
+	return u.deploy(ctx, d.client)
+}
+
 // Update resumes what was interrupted, rebuilds for another content, and switches power.
 func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer d.finish(ctx, &resp.Diagnostics)
@@ -243,12 +260,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
 	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit}
-	change := u.deploy
-	if what.LiveISO != nil {
-		change = u.boot
-	}
 	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
-	node, attempts, err := change(ctx, d.client)
+	node, attempts, err := d.change(ctx, u)
 	if node != nil {
 		doing = "deploy node " + ironic.NodeLabel(node)
 	}
