@@ -15,10 +15,11 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // Every file below examples is applied here, as it is. Those of resources and data sources find the hosts of examples/fleet,
-// those about discovery some machines that Ironic has discovered.
+// those about discovery some machines that Ironic has discovered, those about OneView an appliance with free blades.
 const examples = "../../examples"
 
 func TestAccQuickstart(t *testing.T) {
@@ -54,13 +55,13 @@ func TestFakeReadme(t *testing.T) {
 
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) })
+	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
 // TestFakeExamples is for examples with BMCs: a real Ironic looks for them.
 func TestFakeExamples(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) })
+	testExamples(t, acctest.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
 // TestFakeDiscoveryExamples is for examples that take discovered machines: a real Ironic may have some of others.
@@ -87,9 +88,33 @@ func TestFakeDiscoveryExamples(t *testing.T) {
 	}
 }
 
+// TestFakeOneViewExamples is for examples that need an appliance.
+func TestFakeOneViewExamples(t *testing.T) {
+	t.Parallel()
+	for _, file := range exampleFiles(t) {
+		if !needsOneView(read(t, file)) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
+			t.Parallel()
+			appliance := acctest.StartOneView(t, nil, 3)
+			appliance.Fake.AddTemplate(fakeoneview.Template{
+				Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
+			})
+			site := acctest.StartFake(t, nil)
+			testExample(t, site, file, appliance.Setenv)
+			if left := site.Left(); len(left) > 0 {
+				t.Errorf("left in Ironic: %v", left)
+			}
+		})
+	}
+}
+
 func needsBMC(text string) bool { return strings.Contains(text, "bmc = ") }
 
 func needsDiscovery(text string) bool { return strings.Contains(text, "discover") }
+
+func needsOneView(text string) bool { return strings.Contains(text, "metal_oneview_") }
 
 // exampleFiles are the examples of resources, data sources and functions.
 func exampleFiles(t *testing.T) []string {
@@ -116,11 +141,14 @@ func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) boo
 }
 
 // testExample applies an example of a resource, a data source or a function, does the imports that belong to it, and
-// destroys it.
-func testExample(t *testing.T, site *acctest.Site, file string) {
+// destroys it. What else its workspace needs is added by further.
+func testExample(t *testing.T, site *acctest.Site, file string, further ...func(*acctest.Workspace)) {
 	t.Helper()
 	text := read(t, file)
 	w := exampleWorkspace(t, site, text)
+	for _, add := range further {
+		add(w)
+	}
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
 	wantNoChanges(t, w)
@@ -190,7 +218,7 @@ func importsInto(t *testing.T, text, dir string) []importExample {
 }
 
 // testImport forgets a resource and imports it again. Nothing may be made or destroyed, no machine is touched, and afterwards
-// nothing is left to do. A UUID in an example stands for the real one.
+// nothing is left to do. A UUID in an example stands for the one in the real ID.
 func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example importExample) {
 	t.Helper()
 	if strings.Contains(example.block, "identity =") && !hasIdentity(t, w) {
@@ -201,21 +229,21 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 	if found == nil {
 		t.Fatalf("%s has no id", example.address)
 	}
-	id := found[1]
-	touched := site.Node(id)["provision_updated_at"] // null for what is no node
+	uuid := anyUUID.FindString(found[1])               // of some things the ID is a name, of others a URI
+	touched := site.Node(uuid)["provision_updated_at"] // null for what is no node
 	w.Must("state", "rm", example.address)
 	if example.block == "" {
-		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, id))
+		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, uuid))
 	} else {
 		file := filepath.Join(w.Dir, "import.tf")
-		write(t, file, anyUUID.ReplaceAllString(example.block, id))
+		write(t, file, anyUUID.ReplaceAllString(example.block, uuid))
 		defer os.Remove(file)
 	}
 	output := w.Must("apply", "-auto-approve")
 	if !strings.Contains(output, " 0 added,") || !strings.Contains(output, " 0 destroyed.") {
 		t.Errorf("%s: the apply made or destroyed something:\n%s", example.name, output)
 	}
-	if now := site.Node(id)["provision_updated_at"]; now != touched {
+	if now := site.Node(uuid)["provision_updated_at"]; now != touched {
 		t.Errorf("%s: the machine was touched: provision_updated_at was %v and is %v", example.name, touched, now)
 	}
 	if example.block != "" && !strings.Contains(output, " 1 imported,") {
@@ -243,25 +271,34 @@ func hasIdentity(t *testing.T, w *acctest.Workspace) bool {
 // exampleEndpoint is what the examples of the provider block call Ironic.
 var exampleEndpoint = regexp.MustCompile(`https?://ironic\.example\.com:6385`)
 
+// exampleAppliance is what they call OneView.
+const exampleAppliance = "https://oneview.example.com"
+
 func TestFakeProviderExamples(t *testing.T) {
 	t.Parallel()
-	tested := map[string]func(t *testing.T, w *acctest.Workspace) (endpoint string){
-		"provider.tf": func(t *testing.T, _ *acctest.Workspace) string {
-			return acctest.StartFake(t, nil).Endpoint
+	tested := map[string]func(t *testing.T, w *acctest.Workspace) (ironic, oneview string){
+		"provider.tf": func(t *testing.T, _ *acctest.Workspace) (ironic, oneview string) {
+			return acctest.StartFake(t, nil).Endpoint, ""
 		},
-		"provider_http_basic.tf": func(t *testing.T, w *acctest.Workspace) string {
+		"provider_http_basic.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
 			t.Cleanup(server.Close)
 			writeCertificate(t, filepath.Join(w.Dir, "ironic-ca.pem"), server.TLS)
 			w.Setenv("TF_VAR_ironic_password", "s3cret-pa55")
-			return server.URL
+			return server.URL, ""
 		},
-		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) string {
+		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			endpoint := acctest.StartFake(t, nil).Endpoint
 			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
 				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
 				"      project_domain_name: Default\n", startKeystone(t, endpoint)))
-			return endpoint
+			return endpoint, ""
+		},
+		"provider_oneview.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
+			appliance := acctest.StartOneView(t, nil, 1)
+			write(t, filepath.Join(w.Dir, "oneview-ca.pem"), read(t, appliance.CACertFile))
+			w.Setenv("TF_VAR_oneview_password", appliance.Password)
+			return acctest.StartFake(t, nil).Endpoint, appliance.Endpoint
 		},
 	}
 	files := glob(t, examples, "provider/*.tf")
@@ -276,7 +313,11 @@ func TestFakeProviderExamples(t *testing.T) {
 				t.Fatal("not tested")
 			}
 			w := acctest.NewWorkspace(t, "")
-			text := exampleEndpoint.ReplaceAllString(read(t, file), start(t, w))
+			ironic, oneview := start(t, w)
+			text := exampleEndpoint.ReplaceAllString(read(t, file), ironic)
+			if oneview != "" {
+				text = strings.ReplaceAll(text, exampleAppliance, oneview) + "\ndata \"metal_oneview_server_hardware\" \"all\" {}\n"
+			}
 			if strings.Contains(text, "required_providers") {
 				write(t, filepath.Join(w.Dir, "main.tf"), "")
 			}

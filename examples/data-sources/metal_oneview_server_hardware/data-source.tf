@@ -1,0 +1,25 @@
+# One server, by name, serial_number or mac.
+data "metal_oneview_server_hardware" "bay1" {
+  name = "Encl1, bay 1"
+}
+
+output "bay1" {
+  value = {
+    uri   = data.metal_oneview_server_hardware.bay1.uri
+    model = one(values(data.metal_oneview_server_hardware.bay1.servers)).model
+  }
+}
+
+# What nobody uses just now, of the type that a template is for.
+data "metal_oneview_server_profile_template" "ironic" {
+  name = "Ironic BL460c Gen10"
+}
+
+data "metal_oneview_server_hardware" "free" {
+  server_hardware_type_uri = data.metal_oneview_server_profile_template.ironic.server_hardware_type_uri
+  free                     = true
+}
+
+output "free_blades" {
+  value = [for uri in data.metal_oneview_server_hardware.free.uris : data.metal_oneview_server_hardware.free.servers[uri].name]
+}

@@ -1,0 +1,6 @@
+import {
+  to = metal_oneview_profile.web
+  identity = {
+    id = "/rest/server-profiles/9d0e6aaf-11cb-4d11-80a8-6c506e9f9f52"
+  }
+}

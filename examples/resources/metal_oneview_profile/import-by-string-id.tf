@@ -1,0 +1,4 @@
+import {
+  to = metal_oneview_profile.web
+  id = "blade-1"
+}

@@ -1,0 +1,55 @@
+variable "bmc_password" {
+  type      = string
+  ephemeral = true # in no plan file and no state
+}
+
+data "metal_oneview_server_profile_template" "ironic" {
+  name = "Ironic BL460c Gen10"
+}
+
+data "metal_oneview_server_hardware" "bay1" {
+  name = "Encl1, bay 1"
+}
+
+locals {
+  bay1 = one(values(data.metal_oneview_server_hardware.bay1.servers))
+}
+
+# The node says which server hardware it is, and from which template its profiles are made. While nothing is deployed on it, it
+# has none, so that OneView's users may take the server. For the cleaning before "available" it gets one for a while.
+resource "metal_host" "bay1" {
+  name = "blade-1"
+  bmc = {
+    address             = "redfish-virtualmedia://${local.bay1.management_addresses[0]}/redfish/v1/Systems/1"
+    username            = "ironic"
+    password_wo         = var.bmc_password
+    password_wo_version = 1
+  }
+  driver_info = {
+    server_hardware_uri = data.metal_oneview_server_hardware.bay1.uri
+    dynamic_allocation  = true
+    deploy_kernel       = "http://images.example.com/ipa.kernel"
+    deploy_ramdisk      = "http://images.example.com/ipa.initramfs"
+  }
+  capabilities = {
+    server_hardware_type_uri    = local.bay1.server_hardware_type_uri
+    enclosure_group_uri         = local.bay1.enclosure_group_uri
+    server_profile_template_uri = data.metal_oneview_server_profile_template.ironic.uri
+  }
+  ports          = { (local.bay1.macs[0]) = {} }
+  resource_class = "bl460c"
+  target_state   = "available" # cleans the machine: its disks may be erased
+}
+
+# Applied for the deployment, removed after it.
+resource "metal_oneview_profile" "web" {
+  node_id = metal_host.bay1.id
+}
+
+resource "metal_deployment" "web" {
+  node_id = metal_oneview_profile.web.node_id # so the profile is there before, and goes afterwards
+  image = {
+    url      = "http://images.example.com/debian-12.qcow2"
+    checksum = "http://images.example.com/SHA256SUMS"
+  }
+}
