@@ -466,3 +466,25 @@ func TestAnAppliancesWordsAreTold(t *testing.T) {
 		wantNoSecret(t, err)
 	})
 }
+
+func TestAnApplianceThatWasUpgradedIsAskedAgainWhatItSpeaks(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		pool := s.pool(t)
+		s.appliance.CurrentVersion = 800
+		if _, err := pool.OneView.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Fatal(err)
+		}
+		s.appliance.CurrentVersion, s.appliance.MinimumVersion = 2000, 1200
+		if _, err := pool.OneView.Hardware(t.Context(), s.blades.Hardware[0]); err == nil {
+			t.Error("the appliance still speaks the old version")
+		}
+		if version, err := pool.OneView.Version(t.Context()); version != 2000 || err != nil {
+			t.Errorf("Version = %d, %v, want 2000", version, err)
+		}
+		if _, err := pool.OneView.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Error(err)
+		}
+	})
+}
