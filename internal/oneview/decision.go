@@ -168,3 +168,7 @@ func maintenanceOf(node *ironic.Node) Maintenance {
 	}
 	return MaintenanceForeign
 }
+
+// Withdrawn reports whether a pass has taken a node from Ironic's users because its hardware is used by OneView. A later pass
+// gives it back: it is for nobody else to make it available.
+func Withdrawn(node *ironic.Node) bool { return maintenanceOf(node) == MaintenanceOurs }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // hostChange is what a host is to become.
@@ -134,6 +135,9 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 	target := c.plan.TargetState.ValueString()
 	if !ironic.PowerManaged(node) || target == targetEnroll {
 		return nil
+	}
+	if oneview.Withdrawn(node) && c.config.Maintenance.IsNull() {
+		return nil // metal-oneview sync brings it back when its hardware is free
 	}
 	goal := ironic.Goal(target)
 	if c.plan.Inspect.ValueBool() && ironic.InspectedAt(node).IsZero() && !ironic.Deployed(node) {

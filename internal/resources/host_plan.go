@@ -48,6 +48,13 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
+// isWithdrawn reports whether a host is out of service because its hardware is used by OneView. A configuration that has a
+// will of its own about maintenance takes it out of that.
+func isWithdrawn(config, state *hostModel) bool {
+	node := &ironic.Node{Maintenance: state.Maintenance.ValueBool(), MaintenanceReason: state.MaintenanceReason.ValueString()}
+	return oneview.Withdrawn(node) && config.Maintenance.IsNull()
+}
+
 // planTemporary plans the removal of a temporary server profile that an interrupted run has left on the machine.
 func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.Diagnostics) {
 	if !h.known() || !h.hasOneView() || plan.ProvisionState.IsUnknown() || !ironic.Parked(ironic.State(plan.ProvisionState.ValueString())) {
@@ -307,6 +314,11 @@ func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *d
 		inspects := plan.Inspect.ValueBool() && target != targetEnroll && !inspected && state.Inventory.IsNull()
 		goal := ironic.Goal(target)
 		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
+		if (walks || inspects) && isWithdrawn(config, state) {
+			diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
+				"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
+			break
+		}
 		if walks || inspects {
 			plan.planWalked(config, state)
 		}
