@@ -3,6 +3,7 @@ package datasources
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (w *withClient) appliance(diags *diag.Diagnostics) *oneview.Client {
 // criterion is an attribute that selects.
 func criterion(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{
-		stringvalidator.LengthAtLeast(1), stringvalidator.NoneOf(`'`, `"`),
+		stringvalidator.LengthAtLeast(1), stringvalidator.RegexMatches(regexp.MustCompile(`^[^'"]*$`), "must have no quotes"),
 	}}
 }
 

@@ -17,6 +17,9 @@ import (
 // profilePath is how URIs of server profiles begin.
 const profilePath = "/rest/server-profiles/"
 
+// profileName accepts names of server profiles: a filter cannot name quotes.
+var profileName = regexp.MustCompile(`^[^'"\s]([^'"]*[^'"\s])?$`)
+
 // uriPattern accepts URIs of OneView's resources of a kind.
 func uriPattern(kind string) *regexp.Regexp {
 	return regexp.MustCompile(`^/rest/` + regexp.QuoteMeta(kind) + `/[^/?#]+$`)

@@ -84,7 +84,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "Template that the profile is made from. Default: the capability `server_profile_template_uri` of the node. A change applies the new template in place, for which the server is switched off: refused while something may run on the node.",
 			},
 			"name": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.NoneOf(`'`, `"`)},
+				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends")},
 				MarkdownDescription: "Name of the profile, unique in OneView. Default: name and UUID of the node. A change renames it.",
 			},
 			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "Who uses the hardware, read live: `free`, `ironic` or `oneview`."},
