@@ -72,14 +72,15 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server hardware of the OneView appliance: all of it, or what the given attributes select.",
+		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or what the given attributes select. See the guide [OneView](../guides/oneview.md).\n\n" +
+			"Who uses hardware changes from one plan to the next: make no resources of what `free` selects, or they are destroyed when somebody takes the server.",
 		Attributes: map[string]schema.Attribute{
 			"name":                     criterion("Name, such as `Encl1, bay 3`. Not finding it is an error."),
 			"serial_number":            criterion("Serial number. Not finding it is an error."),
-			"mac":                      criterion("MAC address of any of its Ethernet ports, which OneView knows of blades only. Not finding it is an error."),
-			"server_hardware_type_uri": criterion("Server hardware type."),
-			"enclosure_group_uri":      criterion("Enclosure group."),
-			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile; `false`: only hardware with one."},
+			"mac":                      criterion("MAC address of any of its Ethernet ports. OneView knows those of blades, and not those of rack servers. Not finding it is an error."),
+			"server_hardware_type_uri": criterion("URI of a server hardware type: only hardware of this type. None is no error."),
+			"enclosure_group_uri":      criterion("URI of an enclosure group: only hardware in this group. None is no error."),
+			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile, `false`: only hardware with one, whoever it belongs to. None is no error."},
 			"uri":                      text("URI of the hardware, if exactly one was found; else null."),
 			"uris":                     list("URIs of what was found, in the order of the names."),
 			"servers": schema.MapNestedAttribute{
@@ -87,8 +88,8 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name": text("Name."), "serial_number": text("Serial number."), "model": text("Model."),
 					"state": text("OneView's state, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
-					"power_state": text("`On`, `Off`, or on the way."), "server_profile_uri": text("Server profile that is applied to it; null if it is free."),
-					"server_hardware_type_uri": text("Server hardware type."), "enclosure_group_uri": text("Enclosure group; null for rack servers."),
+					"power_state": text("`On`, `Off`, or on the way."), "server_profile_uri": text("URI of the server profile that is applied to it; null if it is free."),
+					"server_hardware_type_uri": text("URI of its server hardware type."), "enclosure_group_uri": text("URI of its enclosure group; null for rack servers."),
 					"macs": list("MAC addresses of its Ethernet ports, as far as OneView knows them."), "management_addresses": list("Addresses of its iLO."),
 				}},
 			},
@@ -180,15 +181,15 @@ func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A server profile template of the OneView appliance. Finding none, or several, is an error.",
+		MarkdownDescription: "A server profile template of the HPE OneView appliance. Finding none, or several, is an error. See the guide [OneView](../guides/oneview.md) for what Ironic needs of it.",
 		Attributes: map[string]schema.Attribute{
 			"name":                     both("Name."),
-			"server_hardware_type_uri": both("Server hardware type that it fits."),
-			"enclosure_group_uri":      both("Enclosure group that it fits; null for rack servers."),
+			"server_hardware_type_uri": both("URI of the only server hardware type that it fits."),
+			"enclosure_group_uri":      both("URI of the only enclosure group that it fits; null for rack servers."),
 			"uri":                      text("URI of the template."),
 			"description":              text("Description."),
 			"mac_type":                 text("`Physical`, `Virtual` or `UserDefined`. Ironic needs `Physical`."),
-			"manages_boot":             flag("Its profiles set the order of boot devices. Ironic needs that."),
+			"manages_boot":             flag("Its profiles manage the order of boot devices (`boot.manageBoot`). Ironic needs that."),
 			"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
 		},
 	}

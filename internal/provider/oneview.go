@@ -34,16 +34,16 @@ func oneviewSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users (guide \"OneView\"). Without it, and without `ONEVIEW_ENDPOINT` in the environment, " +
-			"OneView is not used, and `driver_info` and `capabilities` that speak of it mean nothing to the provider.",
+		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users: see the guide [OneView](guides/oneview.md). Without it, and without `ONEVIEW_ENDPOINT` in the " +
+			"environment, OneView is not used, **and nobody looks whose hardware it is**. Every setting has a variable, so `oneview = {}` or no block at all will do.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint":    text("URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
-			"username":    text("User. Environment: `ONEVIEW_USERNAME`."),
+			"username":    text("User, with a role that may manage servers. Environment: `ONEVIEW_USERNAME`."),
 			"password":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password. Environment: `ONEVIEW_PASSWORD`, which is the better place."},
-			"domain":      text("Login domain of a directory. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
+			"domain":      text("Directory that the user logs in with. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
 			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) to speak, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
 			"cacert_file": text("PEM file of the authority that signed the appliance's certificate. Default: the system's authorities. Environment: `ONEVIEW_CACERT_FILE`."),
-			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate: whoever is between sees the password. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
+			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate: whoever is between sees the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
 		},
 	}
 }

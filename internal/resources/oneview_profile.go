@@ -66,9 +66,10 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The server profile of a node whose server hardware Ironic shares with other users of HPE OneView: made when the node is needed, removed when it is not, so that idle hardware is free for all. " +
-			"Hardware that somebody else has given a profile is never touched.\n\n" +
-			"Let the `metal_deployment` depend on it: then the deployment is undeployed and cleaned with the profile before this removes it. Creating and destroying it **switches the server off**, never while something may run on the node.",
+		MarkdownDescription: "The server profile of a node whose server hardware Ironic shares with other users of HPE OneView. It is made when the node is needed and removed when it is not, so that idle hardware is free for all. " +
+			"Hardware to which somebody else has applied a profile is never touched. See the guide [OneView](../guides/oneview.md).\n\n" +
+			"Let the `metal_deployment` depend on it, by `node_id`: then the profile is there before the deployment, and is removed after the node was undeployed and cleaned. " +
+			"Creating and destroying the profile **switches the server off**, but never while something may run on the node.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
 			"node_id": schema.StringAttribute{
@@ -77,19 +78,19 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays, other},
-				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node. A change makes the profile anew.",
+				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Template that the profile is made from. Default: the capability `server_profile_template_uri` of the node. A change applies the new template in place, for which the server is switched off: refused while something may run on the node.",
+				MarkdownDescription: "Template that the profile is made from. Default: the capability `server_profile_template_uri` that the node has when the profile is made. A change applies the other template in place; if OneView says that it takes that, the server is switched off. It is refused while something may run on the node.",
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends")},
-				MarkdownDescription: "Name of the profile, unique in OneView. Default: name and UUID of the node. A change renames it.",
+				MarkdownDescription: "Name of the profile, unique in OneView, without quotes. Default: `NAME [UUID]` of the node. A change renames the profile.",
 			},
-			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "Who uses the hardware, read live: `free`, `ironic` or `oneview`."},
-			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant`, `NonCompliant` or `Unknown`. If the template has changed, a plan brings the profile in line with it as soon as nothing runs on the node."},
-			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`; `Unfinished` if an interrupted run has to be completed."},
+			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "Who uses the server hardware, as of the last refresh: `ironic`; `oneview` if another profile than this one is applied to it; `free` if none is."},
+			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "Whether the profile is what its template says: `Compliant`, `NonCompliant`, or `Unknown` if it is not linked to one. If the template has changed, a plan brings the profile in line with it as soon as nothing runs on the node."},
+			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`; `Unfinished` if the profile is not applied: the next apply completes what an interrupted run has begun."},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for applying the profile. Default: `45m`.",
 				Update: true, UpdateDescription: "Time for changing it. Default: `45m`.",
