@@ -63,7 +63,13 @@ func (r *preparation) isFinal(hardware *Hardware) bool {
 
 // post sends the profile and waits for the end of the task.
 func (r *preparation) post(ctx context.Context, hardware *Hardware) error {
-	uri, err := r.p.OneView.postProfile(ctx, r.draft)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// An interruption does not keep the answer from coming: without it nobody would know of the profile.
+	sending, sent := outlasting(ctx, graceToLearn)
+	uri, err := r.p.OneView.postProfile(sending, r.draft)
+	sent()
 	if err != nil && !isUncertain(err) {
 		return err // refused: nothing was made
 	}
@@ -88,6 +94,16 @@ func (r *preparation) post(ctx context.Context, hardware *Hardware) error {
 
 // graceToLearn is how long an interrupted run still asks what the profile that it has ordered is called.
 const graceToLearn = 20 * time.Second
+
+// outlasting is a context that ends some time after ctx does.
+func outlasting(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}
 
 // watch waits for the end of the task that makes the profile. As soon as the task names the profile, caller and Ironic are
 // told; an interruption does not keep that from happening.

@@ -255,7 +255,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	doing := "allocate a node" + plan.purpose()
 	made, err := a.client.CreateAllocation(ctx, spec)
 	if err != nil {
-		report(&resp.Diagnostics, doing, err)
+		reportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
 	plan.fromAllocation(made, "")

@@ -63,7 +63,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	doing := "deploy node " + plan.NodeID.ValueString()
 	node, instance, err := d.reserve(ctx, &plan)
 	if err != nil {
-		report(&resp.Diagnostics, doing, err)
+		reportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
 	doing = "deploy node " + ironic.NodeLabel(node)

@@ -65,7 +65,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		node, err = h.client.Enroll(ctx, config.enrollment(ctx))
 	}
 	if err != nil {
-		report(&resp.Diagnostics, "enroll node "+plan.Name.ValueString(), err)
+		reportUndone(&resp.Diagnostics, "enroll node "+plan.Name.ValueString(), err)
 		return
 	}
 	recorded := plan
@@ -197,8 +197,8 @@ func (h *host) isSomebodys(ctx context.Context, id string) bool {
 	return err == nil && ironic.Discovered(node)
 }
 
-// reportUndone is report for what must not count as done, even when it was the user who stopped it: a deletion, or an
-// update of which nothing has arrived.
+// reportUndone is report for what must not count as done, even when it was the user who stopped it: a deletion, an update of
+// which nothing has arrived, a creation of which there is nothing to record.
 func reportUndone(diags *diag.Diagnostics, doing string, err error) {
 	summary, detail := ironic.Explain(doing, err)
 	diags.AddError(summary, detail)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -395,4 +396,44 @@ func TestAccInterruption_changeThatIsIgnoredDoesNotRebuildWhatIsContinued(t *tes
 	}
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
+}
+
+// Who presses Ctrl-C before there is anything to record is told just that: nothing is wrong with the provider.
+func TestFakeInterruption_beforeAnythingWasMade(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]func(s *acctest.Site, node string) string{
+		"host":       func(s *acctest.Site, _ string) string { return hostBlock(s.Name("h"), `driver = "fake-hardware"`) },
+		"allocation": func(s *acctest.Site, _ string) string { return allocation(s) },
+		"deployment": func(_ *acctest.Site, node string) string { return deployment(quoted(node), image("v1")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := make(chan *acctest.Running, 1)
+			var once sync.Once
+			s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+				if name == "deployment" && r.Method != http.MethodPatch || name != "deployment" && (r.Method != http.MethodPost || len(started) == 0) {
+					return nil
+				}
+				once.Do(func() {
+					(<-started).Interrupt()
+					<-time.After(300 * time.Millisecond)
+				})
+				return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+			}})
+			node := addNode(t, s, "n1", nil)
+			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))
+			running := w.Start("apply", "-auto-approve")
+			started <- running
+			output, code := running.Wait()
+			if code == 0 {
+				t.Errorf("an interrupted run says that it worked:\n%s", output)
+			}
+			mention(t, output, "The run was interrupted")
+			for _, word := range []string{"Missing Resource State", "issue in the Terraform Provider"} {
+				if strings.Contains(output, word) {
+					t.Errorf("the provider is blamed:\n%s", output)
+				}
+			}
+		})
+	}
 }

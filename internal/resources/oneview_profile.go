@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ type oneviewProfileModel struct {
 // Metadata names the resource.
 func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "metal_oneview_profile"
+	resp.ResourceBehavior.MutableIdentity = true // see planInPlace
 }
 
 // IdentitySchema describes its identity.
@@ -129,8 +131,12 @@ func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &made)...)
 	}
 	applied, err := o.pool.Prepare(ctx, plan.prepare(limit, record))
-	if err != nil {
-		report(&resp.Diagnostics, "give node "+plan.NodeID.ValueString()+" a server profile", err)
+	if doing := "give node " + plan.NodeID.ValueString() + " a server profile"; err != nil {
+		if resp.State.Raw.IsNull() {
+			reportUndone(&resp.Diagnostics, doing, err) // nothing was made
+			return
+		}
+		report(&resp.Diagnostics, doing, err)
 		return
 	}
 	plan.applied(applied)
@@ -264,10 +270,11 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return // else the refresh has said so
 	}
 	if state == nil || len(resp.RequiresReplace) > 0 {
-		if err := o.pool.Admit(ctx, node); err != nil {
-			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %v", err))
+		var taken *oneview.InUseError
+		if err := o.pool.Admit(ctx, node); errors.As(err, &taken) {
+			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %v.", err))
 		}
-		return
+		return // other trouble comes up in the apply
 	}
 	plan.planInPlace(state, node, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -285,6 +292,7 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 		return // not ours to touch; the refresh has said so
 	case state.Status.ValueString() == statusUnfinished:
 		diags.AddWarning("Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s.", label))
+		m.ID = types.StringUnknown() // if it was about to be removed, it is made anew
 	case template && !parked:
 		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q: applying another template switches the server off. Undeploy it first.", label, node.ProvisionState))
 	case template || (strays && parked):
@@ -331,13 +339,8 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		reportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	id := plan.ID
 	plan.applied(applied)
-	plan.ID = id
-	if !strings.EqualFold(applied.Profile.URI, id.ValueString()) {
-		resp.Diagnostics.AddError("Server profile was made anew", fmt.Sprintf("The profile that an interrupted run had begun is gone; node %s has server profile %s now. "+
-			"Remove this resource from the state (terraform state rm) and import it: terraform import <address> %s", plan.NodeID.ValueString(), oneview.ProfileLabel(applied.Profile), applied.Profile.URI))
-	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 

@@ -1,0 +1,331 @@
+package resources_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// taskOf is the path of tasks.
+const taskOf = "^/rest/tasks/"
+
+// moment is a request to the appliance at which something happens to the run that sends it: before it has an effect, which it
+// then never has, or right after.
+type moment struct {
+	method, path string
+	nth          int
+	after        bool
+}
+
+// at runs the CLI with something happening to it at a moment of its work, and returns its output.
+func (m moment) at(t *testing.T, o *acctest.OneView, w *acctest.Workspace, happens func(*acctest.Running), args ...string) string {
+	t.Helper()
+	started := make(chan *acctest.Running, 1)
+	hook := func() { happens(<-started) }
+	effect := fakeoneview.Effect{Before: hook, Refuse: &fakeoneview.Reply{Drop: true}}
+	if m.after {
+		effect = fakeoneview.RightAfter(hook)
+	}
+	hits := o.Fake.Inject(fakeoneview.Fault{Method: m.method, Path: m.path, Nth: m.nth, Effect: effect})
+	running := w.Start(args...)
+	started <- running
+	output, _ := running.Wait()
+	if hits() != 1 {
+		t.Fatalf("the run never came to %+v:\n%s", m, output)
+	}
+	o.Fake.ClearFaults()
+	return output
+}
+
+// switchedOn starts an appliance whose only blade is on, and whose tasks take some time.
+func switchedOn(t *testing.T) *acctest.OneView {
+	t.Helper()
+	o := acctest.StartOneView(t, &fakeoneview.Server{StepTime: 300 * time.Millisecond}, 1)
+	o.Fake.PowerOn(o.Blades.Hardware[0])
+	return o
+}
+
+func TestAccOneView_killedCreateIsFinishedByTheNextApply(t *testing.T) {
+	t.Parallel()
+	for name, moment := range map[string]moment{
+		"before the server is off":        {http.MethodPut, oneHardware[:len(oneHardware)-1] + "/powerState$", 1, true},
+		"before the profile is asked":     {http.MethodPost, allProfiles, 1, false},
+		"right after it is asked for":     {http.MethodPost, allProfiles, 1, true},
+		"while it is applied":             {http.MethodGet, taskOf, 4, true},
+		"when it is applied":              {http.MethodGet, oneProfile, 1, true},
+		"when Ironic has been told of it": {http.MethodGet, oneProfile, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := switchedOn(t)
+			node := addBlade(t, s, o, 1)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+			moment.at(t, o, w, (*acctest.Running).Kill, apply()...)
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, node)
+			noChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+			wantFree(t, s, o, node)
+		})
+	}
+}
+
+// deletions are the moments of a deletion.
+func deletions() map[string]moment {
+	return map[string]moment{
+		"when the server is off":       {http.MethodPut, "/powerState$", 1, true},
+		"before the deletion is asked": {http.MethodDelete, oneProfile, 1, false},
+		"right after it is asked for":  {http.MethodDelete, oneProfile, 1, true},
+		"while the profile is deleted": {http.MethodGet, taskOf, 5, true},
+		"when the profile is gone":     {http.MethodGet, oneProfile, 4, true},
+	}
+}
+
+func TestAccOneView_killedDestroyIsFinishedByTheNextDestroy(t *testing.T) {
+	t.Parallel()
+	for name, moment := range deletions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := switchedOn(t)
+			node := addBlade(t, s, o, 1)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+			w.Must("apply", "-auto-approve")
+			o.Fake.PowerOn(o.Blades.Hardware[0])
+			moment.at(t, o, w, (*acctest.Running).Kill, destroyAll()...)
+			w.Must("destroy", "-auto-approve")
+			if left := o.Profiles(); len(left) > 0 || o.Hardware(1).ProfileURI != "" { // driver_info may speak of it until the next profile
+				t.Errorf("left are %+v on %+v", left, o.Hardware(1))
+			}
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, node)
+			w.Must("destroy", "-auto-approve")
+			wantFree(t, s, o, node)
+		})
+	}
+}
+
+func TestAccOneView_killedDestroyIsUndoneByTheNextApply(t *testing.T) {
+	t.Parallel()
+	for name, moment := range deletions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := switchedOn(t)
+			node := addBlade(t, s, o, 1)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+			w.Must("apply", "-auto-approve")
+			o.Fake.PowerOn(o.Blades.Hardware[0])
+			moment.at(t, o, w, (*acctest.Running).Kill, destroyAll()...)
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, node)
+			noChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+			wantFree(t, s, o, node)
+		})
+	}
+}
+
+// pressesCtrlC is Ctrl-C at a moment, with the time for it to arrive.
+func pressesCtrlC(running *acctest.Running) {
+	running.Interrupt()
+	<-time.After(300 * time.Millisecond)
+}
+
+// Ctrl-C is a warning, and the state has all that the next apply has to know.
+func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
+	t.Parallel()
+	for name, moment := range map[string]moment{
+		"right after it is asked for": {http.MethodPost, allProfiles, 1, true},
+		"while it is applied":         {http.MethodGet, taskOf, 4, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := switchedOn(t)
+			node := addBlade(t, s, o, 1)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+			output := moment.at(t, o, w, pressesCtrlC, apply()...)
+			mention(t, output, "Warning: Interrupted: give node "+node+" a server profile", "the next apply takes it up again")
+			made := o.Profiles()
+			if p := inState(t, w, profileAddress); len(made) != 1 || p == nil || p.Tainted || p.Values["id"] != made[0].URI || p.Values["status"] != "Unfinished" {
+				t.Errorf("in state is %+v; in OneView, %+v", p, made)
+			}
+			if got := applied(s, node); len(made) != 1 || got != made[0].URI {
+				t.Errorf("applied_server_profile_uri is %q", got)
+			}
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, node)
+			noChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+			wantFree(t, s, o, node)
+		})
+	}
+}
+
+// Before anything was made there is nothing to record, and nothing is wrong with the provider.
+func TestAccOneView_interruptedBeforeAnythingWasMade(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := switchedOn(t)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+	output := moment{http.MethodGet, "/new-profile$", 1, false}.at(t, o, w, pressesCtrlC, apply()...)
+	mention(t, output, "Could not give node "+node+" a server profile", "The run was interrupted")
+	for _, word := range []string{"issue in the provider", "bug", "unexpectedly"} {
+		if strings.Contains(output, word) {
+			t.Errorf("the provider is blamed:\n%s", output)
+		}
+	}
+	if p := inState(t, w, profileAddress); p != nil {
+		t.Errorf("in state is %+v", p)
+	}
+	w.Must("apply", "-auto-approve")
+	wantHeld(t, s, o, w, node)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := switchedOn(t)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+	w.Must("apply", "-auto-approve")
+	output := moment{http.MethodDelete, oneProfile, 1, true}.at(t, o, w, pressesCtrlC, destroyAll()...)
+	mention(t, output, "Could not remove server profile", "The run was interrupted")
+	if p := inState(t, w, profileAddress); p == nil || p.Tainted {
+		t.Errorf("in state is %+v", p)
+	}
+	w.Must("destroy", "-auto-approve")
+	wantFree(t, s, o, node)
+}
+
+// A run that dies while Ironic cleans a machine leaves the temporary profile on it. The next plan says so, and the apply removes it.
+func TestAccOneView_temporaryProfileOfAKilledRunIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, target(state)) }
+	w := acctest.NewWorkspace(t, config("manageable"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("available"))
+	for range 2 {
+		running := w.Start("apply", "-auto-approve")
+		awaitState(t, s, s.Name("h"), busyCleaning()...)
+		kill(running)
+		s.Await(s.Name("h"), "provision_state", "available")
+		left := o.Profiles()
+		if len(left) != 1 || applied(s, s.Name("h")) != left[0].URI {
+			t.Fatalf("left are %+v, and %q", left, applied(s, s.Name("h")))
+		}
+		if output, changes := w.Plan(); !changes {
+			t.Errorf("the plan is empty:\n%s", output)
+		} else {
+			mention(t, output, "Temporary server profile is removed", "An interrupted run has left server profile Ironic Cleaning ["+text(s.Node(s.Name("h"))["uuid"])+"]")
+		}
+		w.Must("apply", "-auto-approve")
+		wantFree(t, s, o, s.Name("h"))
+		noChanges(t, w)
+		s.Verb(s.Name("h"), "manage", "manageable") // once more, by way of an available host
+	}
+	w.Must("apply", "-auto-approve")
+	destroy(t, s, w)
+}
+
+// While the machine is still being cleaned it needs its temporary profile: the next apply waits, and removes it then.
+func TestAccOneView_interruptedCleaningKeepsItsTemporaryProfile(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	o := acctest.StartOneView(t, nil, 1)
+	seen := lifeline(s, o, s.Name("h"))
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, s.Name("h"), busyCleaning()...)
+	output := interrupt(t, running)
+	mention(t, output, "Interrupted: prepare node "+s.Name("h"))
+	if h := inState(t, w, hostAddress); h == nil || h.Tainted {
+		t.Errorf("in state is %+v", h)
+	}
+	if isBusy(s, s.Name("h"), busyCleaning()) && o.Hardware(1).ProfileURI == "" {
+		t.Error("the machine has lost its profile while it is cleaned")
+	}
+	w.Must("apply", "-auto-approve")
+	wantFree(t, s, o, s.Name("h"))
+	noChanges(t, w)
+	for _, event := range *seen {
+		if event != "made while manageable" && event != "deleted while available" {
+			t.Errorf("a profile was %s", event)
+		}
+	}
+	destroy(t, s, w)
+}
+
+// A host that was killed in its making is imported, and rid of its temporary profile.
+func TestAccOneView_killedHostIsImportedWithoutItsTemporaryProfile(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	o := acctest.StartOneView(t, nil, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, s.Name("h"), busyCleaning()...)
+	kill(running)
+	w.Must("import", hostAddress, s.Name("h"))
+	w.Must("apply", "-auto-approve")
+	wantFree(t, s, o, s.Name("h"))
+	noChanges(t, w)
+	destroy(t, s, w)
+}
+
+// The temporary profile of a cleaning that failed is removed at once: others may use the machine until it is cleaned again.
+func TestFakeOneView_failedCleaningLeavesNoTemporaryProfile(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+		if verb == "provide" && broken.Load() {
+			return "no answer from the ramdisk"
+		}
+		return ""
+	}})
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, target(state)) }
+	w := acctest.NewWorkspace(t, config("manageable"))
+	w.Must("apply", "-auto-approve")
+	broken.Store(true)
+	w.Configure(config("available"))
+	fails(t, w, apply(), "no answer from the ramdisk")
+	wantFree(t, s, o, s.Name("h"))
+	broken.Store(false)
+	w.Must("apply", "-auto-approve")
+	wantFree(t, s, o, s.Name("h"))
+	noChanges(t, w)
+	destroy(t, s, w)
+}
+
+// A host that is inspected gets a temporary profile, too.
+func TestAccOneView_inspectionHasATemporaryProfile(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	var names []string
+	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.Meanwhile(func() {
+		for _, p := range o.Profiles() {
+			names = append(names, p.Name)
+		}
+	})})
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("manageable"), `inspect = true`))
+	w.Must("apply", "-auto-approve")
+	if want := "Ironic Inspecting [" + text(s.Node(s.Name("h"))["uuid"]) + "]"; len(names) != 1 || names[0] != want {
+		t.Errorf("deleted were %q, want %q", names, want)
+	}
+	wantFree(t, s, o, s.Name("h"))
+	noChanges(t, w)
+	destroy(t, s, w)
+}
