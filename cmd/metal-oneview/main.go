@@ -63,8 +63,8 @@ Passwords are taken from the environment only, so that no list of processes show
 Exit codes:
 
   0  done
-  1  it could not be done: wrong settings, Ironic or the appliance does not answer, or it was stopped
-  2  wrong flags
+  1  it could not be done: Ironic or the appliance does not answer or refuses the login, or it was stopped
+  2  wrong flags or settings
   3  some nodes could not be worked on, or looked at; the log says which and why. All others are done
   4  -dry-run found something to do
 `
