@@ -86,3 +86,19 @@ func modeOf(value any) (Mode, error) {
 	}
 	return "", fmt.Errorf("%q is neither true nor false", fmt.Sprint(value))
 }
+
+// KeepsHardware returns an error if a patch makes a node other server hardware while Ironic uses a server profile on the one
+// that it is: nobody would find that profile again.
+func KeepsHardware(node *ironic.Node, patch ironic.Patch) error {
+	b, err := BindingOf(node)
+	if err != nil || b.AppliedURI == "" || b.HardwareURI == "" {
+		return nil //nolint:nilerr // what is wrong with the node may be what is being corrected
+	}
+	for _, edit := range patch {
+		if wanted, _ := edit.Value.(string); edit.Path == "/driver_info/"+keyHardware && !sameURI(wanted, b.HardwareURI) {
+			return fmt.Errorf("node %s: driver_info.%s cannot be changed while server profile %s is applied to %s: remove that first, by destroying the "+
+				"metal_oneview_profile of the node", ironic.NodeLabel(node), keyHardware, b.AppliedURI, b.HardwareURI)
+		}
+	}
+	return nil
+}

@@ -57,7 +57,11 @@ func (h *host) change(ctx context.Context, node *ironic.Node, c *hostChange) (*i
 	} else {
 		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
 	}
-	node, err := h.client.PatchNode(ctx, node.UUID, p.edits(stringMap(c.config.Capabilities)))
+	edits := p.edits(stringMap(c.config.Capabilities))
+	if err := oneview.KeepsHardware(node, edits); err != nil {
+		return node, err
+	}
+	node, err := h.client.PatchNode(ctx, node.UUID, edits)
 	if err != nil {
 		return node, err
 	}
