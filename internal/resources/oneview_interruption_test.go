@@ -101,9 +101,7 @@ func TestAccOneView_killedDestroyIsFinishedByTheNextDestroy(t *testing.T) {
 			o.Fake.PowerOn(o.Blades.Hardware[0])
 			moment.at(t, o, w, (*acctest.Running).Kill, destroyAll()...)
 			w.Must("destroy", "-auto-approve")
-			if left := o.Profiles(); len(left) > 0 || o.Hardware(1).ProfileURI != "" { // driver_info may speak of it until the next profile
-				t.Errorf("left are %+v on %+v", left, o.Hardware(1))
-			}
+			wantNoProfile(t, o)
 			w.Must("apply", "-auto-approve")
 			wantHeld(t, s, o, w, node)
 			w.Must("destroy", "-auto-approve")
@@ -205,7 +203,7 @@ func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 		t.Errorf("in state is %+v", p)
 	}
 	w.Must("destroy", "-auto-approve")
-	wantFree(t, s, o, node)
+	wantNoProfile(t, o)
 }
 
 // A run that dies while Ironic cleans a machine leaves the temporary profile on it. The next plan says so, and the apply removes it.
@@ -217,10 +215,17 @@ func TestAccOneView_temporaryProfileOfAKilledRunIsRemoved(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("manageable"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
-	for range 2 {
+	duringCleaning := func() {
 		running := w.Start("apply", "-auto-approve")
 		awaitState(t, s, s.Name("h"), busyCleaning()...)
-		kill(running)
+		running.Kill()
+		running.Wait()
+	}
+	afterCleaning := func() {
+		moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, (*acctest.Running).Kill, apply()...)
+	}
+	for _, dies := range []func(){duringCleaning, afterCleaning} {
+		dies()
 		s.Await(s.Name("h"), "provision_state", "available")
 		left := o.Profiles()
 		if len(left) != 1 || applied(s, s.Name("h")) != left[0].URI {
@@ -276,7 +281,8 @@ func TestAccOneView_killedHostIsImportedWithoutItsTemporaryProfile(t *testing.T)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, s.Name("h"), busyCleaning()...)
-	kill(running)
+	running.Kill()
+	running.Wait()
 	w.Must("import", hostAddress, s.Name("h"))
 	w.Must("apply", "-auto-approve")
 	wantFree(t, s, o, s.Name("h"))
