@@ -107,8 +107,13 @@ func (m oneviewModel) firstUnknown() string {
 		name    string
 		unknown bool
 	}{
-		{"endpoint", m.Endpoint.IsUnknown()}, {"username", m.Username.IsUnknown()}, {"password", m.Password.IsUnknown()}, {"domain", m.Domain.IsUnknown()},
-		{"api_version", m.APIVersion.IsUnknown()}, {"cacert_file", m.CACertFile.IsUnknown()}, {"insecure", m.Insecure.IsUnknown()},
+		{"endpoint", m.Endpoint.IsUnknown()},
+		{"username", m.Username.IsUnknown()},
+		{"password", m.Password.IsUnknown()},
+		{"domain", m.Domain.IsUnknown()},
+		{"api_version", m.APIVersion.IsUnknown()},
+		{"cacert_file", m.CACertFile.IsUnknown()},
+		{"insecure", m.Insecure.IsUnknown()},
 	} {
 		if setting.unknown {
 			return "oneview." + setting.name

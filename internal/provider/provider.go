@@ -74,8 +74,10 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
-		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate}
+	return []func() datasource.DataSource{
+		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
+		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate,
+	}
 }
 
 // Functions lists the functions.
