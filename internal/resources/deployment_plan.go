@@ -34,6 +34,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		resp.RequiresReplace.Append(path.Root("live_iso"))
 		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
 	}
+	mark, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
 	fresh := state == nil || len(resp.RequiresReplace) > 0
 	switch {
 	case fresh:
@@ -43,12 +45,10 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		}
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	case !plan.LiveISO.IsNull():
-		d.decideBoot(ctx, &plan, &config, state, &resp.Diagnostics)
+		d.decideBoot(ctx, &plan, &config, state, len(mark) > 0, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
-		mark, diags := req.Private.GetKey(ctx, importedKey)
-		resp.Diagnostics.Append(diags...)
 		p := inPlace{
 			plan: &plan, config: &config, state: state, imported: len(mark) > 0,
 			label: func() string { return d.label(ctx, &plan) },
