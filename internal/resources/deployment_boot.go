@@ -147,7 +147,8 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddWarning("Machine has to be restarted by hand", fmt.Sprintf("Node %s needs a new live ISO: %s (obsolete: %s). After this apply, restart it with the new image yourself.",
 			label, status.Why, strings.Join(status.Obsolete, ", ")))
 	default:
-		if b.prior != nil {
+		runs := newer && !status.Stale && !b.older() // what is configured, which an interrupted run or an import did not note
+		if b.prior != nil && !runs {
 			b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
 		}
 		switch {
