@@ -39,7 +39,7 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}
-	if d.ConfigDrive != nil && !carriesConfigDrive(node) {
+	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}
 	}
 	if last := BootRecord(node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
@@ -117,7 +117,7 @@ func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record,
 // attaches reports whether virtual media can be attached to a running node over the API.
 func (c *Client) attaches(ctx context.Context, node *Node) bool {
 	version, err := c.Microversion(ctx)
-	return err == nil && version >= versionVirtualMedia && carriesConfigDrive(node)
+	return err == nil && version >= versionVirtualMedia && CarriesConfigDrive(node)
 }
 
 // mediaError says that virtual media could not be attached: Ironic tells only by the node's last_error.
@@ -141,7 +141,7 @@ func (c *Client) attachISO(ctx context.Context, node *Node, d Deployment, limit 
 	}{
 		{"detach virtual media", http.MethodDelete, path + "/vmedia?device_types=cdrom", nil},
 		{"attach virtual media", http.MethodPost, path + "/vmedia", map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}},
-		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": false}},
+		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": true}},
 	} {
 		if err := c.do(ctx, call.method, call.path, call.body, nil); err != nil {
 			return now, err
