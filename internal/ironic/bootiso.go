@@ -53,7 +53,7 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	switch {
 	case version <= lastISORebuild:
 		node, attempts, err = c.Deploy(ctx, node.UUID, d, o)
-	case c.attaches(ctx, node) && d.ConfigDrive == nil:
+	case c.attaches(ctx, node) && d.isOtherISO(node):
 		node, err = c.attachISO(ctx, node, d, o.Limit)
 		attempts = 1
 	default:
@@ -118,6 +118,25 @@ func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record,
 func (c *Client) attaches(ctx context.Context, node *Node) bool {
 	version, err := c.Microversion(ctx)
 	return err == nil && version >= versionVirtualMedia && CarriesConfigDrive(node)
+}
+
+// isOtherISO reports whether a deployment differs in nothing but the live ISO from what a node was deployed with.
+func (d Deployment) isOtherISO(n *Node) bool {
+	if d.ConfigDrive != nil || n.InstanceInfo[keyConfigDrive] != nil || len(d.DeploySteps) > 0 {
+		return false
+	}
+	want := d.instanceInfo()
+	for _, key := range markerOf(n).Keys {
+		if _, wanted := want[key]; !wanted {
+			return false
+		}
+	}
+	for key, value := range want {
+		if key != keyBootISO && !SameJSON(n.InstanceInfo[key], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // mediaError says that virtual media could not be attached: Ironic tells only by the node's last_error.
