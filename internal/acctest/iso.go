@@ -17,6 +17,7 @@ type ISOServer struct {
 
 	mu    sync.Mutex
 	built map[string]time.Time
+	late  map[string]bool // to be built
 	looks map[string]int
 	delay time.Duration
 }
@@ -25,7 +26,7 @@ type ISOServer struct {
 func ServeISO(t testing.TB) *ISOServer {
 	t.Helper()
 	skipUnlessAsked(t)
-	s := &ISOServer{built: map[string]time.Time{}, looks: map[string]int{}}
+	s := &ISOServer{built: map[string]time.Time{}, late: map[string]bool{}, looks: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -40,6 +41,21 @@ func (s *ISOServer) Build(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.built[name] = time.Now()
+}
+
+// BuildLate makes an image anew at the moment at which somebody first asks for it: tests of what happens then depend less on
+// how long a CLI takes to get there.
+func (s *ISOServer) BuildLate(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late[name] = true
+}
+
+// Built is when an image was built; zero if it never was.
+func (s *ISOServer) Built(name string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.built[name]
 }
 
 // Delay makes everybody who fetches an image wait.
@@ -63,6 +79,10 @@ func (s *ISOServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
+	if s.late[name] {
+		s.built[name] = time.Now()
+		delete(s.late, name)
+	}
 	built, delay := s.built[name], s.delay
 	if r.Method == http.MethodHead && strings.HasPrefix(r.UserAgent(), "terraform-provider-metal/") {
 		s.looks[name]++
