@@ -66,13 +66,14 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Which machines run an obsolete live ISO, what of it is obsolete, and what an apply would do. It changes nothing. Costs one list of the nodes, however many there are.",
+		MarkdownDescription: "Which machines run an obsolete live ISO, what of it is obsolete, and what an apply would do. It changes nothing, and does not look at the image. " +
+			"Costs one list of the nodes, however many machines are asked for. See the guide [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
-				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. The same local value can serve both.",
+				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. The same local value can serve both; `metal_deployment.NAME.live_iso` cannot, as it says what the machine runs on with.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url":           schema.StringAttribute{Required: true, MarkdownDescription: "Where the ISO is."},
-					"version":       optional("Identity of the content. Default: `url` without its query."),
+					"url":           schema.StringAttribute{Required: true, MarkdownDescription: "Where the conductors get the ISO."},
+					"version":       optional("Identity of the content. Default: `url` without user, query and fragment."),
 					"shared":        values("What all machines with this image share."),
 					"own":           values("What the image has for this machine alone."),
 					"installing":    schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
@@ -89,15 +90,15 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
 					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Something that it was booted with is obsolete."},
-					"obsolete":        keys("What: `shared.NAME`, `own.NAME`, `image`, or `unknown` if nobody knows what it was booted with."),
-					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do: `none`, `reboot`, `wait` (no settled newer image yet) or `manual` (restart it by hand)."},
+					"obsolete":        keys("What: `shared.NAME`, `own.NAME`, `image`, or `unknown` if nobody knows what it was booted with, as of a node that is not `active` or that has no live ISO of a `metal_deployment`."),
+					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do: `none`, `reboot`, `wait` (there is no newer image yet, or by `built_at` it has not settled) or `manual` (somebody has to restart it by hand, or had to at the last apply and Ironic has not seen it restarted since)."},
 					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Why."},
-					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "When it was last booted with a live ISO (RFC 3339); null if unknown."},
-					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "How often in a row with the same image, each within a day of the last."},
+					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "When that boot was begun, or what the machine runs was noted (RFC 3339); null if unknown."},
+					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "How often in a row it was booted with this image, each time within a day of the last; null if unknown. After four, an apply refuses to restart it once more."},
 				}},
 			},
 			"stale":  keys("Keys of the machines that are stale, sorted."),
-			"reboot": keys("Keys of the machines that an apply would restart now or after the quiet period, sorted."),
+			"reboot": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
 			"manual": keys("Keys of the machines that somebody has to restart by hand, sorted."),
 		},
 	}
@@ -134,12 +135,12 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		}
 		want := wanted[key]
 		wanted := want.boot()
-		status := ironic.JudgeBoot(node, wanted)
+		status := judgeBoot(node, wanted)
 		wanted.Settled = true
 		if status.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}
-		action := string(ironic.JudgeBoot(node, wanted).Action)
+		action := string(judgeBoot(node, wanted).Action)
 		lists[action] = append(lists[action], key)
 		hosts[key] = hostBoot(ctx, node, status)
 	}
@@ -150,6 +151,18 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	m.Hosts, m.Stale, m.Reboot, m.Manual = types.MapValueMust(bootHostType, hosts), list("stale"), list(string(bootiso.Reboot)), list(string(bootiso.Manual))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// judgeBoot decides like a plan, and remembers what somebody had to restart by hand and has not, for all that Ironic has seen.
+func judgeBoot(node *ironic.Node, want ironic.WantedBoot) bootiso.Status {
+	status, record := ironic.JudgeBoot(node, want), ironic.BootRecord(node)
+	if status.Action == bootiso.None && record != nil && record.Manual && !ironic.Restarted(node, record.At) {
+		return bootiso.Status{
+			Stale: true, Obsolete: []string{bootiso.ObsoleteImage}, Action: bootiso.Manual,
+			Why: "an apply has asked for a restart by hand, and Ironic has not seen one since",
+		}
+	}
+	return status
 }
 
 // boot is what a machine shall run, in Ironic's terms.

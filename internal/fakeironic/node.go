@@ -28,6 +28,7 @@ type node struct {
 	// introspection is what ironic-inspector knows; nil when it has not discovered the node.
 	introspection map[string]any
 	machine       machine
+	history       []any           // what has failed, oldest first (API 1.78); Ironic keeps it when last_error is cleared
 	rendered      map[view][]byte // answers made since the last change
 }
 

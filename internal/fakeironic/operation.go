@@ -121,6 +121,17 @@ func (s *Server) endPhase(n *node, o *operation) {
 	if text == "" {
 		o.done(n)
 	} else {
+		n.history = append(n.history, ordered{
+			{"uuid", newUUID()},
+			{"created_at", timestamp(s.now)},
+			{"severity", "ERROR"},
+			{"event_type", n.str("provision_state")},
+			{"event", text},
+			{"conductor", conductorHost},
+			{"user", nil},
+			{"project", nil},
+			{"links", []any{}},
+		})
 		o.fail(n, text)
 	}
 	if s.UnlockDelay > 0 && n.work == nil {

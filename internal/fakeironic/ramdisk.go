@@ -40,6 +40,9 @@ func (s *Server) bootFault(n *node) string {
 // agentFault complains when the node has no ramdisk of Ironic's own. 39 does not take one half of it.
 func (s *Server) agentFault(n *node, complaint string) string {
 	info := object(n.fields["driver_info"])
+	if !s.NoDeployImages {
+		return ""
+	}
 	if !s.legacy() && missing(complaint, info, "deploy_kernel", "deploy_ramdisk") != "" {
 		info = nil
 	}

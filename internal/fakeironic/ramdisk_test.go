@@ -163,7 +163,7 @@ func TestDirectDeployNeedsIronicsOwnRamdisk(t *testing.T) {
 		{"redfish-virtual-media", "1.115", map[string]any{"deploy_iso": isoA}, ""},
 		{"fake", "1.115", map[string]any{}, ""},
 	} {
-		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version})
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version, NoDeployImages: true})
 		uuid := a.netbooting("n1", map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"})
 		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", append(patch("add", "/boot_interface", tt.boot), patch("add", "/driver_info", tt.info)...))
 		if boot, deploy := a.verdict(uuid, "boot"), a.verdict(uuid, "deploy"); boot != tt.want || deploy != tt.want {

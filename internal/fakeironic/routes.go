@@ -218,7 +218,7 @@ func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
 		}
 	case "history":
 		if c.minor >= 78 {
-			return ok(http.StatusOK, ordered{{"history", []any{}}}), nil
+			return ok(http.StatusOK, ordered{{"history", append([]any{}, n.history...)}}), nil
 		}
 	case "firmware":
 		if c.minor >= 86 {

@@ -39,7 +39,7 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}
-	if d.ConfigDrive != nil && !carriesConfigDrive(node) {
+	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}
 	}
 	if last := BootRecord(node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
@@ -53,7 +53,7 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	switch {
 	case version <= lastISORebuild:
 		node, attempts, err = c.Deploy(ctx, node.UUID, d, o)
-	case c.attaches(ctx, node) && d.ConfigDrive == nil:
+	case c.attaches(ctx, node) && d.isOtherISO(node):
 		node, err = c.attachISO(ctx, node, d, o.Limit)
 		attempts = 1
 	default:
@@ -117,7 +117,26 @@ func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record,
 // attaches reports whether virtual media can be attached to a running node over the API.
 func (c *Client) attaches(ctx context.Context, node *Node) bool {
 	version, err := c.Microversion(ctx)
-	return err == nil && version >= versionVirtualMedia && carriesConfigDrive(node)
+	return err == nil && version >= versionVirtualMedia && CarriesConfigDrive(node)
+}
+
+// isOtherISO reports whether a deployment differs in nothing but the live ISO from what a node was deployed with.
+func (d Deployment) isOtherISO(n *Node) bool {
+	if d.ConfigDrive != nil || n.InstanceInfo[keyConfigDrive] != nil || len(d.DeploySteps) > 0 {
+		return false
+	}
+	want := d.instanceInfo()
+	for _, key := range markerOf(n).Keys {
+		if _, wanted := want[key]; !wanted {
+			return false
+		}
+	}
+	for key, value := range want {
+		if key != keyBootISO && !SameJSON(n.InstanceInfo[key], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // mediaError says that virtual media could not be attached: Ironic tells only by the node's last_error.
@@ -141,7 +160,7 @@ func (c *Client) attachISO(ctx context.Context, node *Node, d Deployment, limit 
 	}{
 		{"detach virtual media", http.MethodDelete, path + "/vmedia?device_types=cdrom", nil},
 		{"attach virtual media", http.MethodPost, path + "/vmedia", map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}},
-		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": false}},
+		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": true}},
 	} {
 		if err := c.do(ctx, call.method, call.path, call.body, nil); err != nil {
 			return now, err

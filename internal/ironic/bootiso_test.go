@@ -210,6 +210,50 @@ func TestBootISOTakesTheWayThatTheServerAndTheDriverKnow(t *testing.T) {
 	}
 }
 
+// TestBootISOWithMoreThanAnotherISO changes what attaching virtual media cannot: it is on the node afterwards.
+func TestBootISOWithMoreThanAnotherISO(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before, after func(*ironic.Deployment)
+		want          map[string]any // in instance_info
+	}{
+		"an entry added":           {func(*ironic.Deployment) {}, func(d *ironic.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, map[string]any{"note": "x"}},
+		"an entry changed":         {func(d *ironic.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(d *ironic.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
+		"an entry removed":         {func(d *ironic.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(*ironic.Deployment) {}, map[string]any{"note": nil}},
+		"the config drive removed": {func(d *ironic.Deployment) { d.ConfigDrive = map[string]any{"user_data": "x"} }, func(*ironic.Deployment) {}, map[string]any{"configdrive": nil}},
+		"deploy steps": {func(*ironic.Deployment) {}, func(d *ironic.Deployment) {
+			d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 60}}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := &fakeironic.Server{}
+				id, instance, client := addBootable(t, fake, "node-0", fromMedia), ironic.NewUUID(), newClient(fake)
+				if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
+					t.Fatal(err)
+				}
+				for version, change := range []func(*ironic.Deployment){tc.before, tc.after} {
+					d := live(fmt.Sprint(version))
+					change(&d)
+					if _, _, err := client.BootISO(t.Context(), id, d, another(instance)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, []string{"active", "deleted", "active"}) || fake.PowerCycles(id) != 2 || fake.BootedISO(id) != isoURL("1") {
+					t.Errorf("verbs = %v; %d starts, the last with %s", got, fake.PowerCycles(id), fake.BootedISO(id))
+				}
+				info, _ := nodeOf(t, fake, id).Raw["instance_info"].(map[string]any)
+				for key, want := range tc.want {
+					if info[key] != want {
+						t.Errorf("instance_info.%s is %v, want %v", key, info[key], want)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestBootISOWithAnOlderMicroversionThanTheServers(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

@@ -134,9 +134,9 @@ func lastPowerChange(n *Node) string {
 	return "never"
 }
 
-// carriesConfigDrive reports whether a node's boot interface can give a live ISO a config drive: those that attach
+// CarriesConfigDrive reports whether a node's boot interface can give a live ISO a config drive: those that attach
 // virtual media can (capability ramdisk_boot_configdrive); with the others Ironic drops it and logs a warning.
-func carriesConfigDrive(n *Node) bool { return strings.HasSuffix(n.BootInterface, "virtual-media") }
+func CarriesConfigDrive(n *Node) bool { return strings.HasSuffix(n.BootInterface, "virtual-media") }
 
 // NoConfigDriveError says that a node cannot be given a config drive with a live ISO.
 type NoConfigDriveError struct{ Node *Node }

@@ -401,7 +401,7 @@ func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, 
 		}
 	}
 	if d.LiveISO != nil {
-		if d.ConfigDrive != nil && !carriesConfigDrive(node) {
+		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 			return node, &NoConfigDriveError{Node: node}
 		}
 		patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))

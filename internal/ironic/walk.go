@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -61,11 +64,41 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 			var failed *FailedError
 			if errors.As(err, &failed) {
 				failed.Node = full
+				if full.LastError == "" {
+					full.LastError = c.lastEvent(ctx, id)
+				}
 			}
 			c.remember(ctx, full, err)
 		}
 	}
 	return w.node, err
+}
+
+// versionHistory is the first API with the history of nodes.
+const versionHistory Microversion = 78
+
+// lastEvent is the last error in a node's history, without secrets: Ironic 39 clears last_error when it switches off a machine
+// after a failure that is off already. Empty if there is none, or it cannot be read.
+func (c *Client) lastEvent(ctx context.Context, id string) string {
+	var answer struct {
+		History []struct {
+			Severity string `json:"severity"`
+			Type     string `json:"event_type"`
+			Event    string `json:"event"`
+		} `json:"history"`
+	}
+	if version, err := c.Microversion(ctx); err != nil || version < versionHistory {
+		return ""
+	}
+	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+		return ""
+	}
+	for _, event := range slices.Backward(answer.History) {
+		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // those only say that it was aborted
+			return c.secrets.redact(event.Event)
+		}
+	}
+	return ""
 }
 
 // lastLook reads a node in full once more after the user has stopped the run, because what was seen last came from a

@@ -42,13 +42,14 @@ func (m *deploymentModel) changedAttributes(other *deploymentModel) (names []str
 // bootPlan plans what a live ISO asks of a machine that runs one.
 type bootPlan struct {
 	plan, config, state *deploymentModel
+	imported            bool          // and not applied since
 	iso, prior          *liveISOModel // of the configuration and the state
 	node                *ironic.Node
 }
 
 // decideBoot plans a deployment with a live ISO that stays on its node.
-func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploymentModel, diags *diag.Diagnostics) {
-	b := bootPlan{plan: plan, config: config, state: state, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
+func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploymentModel, imported bool, diags *diag.Diagnostics) {
+	b := bootPlan{plan: plan, config: config, state: state, imported: imported, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
 	b.keep()
 	switch {
 	case !ironic.Finished(ironic.State(state.ProvisionState.ValueString())):
@@ -74,12 +75,25 @@ func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploy
 	b.foresee(ctx, diags)
 }
 
+// judge decides what an image, and what else has changed, asks of the machine. One that was imported runs on, and what cannot be read back
+// of it is as it is written.
+func (b bootPlan) judge(iso *liveISOModel) bootiso.Status {
+	if !b.imported {
+		return iso.judge(b.node, b.plan.changedAttributes(b.state))
+	}
+	status := iso.judge(b.node, nil)
+	if status.Action == bootiso.Reboot || status.Action == bootiso.Manual {
+		status.Action, status.Why = bootiso.None, "it was imported, which touches no machine; the plan after this apply shows what its image asks for"
+	}
+	return status
+}
+
 // foresee plans for an image that is not known yet. A machine that no new image restarts shows no change; were its change of
 // shared planned here, the plan during apply could not take it back.
 func (b bootPlan) foresee(ctx context.Context, diags *diag.Diagnostics) {
 	some := *b.iso
 	some.URL, some.Version = types.StringNull(), types.StringNull() // no machine was booted with that
-	status := some.judge(b.node, b.plan.changedAttributes(b.state))
+	status := b.judge(&some)
 	label := ironic.NodeLabel(b.node)
 	switch {
 	case slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown) || b.prior == nil:
@@ -114,8 +128,8 @@ func (b bootPlan) starts(status types.Object) {
 }
 
 func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
+	status := b.judge(b.iso)
 	changed := b.plan.changedAttributes(b.state)
-	status := b.iso.judge(b.node, changed)
 	label := ironic.NodeLabel(b.node)
 	newer := b.iso.artifacts().Digest() != b.prior.artifacts().Digest()
 	unknown := slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown)
@@ -133,7 +147,8 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddWarning("Machine has to be restarted by hand", fmt.Sprintf("Node %s needs a new live ISO: %s (obsolete: %s). After this apply, restart it with the new image yourself.",
 			label, status.Why, strings.Join(status.Obsolete, ", ")))
 	default:
-		if b.prior != nil {
+		runs := newer && !status.Stale && !b.older() // what is configured, which an interrupted run or an import did not note
+		if b.prior != nil && !runs {
 			b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
 		}
 		switch {

@@ -67,7 +67,7 @@ func TestFakeLiveISO_whatIsSaidOfTheImageLaterOrNoMoreRestartsNothing(t *testing
 	s := acctest.StartFake(t, nil)
 	node := addNode(t, s, "n", bootsISOs())
 	config := func(settings string) string {
-		return s.Provider() + deployment(quoted(node), `live_iso = {`+"\n    url = \"http://images.invalid/a.iso\"\n"+settings+"}")
+		return s.Provider() + deployment(quoted(node), `config_drive = { hostname = "n" }`, `live_iso = {`+"\n    url = \"http://images.invalid/a.iso\"\n"+settings+"}")
 	}
 	w := acctest.NewWorkspace(t, config(""))
 	w.Must("apply", "-auto-approve")

@@ -60,33 +60,35 @@ func liveISOSchema() schema.Attribute {
 		Optional: true,
 		MarkdownDescription: "Live ISO to boot instead of writing an image: nothing is written to a disk. When the image changes, only the machines that the change concerns " +
 			"are **restarted**, which the plan announces; the others show no change, and one warning says that they run an older image. Setting it where there was an `image`, or removing it, replaces the deployment. " +
-			"Needs a boot interface that can boot a ramdisk, such as `redfish-virtual-media` or `ipxe`; the deploy interface is `ramdisk` for as long as the deployment lasts.",
+			"Needs a boot interface that can boot a ramdisk, such as `redfish-virtual-media` or `ipxe`; the deploy interface is `ramdisk` for as long as the deployment lasts. " +
+			"The guide [Live ISO](../guides/live-iso.md) tells it all.",
 		Validators: []validator.Object{objectvalidator.ConflictsWith(path.MatchRoot("image"))},
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, Validators: []validator.String{imageURL{}},
-				MarkdownDescription: "Where the ISO is. It may change for all machines at once. Its query may hold a token: it is not part of the image's identity.",
+				MarkdownDescription: "Where the conductors get the ISO. It may change for all machines at once. What follows `?` may be a token: it is not part of the image's identity, but it is in the state.",
 			},
 			"version": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-				MarkdownDescription: "Identity of the content, such as its checksum. Default: `url` without its query.",
+				MarkdownDescription: "Identity of the content, such as its checksum: with the same version the image is the same, whatever `url` says. Default: `url` without user, query and fragment.",
 			},
-			"shared": values("What all machines with this image share: name to identity, such as `{ infra_env = \"uid/7\" }`. A change makes machines stale, and restarts none that has registered."),
+			"shared": values("What all machines with this image share: name to identity, such as `{ infra_env = \"uid/7\" }`. A change makes machines stale, and restarts none. Only hashes are kept on the node."),
 			"own": values("What the image has for this machine alone: name to identity, such as `{ nmstate = \"uid/3\" }`. " +
-				"An entry that is added, changed or removed concerns the machine: it is restarted as soon as the image is another one."),
-			"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: an installation to the machine's disk has begun; it is not restarted for a new image. So is a `protected` node. Default: `false`."},
-			"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: what the image starts has not reported yet; the machine is restarted for any new image. Default: `true`."},
+				"An entry that is added, changed or removed concerns the machine: it is restarted if the image is another one than it runs, else as soon as it is. " +
+				"So change it together with the image that has it, not before."),
+			"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: an installation to the machine's disk has begun, and the machine is not restarted for a new image. A node that is `protected` is not either. Default: `false`."},
+			"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: what the image starts has not reported yet, and the machine is restarted for any new image. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{notNegativeDuration{}},
-				MarkdownDescription: "How long a new image must have been left alone before machines are booted with it, such as `5m`. An apply waits for it. Default: `60s`.",
+				MarkdownDescription: "How long an image must have been left alone before machines are booted with it, such as `5m`. An apply waits for that, and then looks whether it is still the same image; the time does not count for `timeouts`. `0s`: no wait. Default: `60s`.",
 			},
 			"built_at": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{timestamp{}},
-				MarkdownDescription: "When the image was built (RFC 3339), for `quiet_period`. Default: what its server says (`Last-Modified`).",
+				MarkdownDescription: "When the image was built (RFC 3339), from which `quiet_period` counts. Default: what its server says (`Last-Modified`); if that is nothing, nobody waits.",
 			},
 			"reboot_policy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))},
-				MarkdownDescription: "Which changes restart the machine: `affected` (the default), those that concern it; `always`, any new image; `never`, none.",
+				MarkdownDescription: "Which changes restart the machine: `affected` (the default), those that concern it; `always`, any new image, unless `installing`; `never`, none.",
 			},
 		},
 	}
@@ -94,11 +96,11 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "With `live_iso`: how the machine stands to its image. For machines that a plan leaves alone, see the data source `metal_boot_status`.",
+		Computed: true, MarkdownDescription: "With `live_iso`: what became of the machine in view of its image. Machines that a plan leaves alone are in the data source `metal_boot_status`.",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Something that it was booted with is obsolete."},
 			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What: `shared.NAME`, `own.NAME`, `image`, an attribute of the deployment, or `unknown` if nobody knows what it was booted with."},
-			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "What the apply does, or did last: `none`, `reboot`, or `manual`: restart it by hand, Ironic cannot switch it."},
+			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "What the apply does, or did until the next refresh: `none`, `reboot`, `wait` (for a newer image), or `manual`: restart it by hand, because Ironic cannot switch it. That stays until Ironic sees a restart."},
 		},
 	}
 }

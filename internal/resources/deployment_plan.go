@@ -34,6 +34,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		resp.RequiresReplace.Append(path.Root("live_iso"))
 		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
 	}
+	mark, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
 	fresh := state == nil || len(resp.RequiresReplace) > 0
 	switch {
 	case fresh:
@@ -43,12 +45,10 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		}
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	case !plan.LiveISO.IsNull():
-		d.decideBoot(ctx, &plan, &config, state, &resp.Diagnostics)
+		d.decideBoot(ctx, &plan, &config, state, len(mark) > 0, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
-		mark, diags := req.Private.GetKey(ctx, importedKey)
-		resp.Diagnostics.Append(diags...)
 		p := inPlace{
 			plan: &plan, config: &config, state: state, imported: len(mark) > 0,
 			label: func() string { return d.label(ctx, &plan) },
@@ -59,7 +59,22 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	if changes && d.known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
+		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
 	}
+}
+
+// checkConfigDrive warns of a config drive that the node could not be given with a live ISO, unless this very run changes its
+// boot interface.
+func (d *deployment) checkConfigDrive(ctx context.Context, plan *deploymentModel, diags *diag.Diagnostics) {
+	if plan.LiveISO.IsNull() || plan.ConfigDrive.IsNull() || !isSet(plan.NodeID) {
+		return
+	}
+	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
+	if err != nil || ironic.CarriesConfigDrive(node) {
+		return // what is wrong with the node, the apply says
+	}
+	_, detail := ironic.Explain("", &ironic.NoConfigDriveError{Node: node})
+	diags.AddAttributeWarning(path.Root("config_drive"), "Config drive that the node cannot have", "As it is now, the apply will fail: "+detail)
 }
 
 // otherNode reports whether node_id names another node than the present one, which it may call by name or UUID.

@@ -2,6 +2,7 @@ package resources_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -206,88 +207,96 @@ func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 	wantNoProfile(t, o)
 }
 
-// A run that dies while Ironic cleans a machine leaves the temporary profile on it. The next plan says so, and the apply removes it.
-func TestAccOneView_temporaryProfileOfAKilledRunIsRemoved(t *testing.T) {
+// A run that dies before it has removed a temporary profile leaves it. The next plan says so, and the apply removes it.
+func TestAccOneView_temporaryProfileOfAStoppedRunIsRemoved(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, target(state)) }
 	w := acctest.NewWorkspace(t, config("manageable"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
-	duringCleaning := func() {
-		running := w.Start("apply", "-auto-approve")
-		awaitState(t, s, s.Name("h"), busyCleaning()...)
-		running.Kill()
-		running.Wait()
-	}
-	afterCleaning := func() {
-		moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, (*acctest.Running).Kill, apply()...)
-	}
-	for _, dies := range []func(){duringCleaning, afterCleaning} {
-		dies()
-		s.Await(s.Name("h"), "provision_state", "available")
-		left := o.Profiles()
-		if len(left) != 1 || applied(s, s.Name("h")) != left[0].URI {
-			t.Fatalf("left are %+v, and %q", left, applied(s, s.Name("h")))
+	name := "Ironic Cleaning [" + text(s.Node(s.Name("h"))["uuid"]) + "]"
+	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": pressesCtrlC} {
+		output := moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, stop, apply()...)
+		if left := o.Profiles(); len(left) != 1 || left[0].Name != name || applied(s, s.Name("h")) != left[0].URI {
+			t.Fatalf("%s: left are %+v, and %q", end, left, applied(s, s.Name("h")))
 		}
-		if output, changes := w.Plan(); !changes {
-			t.Errorf("the plan is empty:\n%s", output)
-		} else {
-			mention(t, output, "Temporary server profile is removed", "An interrupted run has left server profile Ironic Cleaning ["+text(s.Node(s.Name("h"))["uuid"])+"]")
+		if end == "interrupted" {
+			mention(t, output, "Warning: Interrupted: prepare node "+s.Name("h"))
+			if h := inState(t, w, hostAddress); h.Tainted || h.Values["provision_state"] != "available" {
+				t.Errorf("in state is %+v", h)
+			}
 		}
+		output, changes := w.Plan()
+		if !changes {
+			t.Errorf("%s: the plan is empty:\n%s", end, output)
+		}
+		mention(t, output, "Temporary server profile is removed", "An interrupted run has left server profile "+name)
 		w.Must("apply", "-auto-approve")
 		wantFree(t, s, o, s.Name("h"))
 		noChanges(t, w)
-		s.Verb(s.Name("h"), "manage", "manageable") // once more, by way of an available host
+		s.Verb(s.Name("h"), "manage", "manageable") // once more
 	}
 	w.Must("apply", "-auto-approve")
-	destroy(t, s, w)
-}
-
-// While the machine is still being cleaned it needs its temporary profile: the next apply waits, and removes it then.
-func TestAccOneView_interruptedCleaningKeepsItsTemporaryProfile(t *testing.T) {
-	t.Parallel()
-	s := acctest.StartSlow(t)
-	o := acctest.StartOneView(t, nil, 1)
-	seen := lifeline(s, o, s.Name("h"))
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
-	running := w.Start("apply", "-auto-approve")
-	awaitState(t, s, s.Name("h"), busyCleaning()...)
-	output := interrupt(t, running)
-	mention(t, output, "Interrupted: prepare node "+s.Name("h"))
-	if h := inState(t, w, hostAddress); h == nil || h.Tainted {
-		t.Errorf("in state is %+v", h)
-	}
-	if isBusy(s, s.Name("h"), busyCleaning()) && o.Hardware(1).ProfileURI == "" {
-		t.Error("the machine has lost its profile while it is cleaned")
-	}
-	w.Must("apply", "-auto-approve")
-	wantFree(t, s, o, s.Name("h"))
-	noChanges(t, w)
-	for _, event := range *seen {
-		if event != "made while manageable" && event != "deleted while available" {
-			t.Errorf("a profile was %s", event)
-		}
-	}
 	destroy(t, s, w)
 }
 
 // A host that was killed in its making is imported, and rid of its temporary profile.
 func TestAccOneView_killedHostIsImportedWithoutItsTemporaryProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
-	running := w.Start("apply", "-auto-approve")
-	awaitState(t, s, s.Name("h"), busyCleaning()...)
-	running.Kill()
-	running.Wait()
+	moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, (*acctest.Running).Kill, apply()...)
 	w.Must("import", hostAddress, s.Name("h"))
 	w.Must("apply", "-auto-approve")
 	wantFree(t, s, o, s.Name("h"))
 	noChanges(t, w)
 	destroy(t, s, w)
+}
+
+// Or it is deleted, and the temporary profile with it.
+func TestAccOneView_deletedHostTakesItsTemporaryProfileAlong(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
+	moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, pressesCtrlC, apply()...)
+	destroy(t, s, w)
+	wantNoProfile(t, o)
+}
+
+// While the machine is still being cleaned it needs its temporary profile: the next apply waits, and removes it then.
+func TestFakeOneView_stoppedCleaningKeepsItsTemporaryProfile(t *testing.T) {
+	t.Parallel()
+	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).Interrupt} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 4 * time.Second})
+			o := acctest.StartOneView(t, nil, 1)
+			seen := lifeline(s, o, s.Name("h"))
+			config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, target(state)) }
+			w := acctest.NewWorkspace(t, config("manageable"))
+			w.Must("apply", "-auto-approve")
+			w.Configure(config("available"))
+			running := w.Start("apply", "-auto-approve")
+			awaitState(t, s, s.Name("h"), busyCleaning()...)
+			stop(running)
+			output, _ := running.Wait()
+			if h := inState(t, w, hostAddress); h == nil || h.Tainted {
+				t.Errorf("in state is %+v\n%s", h, output)
+			}
+			w.Must("apply", "-auto-approve")
+			wantFree(t, s, o, s.Name("h"))
+			noChanges(t, w)
+			wantVerbs(t, s, text(s.Node(s.Name("h"))["uuid"]), "manage", "provide")
+			if want := []string{"made while manageable", "deleted while available"}; !slices.Equal(*seen, want) {
+				t.Errorf("profiles were %q, want %q", *seen, want)
+			}
+			destroy(t, s, w)
+		})
+	}
 }
 
 // The temporary profile of a cleaning that failed is removed at once: others may use the machine until it is cleaned again.

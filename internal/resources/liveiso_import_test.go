@@ -1,0 +1,151 @@
+package resources_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// liveByHand boots a node with a live ISO as somebody without this provider does.
+func liveByHand(s *acctest.Site, node, url string) {
+	s.Patch(node, "add", "/instance_uuid", foreignInstance(s))
+	s.Patch(node, "add", "/instance_info/deploy_interface", "ramdisk")
+	s.Patch(node, "add", "/instance_info/boot_iso", url)
+	s.Verb(node, "active", "active")
+}
+
+func TestAccLiveISO_importOfSomebodyElsesIsTheBaseline(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	liveByHand(s, node, iso.URL("v1")+"?token=theirs")
+	config := func(version, own string) string {
+		return s.Provider() + deployment(quoted(node), liveISO(iso.URL(version)+"?token=ours", `shared = { infra_env = "uid/1" }`, "own = "+own, `reboot_policy = "affected"`))
+	}
+	w := acctest.NewWorkspace(t, config("v2", `{ nmstate = "uid/1" }`))
+	w.Must("import", deploymentAddress, s.Name("n1"))
+	watch := watchPower(s)
+	output, _ := w.Plan()
+	mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "Nobody knows what node "+s.Name("n1")+" ("+node+") was booted with. The machine is not touched")
+	w.Must("apply", "-auto-approve")
+	if bootRecord(s, node) == nil {
+		t.Error("no baseline was recorded")
+	}
+	bootStatusIs(t, w, "none", false, "unknown")
+	noChanges(t, w)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+
+	watch = watchPower(s)
+	w.Configure(config("v3", `{ nmstate = "uid/1" }`))
+	noChanges(t, w)
+	w.Configure(config("v3", `{ nmstate = "uid/2" }`)) // what is known by now
+	mention(t, w.Must("apply", "-auto-approve"), "is restarted: its own configuration changed (obsolete: own.nmstate)")
+	watch.wantStarts(t, s, map[string]int{node: 1})
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_importOfOursIsNothingToDo(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(version, own string) string {
+		return s.Provider() + deployment(quoted(node), liveISO(iso.URL(version)+"?token=hunter2", `version = `+quoted("sha256:"+version),
+			`shared = { infra_env = "uid/1" }`, `own = { nmstate = `+quoted(own)+` }`, `built_at = "2026-01-02T03:04:05Z"`))
+	}
+	acctest.NewWorkspace(t, config("v1", "uid/1")).Must("apply", "-auto-approve")
+	record := bootRecord(s, node)
+
+	w := acctest.NewWorkspace(t, config("v1", "uid/1")) // the state was lost
+	w.Must("import", deploymentAddress, node)
+	watch := watchPower(s)
+	output := w.Must("apply", "-auto-approve")
+	wantWarned(t, output)
+	if now := bootRecord(s, node); now["at"] != record["at"] || now["image"] != record["image"] {
+		t.Errorf("the record was %v and is %v", record, now)
+	}
+	output, changes := w.Plan()
+	if changes {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+	wantWarned(t, output)
+	if live := liveInState(t, w); live["url"] != iso.URL("v1")+"?token=hunter2" || live["version"] != "sha256:v1" {
+		t.Errorf("in state is %v", live)
+	}
+	w.Configure(config("v2", "uid/1"))
+	noChanges(t, w)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+
+	watch = watchPower(s)
+	w.Configure(config("v3", "uid/2"))
+	w.Must("apply", "-auto-approve")
+	watch.wantStarts(t, s, map[string]int{node: 1})
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// TestAccLiveISO_importNeverRestarts imports a host whose record says that its configuration concerns it: an import touches
+// no machine, and the plan after shows what there is to do.
+func TestAccLiveISO_importNeverRestarts(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(version, own string) string {
+		return s.Provider() + deployment(quoted(node), liveISO(iso.URL(version), `own = { nmstate = `+quoted(own)+` }`, `reboot_policy = "always"`))
+	}
+	acctest.NewWorkspace(t, config("v1", "uid/1")).Must("apply", "-auto-approve")
+	w := acctest.NewWorkspace(t, config("v2", "uid/2"))
+	w.Must("import", deploymentAddress, node)
+	watch := watchPower(s)
+	mention(t, w.Must("apply", "-auto-approve"), "is not restarted: it was imported, which touches no machine", "0 added, 1 changed, 0 destroyed")
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	output, changes := w.Plan()
+	if !changes {
+		t.Errorf("the plan after does not show that the host is concerned:\n%s", output)
+	}
+	mention(t, output, "is restarted: its own configuration changed (obsolete: own.nmstate)")
+	watch = watchPower(s)
+	w.Must("apply", "-auto-approve")
+	watch.wantStarts(t, s, map[string]int{node: 1})
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// TestAccLiveISO_restartThatTheStateDoesNotKnow gives a run the state of the one before it, as after a crash at the last
+// moment or from a backup: what the machine runs is on record.
+func TestAccLiveISO_restartThatTheStateDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(version string) string {
+		return s.Provider() + deployment(quoted(node), liveISO(iso.URL(version), `own = { nmstate = `+quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	state := filepath.Join(w.Dir, "terraform.tfstate")
+	old, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Configure(config("v2"))
+	w.Must("apply", "-auto-approve")
+	if err := os.WriteFile(state, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch := watchPower(s)
+	output := w.Must("apply", "-auto-approve")
+	wantWarned(t, output)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	if live := liveInState(t, w); !strings.HasPrefix(text(live["url"]), iso.URL("v2")) {
+		t.Errorf("in state is %v", live)
+	}
+	output, changes := w.Plan()
+	if changes {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+	wantWarned(t, output)
+	w.Must("destroy", "-auto-approve")
+}
