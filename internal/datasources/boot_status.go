@@ -2,14 +2,18 @@ package datasources
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
@@ -56,8 +60,8 @@ func (b *bootStatus) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 
 // Schema describes the data source.
 func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	optional := func(description string) schema.Attribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	optional := func(description string, validators ...validator.String) schema.Attribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 	}
 	values := func(description string) schema.Attribute {
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
@@ -72,15 +76,16 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"live_iso": schema.MapNestedAttribute{
 				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. The same local value can serve both; `metal_deployment.NAME.live_iso` cannot, as it says what the machine runs on with.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url":           schema.StringAttribute{Required: true, MarkdownDescription: "Where the conductors get the ISO."},
-					"version":       optional("Identity of the content. Default: `url` without user, query and fragment."),
-					"shared":        values("What all machines with this image share."),
-					"own":           values("What the image has for this machine alone."),
-					"installing":    schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
-					"registered":    schema.BoolAttribute{Optional: true, MarkdownDescription: "What the image starts has reported. Default: `true`."},
-					"quiet_period":  optional("How long a new image must have been left alone. Default: `60s`."),
-					"built_at":      optional("When the image was built (RFC 3339)."),
-					"reboot_policy": optional("`affected` (the default), `always` or `never`."),
+					"url":          schema.StringAttribute{Required: true, MarkdownDescription: "Where the conductors get the ISO."},
+					"version":      optional("Identity of the content. Default: `url` without user, query and fragment."),
+					"shared":       values("What all machines with this image share."),
+					"own":          values("What the image has for this machine alone."),
+					"installing":   schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
+					"registered":   schema.BoolAttribute{Optional: true, MarkdownDescription: "What the image starts has reported. Default: `true`."},
+					"quiet_period": optional("How long a new image must have been left alone. Default: `60s`.", written{`a duration such as "90s" or "5m"`, isQuiet}),
+					"built_at":     optional("When the image was built (RFC 3339).", written{"a time such as 2026-05-01T12:00:00Z (RFC 3339)", isTime}),
+					"reboot_policy": optional("`affected` (the default), `always` or `never`.",
+						stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))),
 				}},
 			},
 			"hosts": schema.MapNestedAttribute{
@@ -203,4 +208,39 @@ func hostBoot(ctx context.Context, node *ironic.Node, status bootiso.Status) att
 		"stale": types.BoolValue(status.Stale), "obsolete": obsolete, "action": types.StringValue(string(status.Action)), "reason": types.StringValue(status.Why),
 		"booted_at": at, "boots": boots,
 	})
+}
+
+// written accepts text that is written in a certain way.
+type written struct {
+	what  string
+	check func(string) error
+}
+
+// Description implements validator.String.
+func (w written) Description(context.Context) string { return "must be " + w.what }
+
+// MarkdownDescription implements validator.String.
+func (w written) MarkdownDescription(ctx context.Context) string { return w.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (w written) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if w.check(req.ConfigValue.ValueString()) != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Wrong value", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), w.Description(ctx)))
+	}
+}
+
+func isQuiet(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		return errors.New("negative")
+	}
+	return err
+}
+
+func isTime(text string) error {
+	_, err := time.Parse(time.RFC3339, text)
+	return err
 }

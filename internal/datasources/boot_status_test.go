@@ -1,0 +1,240 @@
+package datasources_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// addLiveNode is addNode for the nth node of a test, which is available and can boot a live ISO over the network.
+func addLiveNode(t *testing.T, s *acctest.Site, n int, fields map[string]any) string {
+	t.Helper()
+	all := map[string]any{
+		"boot_interface": "ipxe", "automated_clean": false,
+		"driver_info": map[string]any{"deploy_kernel": "http://127.0.0.1:9/kernel", "deploy_ramdisk": "http://127.0.0.1:9/ramdisk"},
+	}
+	for key, value := range fields {
+		all[key] = value
+	}
+	id := addNode(t, s, fmt.Sprintf("n%d", n), all)
+	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": s.MAC(n)})
+	s.Verb(id, "manage", "manageable")
+	s.Verb(id, "provide", "available")
+	return id
+}
+
+// bootStatusOutput is the HCL of the data source and of an output of all that it has.
+func bootStatusOutput(live map[string]string) string {
+	var entries []string
+	for key, settings := range live {
+		entries = append(entries, fmt.Sprintf("%q = { %s }", key, settings))
+	}
+	slices.Sort(entries)
+	return data("metal_boot_status", "all", "live_iso = {\n    "+strings.Join(entries, "\n    ")+"\n  }") +
+		"output \"all\" {\n  value = data.metal_boot_status.all\n}\n"
+}
+
+// bootStatuses are what the output of bootStatusOutput has.
+func bootStatuses(t *testing.T, w *acctest.Workspace) (hosts map[string]map[string]any, lists map[string][]string) {
+	t.Helper()
+	var all struct {
+		Hosts                 map[string]map[string]any
+		Stale, Reboot, Manual []string
+	}
+	output := w.Must("output", "-json", "all")
+	if err := json.Unmarshal([]byte(output[strings.Index(output, "{"):]), &all); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return all.Hosts, map[string][]string{"stale": all.Stale, "reboot": all.Reboot, "manual": all.Manual}
+}
+
+func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	now := time.Now().UTC().Format(time.RFC3339)
+	v1 := fmt.Sprintf("url = %q, shared = { proxy = \"1\" }, own = { net = \"1\" }", iso.URL("v1")+"?token=a")
+	v2 := func(shared, own string) string {
+		return fmt.Sprintf("url = %q, shared = { proxy = %q }, own = { net = %q }", iso.URL("v2")+"?token=b", shared, own)
+	}
+	hosts := []struct {
+		want           string // live_iso in the data source
+		stale          bool
+		action, reason string
+		obsolete       []any
+		byUUID         bool
+		protected      bool
+		unpowered      bool   // nobody but a person can switch it
+		list           string // besides "stale", in which it is
+	}{
+		{want: v1, action: "none", reason: "nothing that it uses has changed"},
+		{want: v2("1", "1"), action: "none", reason: "nothing that it uses has changed", byUUID: true},
+		{want: v2("2", "1"), stale: true, action: "none", reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
+		{want: v2("1", "2"), stale: true, action: "reboot", reason: "its own configuration changed", obsolete: []any{"own.net"}, list: "reboot", byUUID: true},
+		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"own.net"}, unpowered: true, list: "manual"},
+		{want: v2("1", "2"), stale: true, action: "none", reason: "it is being installed", obsolete: []any{"own.net"}, protected: true},
+		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: "it is being installed", obsolete: []any{"own.net"}},
+		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: `reboot_policy is "never"`, obsolete: []any{"own.net"}},
+		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "reboot", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "reboot"},
+		{
+			want: v2("1", "2") + ", built_at = " + fmt.Sprintf("%q", now) + ", quiet_period = \"1h\"", stale: true, action: "wait",
+			reason: "its own configuration changed, and the newer image has not settled", obsolete: []any{"own.net"}, list: "reboot",
+		},
+		{want: v2("1", "1") + ", registered = false", stale: true, action: "reboot", reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "reboot"},
+	}
+	var deployments, ids []string
+	live, lists := map[string]string{}, map[string][]string{"stale": {}, "reboot": {}, "manual": {}}
+	var keys []string
+	for i, host := range hosts {
+		id := addLiveNode(t, s, i, nil)
+		ids = append(ids, id)
+		deployments = append(deployments, fmt.Sprintf("resource \"metal_deployment\" \"n%d\" {\n  node_id = %q\n  live_iso = { %s }\n}\n", i, id, v1))
+		key := s.Name(fmt.Sprintf("n%d", i))
+		if host.byUUID {
+			key = id
+		}
+		keys = append(keys, key)
+		live[key] = host.want
+		if host.stale {
+			lists["stale"] = append(lists["stale"], key)
+		}
+		if host.list != "" {
+			lists[host.list] = append(lists[host.list], key)
+		}
+	}
+	booted := s.Provider() + strings.Join(deployments, "")
+	w := acctest.NewWorkspace(t, booted)
+	before := time.Now().Add(-time.Second)
+	w.Must("apply", "-auto-approve")
+	for i, host := range hosts {
+		if host.unpowered {
+			s.Patch(ids[i], "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12"})
+		}
+		if host.protected {
+			s.Patch(ids[i], "add", "/protected", true)
+		}
+	}
+	stamps := map[string]any{}
+	for _, id := range ids {
+		stamps[id] = s.Node(id)["updated_at"]
+	}
+	empty := s.Name("n99")
+	addLiveNode(t, s, 99, nil)
+	live[empty], live["nobody-"+s.Class()] = v1, v1
+	w.Configure(booted + bootStatusOutput(live))
+	output := w.Must("apply", "-auto-approve")
+	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(output, "No such node") {
+		t.Errorf("the data source changed something, or says nothing of a node that is not there:\n%s", output)
+	}
+	got, gotLists := bootStatuses(t, w)
+	for i, host := range hosts {
+		if host.obsolete == nil {
+			host.obsolete = []any{}
+		}
+		h := got[keys[i]]
+		if h["node_id"] != ids[i] || h["name"] != s.Name(fmt.Sprintf("n%d", i)) || h["provision_state"] != "active" || h["boots"] != 1.0 {
+			t.Errorf("host %d is %v", i, h)
+		}
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(h["booted_at"]))
+		if err != nil || at.Before(before) || at.After(time.Now()) {
+			t.Errorf("host %d was booted at %v", i, h["booted_at"])
+		}
+		if h["stale"] != host.stale || h["action"] != host.action || h["reason"] != host.reason || !reflect.DeepEqual(h["obsolete"], host.obsolete) {
+			t.Errorf("host %d: stale %v, action %v, reason %v, obsolete %v; want %v, %s, %s, %v", i, h["stale"], h["action"], h["reason"], h["obsolete"],
+				host.stale, host.action, host.reason, host.obsolete)
+		}
+	}
+	for name, want := range lists {
+		slices.Sort(want)
+		if !slices.Equal(gotLists[name], want) {
+			t.Errorf("%s is %v, want %v", name, gotLists[name], want)
+		}
+	}
+	if h := got[empty]; h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil || !reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
+		t.Errorf("of a node that runs nothing it says %v", h)
+	}
+	if len(got) != len(hosts)+1 {
+		t.Errorf("there are %d hosts", len(got))
+	}
+	for id, stamp := range stamps {
+		if s.Node(id)["updated_at"] != stamp {
+			t.Errorf("node %s was touched", id)
+		}
+	}
+	for i, host := range hosts {
+		if host.protected {
+			s.Patch(ids[i], "add", "/protected", false)
+		}
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeBootStatus_costsOneList(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	s.Fake.AddFleet(100, s.Class())
+	live := map[string]string{}
+	for _, node := range s.Fake.Nodes() {
+		live[node.UUID] = `url = "http://127.0.0.1:9/a.iso"`
+	}
+	w := acctest.NewWorkspace(t, s.Provider()+bootStatusOutput(live))
+	w.Must("apply", "-auto-approve")
+	if hosts, _ := bootStatuses(t, w); len(hosts) != 100 {
+		t.Errorf("there are %d hosts", len(hosts))
+	}
+	if n := len(s.Fake.Requests()); n > 5 {
+		t.Errorf("it took %d requests", n)
+	}
+}
+
+// TestAccBootStatus_restartByHandIsListedUntilItIsSeen asks for a restart that only a person can do.
+func TestAccBootStatus_restartByHandIsListedUntilItIsSeen(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	id := addLiveNode(t, s, 1, nil)
+	s.Patch(id, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12"})
+	config := func(version string) string {
+		live := fmt.Sprintf("url = %q, own = { net = %q }", iso.URL(version), version)
+		return s.Provider() + fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  node_id = %q\n  live_iso = { %s }\n}\n", id, live) +
+			strings.Replace(bootStatusOutput(map[string]string{id: live}), "live_iso", "depends_on = [metal_deployment.d]\n  live_iso", 1)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	wantManual := func(when string, want ...string) {
+		t.Helper()
+		w.Must("apply", "-auto-approve")
+		if _, lists := bootStatuses(t, w); !slices.Equal(lists["manual"], want) || !slices.Equal(lists["stale"], want) {
+			t.Errorf("%s: to restart by hand are %v, stale %v; want %v", when, lists["manual"], lists["stale"], want)
+		}
+	}
+	wantManual("after the first boot")
+	w.Configure(config("v2"))
+	wantManual("after the apply that asks for it", id)
+	wantManual("after the next", id)
+	<-time.After(1100 * time.Millisecond) // times are compared by the second
+	s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "rebooting"})
+	s.Await(id, "power_state", "power on")
+	wantManual("after the restart")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccBootStatus_refusesWhatLiveISORefuses(t *testing.T) {
+	s := acctest.Start(t, nil)
+	for wrong, want := range map[string]string{
+		`version = "1"`: `attribute "url" is required`,
+		`url = "http://127.0.0.1:9/a.iso", quiet_period = "soon"`:       `must be a duration`,
+		`url = "http://127.0.0.1:9/a.iso", quiet_period = "-5s"`:        `must be a duration`,
+		`url = "http://127.0.0.1:9/a.iso", built_at = "yesterday"`:      `must be a time such as`,
+		`url = "http://127.0.0.1:9/a.iso", reboot_policy = "sometimes"`: `must be one of`,
+	} {
+		t.Run(want, func(t *testing.T) {
+			test(t, s.Provider()+bootStatusOutput(map[string]string{"n1": wrong}), want)
+		})
+	}
+}
