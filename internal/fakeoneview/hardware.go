@@ -231,7 +231,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 	if s.EmptyProfileURI {
 		document["serverProfileUri"] = ""
 	}
-	if h.profile != nil && !(s.LateProfileURI && h.profile.creating()) {
+	if h.profile != nil && (!s.LateProfileURI || !h.profile.creating()) {
 		document["serverProfileUri"] = h.profile.uri
 	}
 	return document

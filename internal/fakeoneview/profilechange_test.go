@@ -142,11 +142,11 @@ func TestAServerThatIsOnTakesOnlyChangesOfConnections(t *testing.T) {
 	fake, a, fleet, uri := withProfile(t)
 	fake.PowerOn(fleet.Hardware[0])
 	profile := a.get(uri).body
-	profile["connectionSettings"].(map[string]any)["connections"] = []any{}
+	part(t, profile, "connectionSettings")["connections"] = []any{}
 	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
 
 	profile = a.get(uri).body
-	profile["boot"].(map[string]any)["order"] = []any{"HardDisk", "PXE"}
+	part(t, profile, "boot")["order"] = []any{"HardDisk", "PXE"}
 	task := a.get(a.begin(http.MethodPut, uri, profile))
 	task.wantTask(t, fakeoneview.TaskError, "ServerNotOffWithCauseForNoServerChange")
 	if task.text1("taskStatus") != "Unable to edit server profile: web." || !strings.Contains(task.text, "* boot") {
@@ -219,7 +219,10 @@ func TestAPatchIsOneKnownOperation(t *testing.T) {
 		a.get(a.begin(http.MethodPatch, uri, known)).wantTask(t, fakeoneview.TaskCompleted, "")
 	}
 	for _, unknown := range []any{
-		patch("/name", "web-2"), patch("/templateCompliance", "Perfect"), []any{}, map[string]any{}, "no JSON",
+		patch("/name", "web-2"), patch("/templateCompliance", "Perfect"),
+		[]any{},
+		map[string]any{},
+		"no JSON",
 		append(patch("/refreshState", "RefreshPending"), patch("/refreshState", "RefreshPending")...),
 	} {
 		if got := a.do(http.MethodPatch, uri, unknown); got.status != http.StatusBadRequest {
@@ -262,4 +265,14 @@ func TestAProfileOfNoServerIsMadeFromTypeAndGroup(t *testing.T) {
 	if got := fmt.Sprint(a.get(fake.Profiles()[0].URI).body["serverHardwareUri"]); got != "<nil>" {
 		t.Errorf("serverHardwareUri = %s", got)
 	}
+}
+
+// part is an object within an object.
+func part(t *testing.T, of map[string]any, name string) map[string]any {
+	t.Helper()
+	object, ok := of[name].(map[string]any)
+	if !ok {
+		t.Fatalf("%s is %v", name, of[name])
+	}
+	return object
 }
