@@ -95,8 +95,8 @@ func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record,
 		case *node.AutomatedClean:
 			note.Again.Clean = cleanTrue
 		}
-		patch.Set("/automated_clean", false)
 	}
+	patch.Set("/automated_clean", false) // somebody may have switched it on again since an earlier try
 	patch.Set("/extra/"+keyBoot, note)
 	if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
 		return node, 0, err

@@ -525,6 +525,29 @@ func lastOf(requests []fakeironic.Request) string {
 	return "none that changes anything"
 }
 
+// TestBootISOAfterAKillAndAChangeOfAutomatedClean switches cleaning on again after a kill, as a managed host does.
+func TestBootISOAfterAKillAndAChangeOfAutomatedClean(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.115", overNetwork)
+		fake.Set(id, "automated_clean", true)
+		for requests, last := 0, ""; !strings.Contains(last, "automated_clean"); requests++ {
+			_, last = bootAndKill(t, fake, id, instance, requests)
+		}
+		if got := nodeOf(t, fake, id).Raw["automated_clean"]; got != false {
+			t.Fatalf("automated_clean is %v", got)
+		}
+		fake.Set(id, "automated_clean", true)
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+			t.Fatal(err)
+		}
+		wantBooted(t, fake, id, "2", 2)
+		if walk := fake.Walk(id); slices.Contains(walk, "clean wait") || nodeOf(t, fake, id).Raw["automated_clean"] != true {
+			t.Errorf("it was cleaned, or automated_clean is %v: %v", nodeOf(t, fake, id).Raw["automated_clean"], walk)
+		}
+	})
+}
+
 // TestUndeployAfterAKilledBoot kills a run after each of its requests, and undeploys the node then. Only where the node was
 // reserved again, and not yet booted, it is not cleaned: that needs the reservation to be given up.
 func TestUndeployAfterAKilledBoot(t *testing.T) {
