@@ -395,3 +395,23 @@ func TestAccLiveISO_insteadOfAnImageIsAReplacement(t *testing.T) {
 	wantVerbs(t, s, node, "active", "deleted", "active", "deleted", "active")
 	w.Must("destroy", "-auto-approve")
 }
+
+// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: what is noted on its node is no change of the host.
+func TestAccLiveISO_ofAManagedHost(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	config := func(version string) string {
+		return s.Provider() + host(s, 1, `interfaces = { boot = "ipxe" }`, `automated_clean = false`, `extra = { rack = "7" }`,
+			fmt.Sprintf("ports = { %q = {} }", s.MAC(1)), fmt.Sprintf("driver_info = { deploy_kernel = %q, deploy_ramdisk = %q }", images+"kernel", images+"ramdisk")) +
+			deployment("metal_host.h1.id", liveISO(iso.URL(version), `shared = { infra_env = `+quoted(version)+` }`, `own = { nmstate = `+quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	watch := watchPower(s)
+	w.Configure(config("v2"))
+	mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed", "is restarted: its own configuration changed (obsolete: own.nmstate, shared.infra_env)")
+	watch.wantStarts(t, s, map[string]int{text(s.Node(s.Name("h1"))["uuid"]): 1})
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
