@@ -137,17 +137,28 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 
 // criteria is what selects, for a message.
 func (m serverHardwareModel) criteria() string {
+	text := criteria([]named{
+		{"name", m.Name}, {"serial_number", m.SerialNumber}, {"mac", m.MAC}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI},
+	})
+	if !m.Free.IsNull() {
+		text += fmt.Sprintf(" and free = %v", m.Free.ValueBool()) // never alone: finding none is an error only by name
+	}
+	return text
+}
+
+// named is an attribute that may select.
+type named struct {
+	name  string
+	value types.String
+}
+
+// criteria are those that do select, for a message.
+func criteria(all []named) string {
 	var parts []string
-	for _, c := range []struct {
-		name  string
-		value types.String
-	}{{"name", m.Name}, {"serial_number", m.SerialNumber}, {"mac", m.MAC}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI}} {
+	for _, c := range all {
 		if !c.value.IsNull() {
 			parts = append(parts, fmt.Sprintf("%s %q", c.name, c.value.ValueString()))
 		}
-	}
-	if !m.Free.IsNull() {
-		parts = append(parts, fmt.Sprintf("free = %v", m.Free.ValueBool()))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -214,7 +225,10 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 		for i := range found {
 			names = append(names, oneview.TemplateLabel(&found[i]))
 		}
-		detail := "OneView has no such server profile template."
+		detail := "OneView has no server profile template."
+		if wanted := criteria([]named{{"name", m.Name}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI}}); wanted != "" {
+			detail = fmt.Sprintf("OneView has no server profile template with %s.", wanted)
+		}
 		if len(found) > 1 {
 			detail = fmt.Sprintf("OneView has %d: %s. Give the name.", len(found), strings.Join(names, ", "))
 		}

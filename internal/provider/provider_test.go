@@ -1,6 +1,10 @@
 package provider_test
 
 import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -53,8 +57,46 @@ func TestSchemasAreValid(t *testing.T) {
 	}
 }
 
-// block is a provider block: strings by attribute; "?" stands for a value that is not known yet.
+// block is a provider block: values by attribute, those of a nested object such as "oneview.endpoint". "?" stands for a value
+// that is not known yet, "{}" for an object without attributes.
 type block map[string]string
+
+// value makes a block of a type; prefix says what of it.
+func (b block) value(t *testing.T, kind tftypes.Object, prefix string) tftypes.Value {
+	t.Helper()
+	values := map[string]tftypes.Value{}
+	for name, attribute := range kind.AttributeTypes {
+		path := prefix + name
+		value, set := b[path]
+		nested, isObject := attribute.(tftypes.Object)
+		inside := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(key string) bool { return strings.HasPrefix(key, path+".") })
+		switch {
+		case set && value == "?":
+			values[name] = tftypes.NewValue(attribute, tftypes.UnknownValue)
+		case isObject && (inside || value == "{}"):
+			values[name] = b.value(t, nested, path+".")
+		case !set:
+			values[name] = tftypes.NewValue(attribute, nil)
+		case attribute.Is(tftypes.Bool):
+			values[name] = tftypes.NewValue(attribute, value == "true")
+		case attribute.Is(tftypes.Number):
+			number, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[name] = tftypes.NewValue(attribute, number)
+		default:
+			values[name] = tftypes.NewValue(attribute, value)
+		}
+	}
+	for key := range b {
+		name, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), ".")
+		if _, known := kind.AttributeTypes[name]; strings.HasPrefix(key, prefix) && !known {
+			t.Fatalf("there is no attribute %q", key)
+		}
+	}
+	return tftypes.NewValue(kind, values)
+}
 
 // configured is what the provider says to a block: what it finds without the environment, or, if that is nothing, what it
 // finds with it.
@@ -69,22 +111,7 @@ func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	if !ok {
 		t.Fatalf("the provider block is a %s", schemas.Provider.ValueType())
 	}
-	values := map[string]tftypes.Value{}
-	for name, attribute := range kind.AttributeTypes {
-		values[name] = tftypes.NewValue(attribute, nil)
-		switch value, set := b[name]; {
-		case set && value == "?":
-			values[name] = tftypes.NewValue(attribute, tftypes.UnknownValue)
-		case set:
-			values[name] = tftypes.NewValue(attribute, value)
-		}
-	}
-	for name := range b {
-		if _, known := kind.AttributeTypes[name]; !known {
-			t.Fatalf("there is no attribute %q", name)
-		}
-	}
-	config, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, values))
+	config, err := tfprotov6.NewDynamicValue(kind, b.value(t, kind, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +134,7 @@ func clearEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
 		"METAL_ENDPOINT", "IRONIC_ENDPOINT", "METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD", "OS_AUTH_URL", "OS_REGION_NAME", "MAX_CONCURRENT_PROVISIONING_HOSTS",
+		"ONEVIEW_ENDPOINT", "ONEVIEW_USERNAME", "ONEVIEW_PASSWORD", "ONEVIEW_DOMAIN", "ONEVIEW_API_VERSION", "ONEVIEW_CACERT_FILE", "ONEVIEW_INSECURE",
 	} {
 		t.Setenv(name, "")
 	}
