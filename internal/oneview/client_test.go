@@ -330,13 +330,34 @@ func TestReadsAreRepeatedOnlyWithinBounds(t *testing.T) {
 func TestADeadAddressIsGivenUpSoon(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
-		s := newSite(t, 0)
+		s := newSite(t, 1)
 		s.appliance.Inject(fakeoneview.Fault{Count: fakeoneview.Always, Effect: fakeoneview.Drop()})
 		begun := time.Now()
-		_, err := s.pool(t).OneView.Version(t.Context())
+		client := s.pool(t).OneView
+		_, err := client.Version(t.Context())
 		wantWords(t, err, "OneView at oneview.test")
+		for range 100 { // as many hosts would
+			_, err = client.Hardware(t.Context(), s.blades.Hardware[0])
+			wantWords(t, err, "OneView at oneview.test")
+		}
 		if took := time.Since(begun); took > 15*time.Second {
 			t.Errorf("it took %s", took)
+		}
+		s.appliance.ClearFaults()
+		time.Sleep(time.Minute)
+		if _, err := client.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Errorf("an appliance that is back is not asked again: %v", err)
+		}
+	})
+}
+
+func TestAnApplianceThatStartsIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.Restart(time.Minute)
+		if _, err := s.pool(t).OneView.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -168,6 +168,10 @@ func isStatus(err error, code int) bool {
 // isTransient reports whether asking again later may help: the appliance was out of reach, busy, or the resource locked.
 // It does not tell whether a request had an effect.
 func isTransient(err error) bool {
+	var unanswered *unansweredError
+	if errors.As(err, &unanswered) {
+		return false
+	}
 	var status *StatusError
 	if errors.As(err, &status) {
 		switch status.Status {
@@ -185,6 +189,12 @@ func isTransient(err error) bool {
 	var body *bodyError
 	var connection *connectionError
 	return errors.As(err, &body) || errors.As(err, &connection)
+}
+
+// isFromAppliance reports whether an appliance has refused a request in its own words.
+func isFromAppliance(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && !status.foreign
 }
 
 // isUncertain reports whether a request that failed with err may have had an effect all the same.
@@ -225,6 +235,15 @@ func (e *connectionError) Error() string {
 // Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.err }
 
+// unansweredError says that an appliance could not be asked which API it speaks, and that it has been waited for.
+type unansweredError struct{ err error }
+
+// Error is that of the last try.
+func (e *unansweredError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *unansweredError) Unwrap() error { return e.err }
+
 // unreachable wraps the error of a request that was not answered. The URL is left out of it; it says nothing new.
 func (c *Client) unreachable(err error) error {
 	var outer *url.Error
@@ -260,4 +279,13 @@ func (c *Client) redact(p *Problem) {
 	for i := range p.Nested {
 		c.redact(&p.Nested[i])
 	}
+}
+
+// NoProfileError says that a node whose hardware is shared is to get an instance, and has no server profile.
+type NoProfileError struct{ Node string }
+
+// Error says what to do.
+func (e *NoProfileError) Error() string {
+	return fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
+		"Give it a metal_oneview_profile, and let its metal_deployment depend on that", e.Node)
 }

@@ -10,9 +10,10 @@ import (
 
 // Bounds of logging in.
 const (
-	// firstPatience is how long an appliance is waited for that has never answered: it may just be the wrong address.
+	// firstPatience is how long an appliance is waited for of which nothing is heard: it may just be the wrong address.
 	firstPatience = 15 * time.Second
-	// refusalHolds is how long a refused login is remembered: many failed logins at once can lock an account.
+	// refusalHolds is how long a refused login is remembered, as many failed ones can lock an account, and an address where
+	// no appliance answered, as each of many hosts would wait for it.
 	refusalHolds = time.Minute
 )
 
@@ -22,9 +23,20 @@ type session struct {
 	token   string
 	version int // X-API-Version; zero: not known yet
 
-	refusal   error // of the last login
+	refusal   error // of the last login; nil if it was accepted
 	refusedAt time.Time
 }
+
+// refused is why the last login failed, if that was not long ago.
+func (s *session) refused() error {
+	if s.refusal != nil && time.Since(s.refusedAt) < refusalHolds {
+		return s.refusal
+	}
+	return nil
+}
+
+// refuse remembers why a login failed.
+func (s *session) refuse(err error) { s.refusal, s.refusedAt = err, time.Now() }
 
 // lock waits for the session, or for the end of ctx.
 func (s *session) lock(ctx context.Context) (unlock func(), err error) {
@@ -49,6 +61,9 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	defer unlock()
 	s := &c.session
 	if s.version == 0 {
+		if err := s.refused(); err != nil {
+			return "", 0, err
+		}
 		if err := c.negotiate(ctx); err != nil {
 			return "", 0, err
 		}
@@ -56,8 +71,8 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	if s.token != "" && s.token != ended {
 		return s.token, s.version, nil
 	}
-	if s.refusal != nil && time.Since(s.refusedAt) < refusalHolds {
-		return "", 0, s.refusal
+	if err := s.refused(); err != nil {
+		return "", 0, err
 	}
 	if s.token != "" {
 		// It may be alive all the same, and appliances have room for so many sessions only.
@@ -67,7 +82,7 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	if err != nil {
 		var login *LoginError
 		if errors.As(err, &login) {
-			s.refusal, s.refusedAt = err, time.Now()
+			s.refuse(err)
 		}
 		return "", 0, err
 	}
@@ -81,13 +96,21 @@ func (c *Client) negotiate(ctx context.Context) error {
 		CurrentVersion int `json:"currentVersion"`
 		MinimumVersion int `json:"minimumVersion"`
 	}
-	err := c.persist(ctx, min(c.cfg.Patience, firstPatience), func() error {
+	ask := func() error {
 		got, err := c.exchange(ctx, request{method: http.MethodGet, path: "/rest/version"}, "", 0)
 		if err != nil {
 			return err
 		}
 		return got.into(&spoken)
-	})
+	}
+	err := c.persist(ctx, min(c.cfg.Patience, firstPatience), ask)
+	if isTransient(err) && isFromAppliance(err) {
+		err = c.persist(ctx, c.cfg.Patience-firstPatience, ask)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = &unansweredError{err}
+		c.session.refuse(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,10 @@ func TestWrongOneViewSettingsAreExplained(t *testing.T) {
 		{"no username", appliance(block{"oneview.username": ""}), nil, []string{"username", "Set username in oneview, or ONEVIEW_USERNAME in the environment"}},
 		{"no password", appliance(block{"oneview.password": ""}), nil, []string{"password", "Set password in oneview, or ONEVIEW_PASSWORD in the environment"}},
 		{
-			"only an endpoint and a user in the environment", block{"endpoint": "http://ironic"},
-			map[string]string{"ONEVIEW_ENDPOINT": "https://oneview", "ONEVIEW_USERNAME": "admin"}, []string{"password", "ONEVIEW_PASSWORD"},
+			"only an endpoint and a user in the environment",
+			block{"endpoint": "http://ironic"},
+			map[string]string{"ONEVIEW_ENDPOINT": "https://oneview", "ONEVIEW_USERNAME": "admin"},
+			[]string{"password", "ONEVIEW_PASSWORD"},
 		},
 		{"no URL", appliance(block{"oneview.endpoint": "oneview.example.com"}), nil, []string{"oneview", "such as https://oneview.example.com"}},
 		{"credentials in the endpoint", appliance(block{"oneview.endpoint": "https://admin:pw@oneview"}), nil, []string{"oneview", "give username and password as such"}},
