@@ -28,15 +28,17 @@ func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) erro
 }
 
 // Ready makes a pool an ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
-// hardware, and before Ironic cleans or inspects a machine that has no server profile it is given a temporary one, which
-// EndTemporary removes.
+// hardware, or deployed while it has no server profile; and before Ironic cleans or inspects a machine that has none, it is
+// given a temporary one, which EndTemporary removes.
 func (p *Pool) Ready(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
 	node, err := p.Ironic.Node(ctx, seen.UUID) // what was seen may come from a short list
 	if err != nil {
 		return err
 	}
 	purpose := Purpose("")
-	switch verb { //nolint:exhaustive // the verbs after which a machine without an instance boots
+	switch verb { //nolint:exhaustive // the verbs after which a machine boots
+	case nodes.TargetActive, nodes.TargetRebuild:
+		return p.Deployable(ctx, node)
 	case nodes.TargetProvide:
 		if node.AutomatedClean == nil || *node.AutomatedClean {
 			purpose = Cleaning

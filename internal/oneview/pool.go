@@ -90,22 +90,38 @@ func (h Holding) inUse(node *ironic.Node, b Binding) error {
 	return &InUseError{Node: ironic.NodeLabel(node), Hardware: h.Hardware, Profile: h.Profile, Undeclared: b.Mode == Undeclared}
 }
 
-// Admit returns an InUseError if the hardware of a node is used by OneView, and nil if it may be deployed: it is free or
+// Admit returns an InUseError if the hardware of a node is used by OneView, and nil if it may be worked on: it is free or
 // ours, the node is pre-allocated, or it has nothing to do with OneView.
 func (p *Pool) Admit(ctx context.Context, node *ironic.Node) error {
+	_, err := p.admit(ctx, node)
+	return err
+}
+
+// Deployable is Admit for a node that is about to get an instance: a shared one needs a profile of ours first, which gives it
+// its networks and keeps others from taking it. Without one it is a NoProfileError.
+func (p *Pool) Deployable(ctx context.Context, node *ironic.Node) error {
+	owner, err := p.admit(ctx, node)
+	if err == nil && owner == Free {
+		return &NoProfileError{Node: ironic.NodeLabel(node)}
+	}
+	return err
+}
+
+// admit also tells who uses the hardware; empty if the rules of ownership do not apply to it.
+func (p *Pool) admit(ctx context.Context, node *ironic.Node) (Ownership, error) {
 	b, err := BindingOf(node)
 	if err != nil || !b.Shared() {
-		return err
+		return "", err
 	}
 	h, err := p.holding(ctx, node, b)
 	var refused *StatusError
 	if err != nil && (h.Ownership != UsedByOneView || !errors.As(err, &refused)) {
-		return err
+		return "", err
 	}
 	if h.Ownership == UsedByOneView && !h.Unfinished {
-		return h.inUse(node, b) // even if its profile may not be read
+		return "", h.inUse(node, b) // even if its profile may not be read
 	}
-	return nil
+	return h.Ownership, nil
 }
 
 // announce tells Ironic which profile is applied to a node, and that the node is allocated dynamically if it did not say.

@@ -119,7 +119,7 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 func (d *deployment) reserve(ctx context.Context, plan *deploymentModel) (*ironic.Node, string, error) {
 	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
 	if err == nil && d.hasOneView() {
-		err = d.pool.Admit(ctx, node)
+		err = d.pool.Deployable(ctx, node)
 	}
 	if isSet(plan.AllocationID) {
 		if err == nil {

@@ -71,7 +71,7 @@ func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.D
 	}
 	if profile != nil {
 		plan.ProvisionState = types.StringUnknown()
-		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s.", oneview.ProfileLabel(profile), plan.describe()))
+		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or metal-oneview sync was about to remove it.", oneview.ProfileLabel(profile), plan.describe()))
 	}
 }
 

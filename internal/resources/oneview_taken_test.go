@@ -84,6 +84,26 @@ func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 	}
 }
 
+func TestAccOneView_hardwareWithoutAProfileIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+deployment(quoted(node), image("v1")))
+	unmoved := unmoved(t, s, node)
+	fails(t, w, apply(), "has no server profile", "Give it a metal_oneview_profile, and let its metal_deployment depend on that")
+	if d := inState(t, w, deploymentAddress); d != nil {
+		t.Errorf("in state is %+v", d)
+	}
+	unmoved()
+
+	w.Configure(s.Provider(o.Setting()) + profile(quoted(node)) + deployedProfile())
+	w.Must("apply", "-auto-approve")
+	wantHeld(t, s, o, w, node)
+	w.Must("destroy", "-auto-approve")
+	wantFree(t, s, o, node)
+}
+
 func TestAccOneView_takenHardwareOfADeploymentIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
