@@ -121,7 +121,7 @@ func (e *LoginError) Error() string {
 	if e.Domain != "" {
 		user += " of domain " + e.Domain
 	}
-	return fmt.Sprintf("log in to OneView as %s: %v. Check username, password and domain", user, e.Err)
+	return fmt.Sprintf("log in to OneView as %s: %s. Check username, password and domain", user, strings.TrimSuffix(e.Err.Error(), "."))
 }
 
 // Unwrap returns the cause.
