@@ -2,8 +2,6 @@ package datasources
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -44,7 +42,7 @@ func nodeTypes() map[string]attr.Type {
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(ironic.BMCAddress(node)),
-		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(strings.TrimPrefix(node.PowerState, "power ")),
+		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(ironic.Power(node)),
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_uuid": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
@@ -66,10 +64,8 @@ func jsonText(m map[string]any) jsontypes.Normalized {
 
 func capabilities(node *ironic.Node) types.Map {
 	values := map[string]attr.Value{}
-	for entry := range strings.SplitSeq(fmt.Sprint(node.Properties["capabilities"]), ",") {
-		if name, value, ok := strings.Cut(strings.TrimSpace(entry), ":"); ok {
-			values[name] = types.StringValue(value)
-		}
+	for name, value := range ironic.Capabilities(node.Properties) {
+		values[name] = types.StringValue(value)
 	}
 	return types.MapValueMust(types.StringType, values)
 }

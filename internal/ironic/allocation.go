@@ -223,7 +223,7 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 		patch.Set("/extra", extra)
 		set, remove = nil, nil
 	}
-	for _, key := range sortedKeys(set) {
+	for _, key := range slices.Sorted(maps.Keys(set)) {
 		patch.Set("/extra/"+key, set[key])
 	}
 	for _, key := range remove {
@@ -347,7 +347,7 @@ func (c Census) String() string {
 	add(c.Reserved, "reserved already")
 	add(c.NoPower, "with unknown power state")
 	add(c.Own, "other owner")
-	for _, trait := range sortedKeys(c.Traits) {
+	for _, trait := range slices.Sorted(maps.Keys(c.Traits)) {
 		add(c.Traits[trait], "without "+trait)
 	}
 	text := fmt.Sprintf("%d of %d nodes", c.Matching, c.Total)
@@ -359,20 +359,11 @@ func (c Census) String() string {
 
 // counts is such as "15 active, 5 manageable": the most first.
 func counts(m map[string]int) string {
-	keys := sortedKeys(m)
+	keys := slices.Sorted(maps.Keys(m))
 	slices.SortStableFunc(keys, func(a, b string) int { return m[b] - m[a] })
 	var parts []string
 	for _, key := range keys {
 		parts = append(parts, fmt.Sprintf("%d %s", m[key], key))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -48,7 +49,7 @@ func ParseBMC(address string) (*BMC, error) {
 	name, transport, _ := strings.Cut(u.Scheme, "+")
 	scheme, ok := bmcSchemes[name]
 	if !ok {
-		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", address, u.Scheme, strings.Join(sortedKeys(bmcSchemes), ", "))
+		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", address, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
 	}
 	if u.Hostname() == "" {
 		return nil, fmt.Errorf("the BMC address %q names no host", address)
@@ -95,7 +96,7 @@ func ipmiBMC(u *url.URL, transport string) (*BMC, error) {
 
 // addressKey is the key of driver_info that holds the BMC's address, or "" if there is none.
 func addressKey(info map[string]any) string {
-	for _, key := range sortedKeys(info) {
+	for _, key := range slices.Sorted(maps.Keys(info)) {
 		if strings.HasSuffix(key, "_address") {
 			return key
 		}

@@ -12,14 +12,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 )
 
-// Versions that decide how a node is given another live ISO.
-const (
-	// lastISORebuild is the API of Ironic 26.0. Newer ones, up to 39 and the present, answer a rebuild without
-	// image_source with 500 (reference discovery-boot-limit.md 3.3).
-	lastISORebuild Microversion = 91
-	// versionVirtualMedia is the first API with /nodes/{node}/vmedia.
-	versionVirtualMedia Microversion = 89
-)
+// lastISORebuild is the API of Ironic 26.0. Newer ones, up to 39 and the present, answer a rebuild without image_source with
+// 500 (reference discovery-boot-limit.md 3.3).
+const lastISORebuild Microversion = 91
 
 // BootISO boots a node with a live ISO: for the first time, like Deploy, or, with RebuildOther, instead of the one it runs. In the
 // latter case it takes the way that costs the machine least of those that the server and the driver know: a rebuild, attaching virtual

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -385,9 +386,9 @@ func (c *Client) prepare(ctx context.Context, node *Node, d Deployment) (*Node, 
 		stale = append(stale, keyConfigDrive)
 	}
 	stale = append(stale, before.Keys...)
-	want[keyMarker] = marker{Digest: d.Digest(), State: State(node.ProvisionState), Since: since(node), Keys: sortedKeys(want)}
+	want[keyMarker] = marker{Digest: d.Digest(), State: State(node.ProvisionState), Since: since(node), Keys: slices.Sorted(maps.Keys(want))}
 	var patch Patch
-	for _, key := range sortedKeys(want) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if !SameJSON(node.InstanceInfo[key], want[key]) {
 			patch.Set("/instance_info/"+key, want[key])
 		}

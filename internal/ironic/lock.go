@@ -2,7 +2,6 @@ package ironic
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // what UUIDs of version 5 are made with
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -23,7 +22,7 @@ const (
 	takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
 )
 
-// lockNamespace is the namespace of the UUIDs of locks.
+// lockNamespace is the namespace of the UUIDs of locks. Runs of all versions of this provider must agree on it.
 const lockNamespace = "2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21"
 
 // lock takes the lock record of this Ironic and returns the function that gives it back. A record that is older than the
@@ -138,12 +137,4 @@ func (c *Client) age(record *chassis) time.Duration {
 		return 0
 	}
 	return c.serverNow().Sub(created)
-}
-
-// uuid5 makes a UUID from a name (RFC 9562, version 5).
-func uuid5(namespace, name string) string {
-	sum := sha1.Sum([]byte(namespace + name)) //nolint:gosec // not for secrecy
-	b := sum[:16]
-	b[6], b[8] = b[6]&0x0f|0x50, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -18,10 +18,12 @@ type Microversion int
 // it; one that knows less works as far as its features go.
 const newest Microversion = 115
 
-// First versions of the features that callers ask for by name (reference ironic-facts.md 1.4).
+// First versions of the features that this package uses where there are (reference ironic-facts.md 1.4).
 const (
-	versionInventory  Microversion = 81
-	versionParentNode Microversion = 83
+	versionHistory      Microversion = 78
+	versionInventory    Microversion = 81
+	versionParentNode   Microversion = 83
+	versionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
 )
 
 // ParseMicroversion reads "1.82".

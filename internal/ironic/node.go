@@ -23,6 +23,18 @@ func NodeLabel(n *Node) string {
 	return n.Name + " (" + n.UUID + ")"
 }
 
+// Capabilities are the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
+func Capabilities(properties map[string]any) map[string]string {
+	out := map[string]string{}
+	text, _ := properties["capabilities"].(string)
+	for entry := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(entry, ":"); ok {
+			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}
+
 // Enrollment is what a node is created with. Zero values are left to Ironic.
 type Enrollment struct {
 	UUID           string // chosen by the caller, so that a lost answer does no harm; required

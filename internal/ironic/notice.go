@@ -2,8 +2,9 @@ package ironic
 
 import (
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -176,11 +177,11 @@ func (k *ClassCapacity) add(node *Node) {
 	switch {
 	case node.Maintenance:
 		k.Maintenance++
-	case strings.HasSuffix(node.ProvisionState, " failed") || node.ProvisionState == "error":
+	case failed(State(node.ProvisionState)):
 		k.Failed++
 	case node.InstanceUUID != "":
 		k.Allocated++
-	case node.ProvisionState == "available":
+	case State(node.ProvisionState) == nodes.Available:
 		k.Available++
 	}
 }

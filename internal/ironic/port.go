@@ -2,8 +2,10 @@ package ironic
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/ports"
@@ -47,24 +49,21 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) e
 // UpdatePort brings a port from what it is to what it should be; equal attributes are not sent. Ironic refuses changes
 // of connectivity while the node is available or active (reference ironic-facts.md 6).
 func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) error {
-	var patch []map[string]any
-	set := func(path string, value any) {
-		patch = append(patch, map[string]any{"op": "add", "path": path, "value": value})
-	}
+	var patch Patch
 	if spec.PXEEnabled != nil && *spec.PXEEnabled != port.PXEEnabled {
-		set("/pxe_enabled", *spec.PXEEnabled)
+		patch.Set("/pxe_enabled", *spec.PXEEnabled)
 	}
 	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != port.PhysicalNetwork {
-		set("/physical_network", spec.PhysicalNetwork)
+		patch.Set("/physical_network", spec.PhysicalNetwork)
 	}
 	if spec.LocalLinkConnection != nil && !SameJSON(spec.LocalLinkConnection, port.LocalLinkConnection) {
-		set("/local_link_connection", spec.LocalLinkConnection)
+		patch.Set("/local_link_connection", spec.LocalLinkConnection)
 	}
 	if len(patch) == 0 {
 		return nil
 	}
 	defer c.ports.invalidate(port.NodeUUID)
-	return c.do(ctx, http.MethodPatch, "ports/"+port.UUID, patch, nil)
+	return c.do(ctx, http.MethodPatch, "ports/"+port.UUID, patch.body(), nil)
 }
 
 // DeletePort removes a port. That it is gone already is no error.
@@ -128,4 +127,4 @@ func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error
 }
 
 // Addresses are the MAC addresses of ports, sorted.
-func Addresses(ports map[string]Port) []string { return sortedKeys(ports) }
+func Addresses(ports map[string]Port) []string { return slices.Sorted(maps.Keys(ports)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -39,6 +40,9 @@ const (
 	powerOn  = "power on"
 	powerOff = "power off"
 )
+
+// Power is whether a machine is "on" or "off"; empty if Ironic does not know.
+func Power(n *Node) string { return strings.TrimPrefix(n.PowerState, "power ") }
 
 // changePower asks for a change of power, and waits until the node is as wanted.
 func (c *Client) changePower(ctx context.Context, node *Node, target nodes.TargetPowerState, want string, limit time.Duration) (*Node, error) {

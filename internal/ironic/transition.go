@@ -231,5 +231,25 @@ func Finished(state State) bool {
 // Failed reports whether a deployment in this state has failed, and is begun again by the next walk.
 func Failed(state State) bool { return nextMove(GoalDeployed, state, false).kind == repair }
 
+// Parked reports whether a node in this state can spare its machine for a while: nothing runs on it, nothing may run on it, and
+// Ironic is not at work on it.
+func Parked(state State) bool {
+	switch nextMove(GoalManageable, state, false).kind {
+	case done, send, repair:
+		return true
+	case wait, refuse:
+	}
+	return false
+}
+
+// failed reports whether what a node in this state was last told has failed.
+func failed(state State) bool {
+	switch state { //nolint:exhaustive // only failures
+	case nodes.DeployFail, nodes.CleanFail, nodes.InspectFail, nodes.AdoptFail, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error:
+		return true
+	}
+	return false
+}
+
 // BeingDeployed reports whether a node in this state is on its way to run what it was given.
 func BeingDeployed(state State) bool { return state == nodes.Deploying || state == nodes.DeployWait }

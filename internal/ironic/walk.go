@@ -14,10 +14,9 @@ import (
 
 // order is what goes with a verb: the body of PUT states/provision.
 type order struct {
-	Verb        Verb             `json:"target"`
-	ConfigDrive any              `json:"configdrive,omitempty"`
-	DeploySteps []DeployStep     `json:"deploy_steps,omitempty"`
-	CleanSteps  []map[string]any `json:"clean_steps,omitempty"`
+	Verb        Verb
+	ConfigDrive any
+	DeploySteps []DeployStep
 }
 
 // ToProvisionStateMap makes the request's body; gophercloud's own knows no vendor_data.
@@ -73,9 +72,6 @@ func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, lim
 	}
 	return w.node, err
 }
-
-// versionHistory is the first API with the history of nodes.
-const versionHistory Microversion = 78
 
 // lastEvent is the last error in a node's history, without secrets: Ironic 39 clears last_error when it switches off a machine
 // after a failure that is off already. Empty if there is none, or it cannot be read.
@@ -273,11 +269,11 @@ func (w *walker) look(ctx context.Context) error {
 // clearFault takes a node out of the maintenance that Ironic itself has put it into after a failure, because in it the
 // failed operation cannot be repeated. Maintenance that somebody has set stays.
 func (w *walker) clearFault(ctx context.Context) error {
-	if !w.node.Maintenance || w.node.Fault != faultClean {
+	if !w.node.Maintenance || w.node.Fault != FaultClean {
 		return nil
 	}
 	return w.c.SetMaintenance(ctx, w.id, false, "")
 }
 
-// faultClean is the fault that a failed clean step leaves (reference ironic-facts.md 3.7).
-const faultClean = "clean failure"
+// FaultClean is the fault that a failed clean step leaves (reference ironic-facts.md 3.7).
+const FaultClean = "clean failure"

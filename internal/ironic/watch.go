@@ -46,10 +46,7 @@ func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T
 	me := &waiter[T]{id: id, got: make(chan result[T], 1)}
 	w.mu.Lock()
 	w.waiters[me] = struct{}{}
-	if !w.running {
-		w.running = true
-		go w.run(context.WithoutCancel(ctx))
-	}
+	w.start(ctx)
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
@@ -68,15 +65,20 @@ func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T
 	}
 }
 
+// start looks for those who wait, if nobody does yet. The caller holds mu.
+func (w *watch[T]) start(ctx context.Context) {
+	if !w.running {
+		w.running = true
+		go w.run(context.WithoutCancel(ctx))
+	}
+}
+
 // nextAll waits for the next look at everything. While somebody does, every look is a list.
 func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
 	me := make(chan map[string]*T, 1)
 	w.mu.Lock()
 	w.fans[me] = struct{}{}
-	if !w.running {
-		w.running = true
-		go w.run(context.WithoutCancel(ctx))
-	}
+	w.start(ctx)
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()

@@ -49,18 +49,10 @@ func BindingOf(node *ironic.Node) (Binding, error) {
 		value, _ := node.DriverInfo[key].(string)
 		return strings.TrimSpace(value)
 	}
-	b := Binding{HardwareURI: text(keyHardware), AppliedURI: text(keyApplied)}
-	list, _ := node.Properties["capabilities"].(string)
-	for pair := range strings.SplitSeq(list, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
-		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
-		case capabilityHardwareType:
-			b.HardwareTypeURI = value
-		case capabilityTemplate:
-			b.TemplateURI = value
-		case capabilityGroup:
-			b.GroupURI = value
-		}
+	capabilities := ironic.Capabilities(node.Properties)
+	b := Binding{
+		HardwareURI: text(keyHardware), AppliedURI: text(keyApplied),
+		HardwareTypeURI: capabilities[capabilityHardwareType], TemplateURI: capabilities[capabilityTemplate], GroupURI: capabilities[capabilityGroup],
 	}
 	mode, err := modeOf(node.DriverInfo[keyDynamic])
 	if err != nil {

@@ -151,7 +151,7 @@ func (c *Client) newRequest(ctx context.Context, r request, token string, versio
 	}
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
-		if r.method == http.MethodPatch && version >= 300 {
+		if r.method == http.MethodPatch {
 			req.Header.Set("Content-Type", "application/json-patch+json")
 		}
 	}

@@ -22,11 +22,10 @@ const (
 	DefaultPatience       = 2 * time.Minute
 )
 
-// Versions of the API that this package speaks. Templates, without which nothing here works, came with 200; what happens
-// on top of testedVersion nobody has looked at, so an appliance that is newer is asked to speak that one (reference
-// oneview.md 1.8).
+// Versions of the API that this package speaks, from OneView 3.00 on. What happens on top of testedVersion nobody has looked
+// at, so an appliance that is newer is asked to speak that one (reference oneview.md 1.8).
 const (
-	oldestVersion = 200
+	oldestVersion = 300
 	testedVersion = 8600
 )
 
@@ -108,7 +107,7 @@ func (cfg Config) base() (*url.URL, error) {
 		return nil, errors.New("username and password: both are required to log in to the OneView appliance")
 	}
 	if cfg.APIVersion != 0 && cfg.APIVersion < oldestVersion {
-		return nil, fmt.Errorf("api_version: %d is too old, server profile templates need at least %d", cfg.APIVersion, oldestVersion)
+		return nil, fmt.Errorf("api_version: %d is too old, it must be at least %d", cfg.APIVersion, oldestVersion)
 	}
 	if cfg.Insecure && cfg.CACertFile != "" {
 		return nil, errors.New("insecure and cacert_file: certificates are either verified or not; set only one of the two")

@@ -151,9 +151,6 @@ func returningMark(node *ironic.Node) string {
 	return node.ProvisionUpdatedAt.UTC().Format(time.RFC3339)
 }
 
-// faultClean is the fault that a failed clean step leaves.
-const faultClean = "clean failure"
-
 // maintenanceOf says whose maintenance a node is in.
 func maintenanceOf(node *ironic.Node) Maintenance {
 	switch {
@@ -163,7 +160,7 @@ func maintenanceOf(node *ironic.Node) Maintenance {
 		return MaintenanceNone
 	case node.MaintenanceReason == ReasonInUse:
 		return MaintenanceOurs
-	case node.Fault == faultClean:
+	case node.Fault == ironic.FaultClean:
 		return MaintenanceFault
 	}
 	return MaintenanceForeign

@@ -11,22 +11,13 @@ import (
 // HardwareState is the state of server hardware.
 type HardwareState string
 
-// The states of server hardware (reference oneview.md 1.4). An appliance may know more.
+// Some of the states of server hardware (reference oneview.md 1.4).
 const (
-	HardwareUnknown          HardwareState = "Unknown"
-	HardwareAdding           HardwareState = "Adding"
 	HardwareNoProfileApplied HardwareState = "NoProfileApplied"
-	HardwareMonitored        HardwareState = "Monitored"
-	HardwareUnmanaged        HardwareState = "Unmanaged"
-	HardwareRemoving         HardwareState = "Removing"
-	HardwareRemoveFailed     HardwareState = "RemoveFailed"
-	HardwareRemoved          HardwareState = "Removed"
 	HardwareApplyingProfile  HardwareState = "ApplyingProfile"
 	HardwareProfileApplied   HardwareState = "ProfileApplied"
 	HardwareRemovingProfile  HardwareState = "RemovingProfile"
 	HardwareProfileError     HardwareState = "ProfileError"
-	HardwareUnsupported      HardwareState = "Unsupported"
-	HardwareUpdatingFirmware HardwareState = "UpdatingFirmware"
 )
 
 // PowerState is whether server hardware is on.

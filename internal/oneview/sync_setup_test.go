@@ -138,7 +138,7 @@ func (s *poolSite) maintain(t *testing.T, ref string, kind Maintenance) {
 	case MaintenanceFault:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "the step erase_devices failed")
-		s.ironic.Set(ref, "fault", faultClean)
+		s.ironic.Set(ref, "fault", ironic.FaultClean)
 	case MaintenanceForeign:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "disk swap")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -156,21 +157,13 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !a.known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
 		return
 	}
-	for _, feature := range []struct {
-		used  bool
-		since ironic.Microversion
-		name  path.Path
-	}{
-		{true, 52, path.Root("resource_class")},
-		{state != nil && !plan.Name.Equal(state.Name), 57, path.Root("name")},
-		{state != nil && !plan.Extra.Equal(state.Extra), 57, path.Root("extra")},
-		{!plan.Node.IsNull(), 58, path.Root("node")},
-		{!plan.Owner.IsNull(), 60, path.Root("owner")},
-	} {
-		if feature.used {
-			a.requires(ctx, &resp.Diagnostics, feature.since, feature.name)
-		}
-	}
+	a.requires(ctx, &resp.Diagnostics,
+		feature{true, 52, path.Root("resource_class")},
+		feature{state != nil && !plan.Name.Equal(state.Name), 57, path.Root("name")},
+		feature{state != nil && !plan.Extra.Equal(state.Extra), 57, path.Root("extra")},
+		feature{!plan.Node.IsNull(), 58, path.Root("node")},
+		feature{!plan.Owner.IsNull(), 60, path.Root("owner")},
+	)
 }
 
 // planReservation plans whether changed demands need another node. What is not known yet is checked when it is.
@@ -366,7 +359,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 			set[key] = value
 		}
 	}
-	for _, key := range sortedKeys(before) {
+	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, kept := after[key]; !kept {
 			remove = append(remove, key)
 		}

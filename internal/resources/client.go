@@ -46,11 +46,23 @@ func (w *withClient) hasOneView() bool {
 	return w.pool != nil && w.pool.OneView != nil && w.pool.OneView.Known()
 }
 
-// requires reports at an attribute that the API is too old for it, during plan.
-func (w *withClient) requires(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, name path.Path) {
-	if err := w.client.Requires(ctx, since, name.String()); err != nil {
-		summary, detail := ironic.Explain("use "+name.String(), err)
-		diags.AddAttributeError(name, summary, detail)
+// feature is an attribute that Ironic has had since a version of its API.
+type feature struct {
+	used  bool
+	since ironic.Microversion
+	name  path.Path
+}
+
+// requires reports at each attribute that is used and that the API is too old for, during plan.
+func (w *withClient) requires(ctx context.Context, diags *diag.Diagnostics, features ...feature) {
+	for _, f := range features {
+		if !f.used {
+			continue
+		}
+		if err := w.client.Requires(ctx, f.since, f.name.String()); err != nil {
+			summary, detail := ironic.Explain("use "+f.name.String(), err)
+			diags.AddAttributeError(f.name, summary, detail)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -191,7 +190,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) map[string]any {
 // volatile takes over what changes as Ironic works.
 func (m *deploymentModel) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), orNull(node.LastError)
-	m.PowerState = orNull(strings.TrimPrefix(node.PowerState, "power "))
+	m.PowerState = orNull(ironic.Power(node))
 }
 
 // record puts a node into a planned state, with everything known.

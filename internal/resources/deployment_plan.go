@@ -183,17 +183,9 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 // checkVersions refuses what the server's API does not have.
 func (d *deployment) checkVersions(ctx context.Context, config *deploymentModel, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
-	for _, feature := range []struct {
-		used  bool
-		since ironic.Microversion
-		name  path.Path
-	}{
-		{drive != nil, 56, path.Root("config_drive")},
-		{drive != nil && !drive.VendorData.IsNull(), 59, path.Root("config_drive").AtName("vendor_data")},
-		{!config.DeploySteps.IsNull(), 69, path.Root("deploy_steps")},
-	} {
-		if feature.used {
-			d.requires(ctx, diags, feature.since, feature.name)
-		}
-	}
+	d.requires(ctx, diags,
+		feature{drive != nil, 56, path.Root("config_drive")},
+		feature{drive != nil && !drive.VendorData.IsNull(), 59, path.Root("config_drive").AtName("vendor_data")},
+		feature{!config.DeploySteps.IsNull(), 69, path.Root("deploy_steps")},
+	)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +135,7 @@ func (m *discoveryModel) decide(ctx context.Context, seen *ironic.Survey, state 
 func describePending(pending map[string]string) string {
 	const few = 10
 	var lines []string
-	for _, id := range sortedKeys(pending) {
+	for _, id := range slices.Sorted(maps.Keys(pending)) {
 		lines = append(lines, id+": "+pending[id])
 	}
 	if len(lines) > few {
@@ -214,7 +215,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	}
 	var lines []string
 	interrupted := false
-	for _, name := range sortedKeys(problems) {
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		interrupted = interrupted || ironic.IsInterrupted(problems[name])
 		_, detail := ironic.Explain("", problems[name])
 		lines = append(lines, fmt.Sprintf("%s (node %s): %s", name, hostID(hosts[name]), detail))

@@ -2,6 +2,8 @@ package resources
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -84,7 +86,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 // means that there is none, and the host has to be enrolled.
 func (h *host) adopt(ctx context.Context, config *hostModel) (*ironic.Node, error) {
 	name := config.Name.ValueString()
-	node, err := h.client.FindDiscovered(ctx, name, sortedKeys(config.ports(ctx)))
+	node, err := h.client.FindDiscovered(ctx, name, slices.Sorted(maps.Keys(config.ports(ctx))))
 	if err != nil || node == nil || ironic.DiscoveryOf(node) != nil || name == "" {
 		return node, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -108,7 +109,7 @@ func (h *host) bringPorts(ctx context.Context, node *ironic.Node, c *hostChange)
 			}
 		}
 	}
-	for _, mac := range sortedKeys(wanted) {
+	for _, mac := range slices.Sorted(maps.Keys(wanted)) {
 		spec := wanted[mac].spec(mac)
 		port, exists := have[mac]
 		if exists {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,12 +131,12 @@ func (p patch) edits(capabilities map[string]string) ironic.Patch {
 	if driver, ok := p.settings["/driver"]; ok && !p.same("/driver", driver) {
 		edits.Set("/driver", driver) // first: interfaces are checked against it
 	}
-	for _, path := range sortedKeys(p.settings) {
+	for _, path := range slices.Sorted(maps.Keys(p.settings)) {
 		if path != "/driver" && !p.same(path, p.settings[path]) {
 			edits.Set(path, p.settings[path])
 		}
 	}
-	for _, path := range sortedKeys(p.secrets) {
+	for _, path := range slices.Sorted(maps.Keys(p.secrets)) {
 		edits.Set(path, p.secrets[path])
 	}
 	for _, path := range p.before {
@@ -161,11 +162,9 @@ func isPseudo(path string) bool {
 // editCapabilities merges capabilities into the one string that holds them.
 func (p patch) editCapabilities(edits *ironic.Patch, wanted map[string]string) {
 	const path = "/properties/" + capabilitiesKey
-	now := parseCapabilities(p.at(path))
-	next := map[string]string{}
-	for name, value := range now {
-		next[name] = value
-	}
+	properties, _ := p.node["properties"].(map[string]any)
+	now := ironic.Capabilities(properties)
+	next := maps.Clone(now)
 	for _, name := range p.before.below("/capabilities") {
 		delete(next, name)
 	}
@@ -183,7 +182,7 @@ func (p patch) editCapabilities(edits *ironic.Patch, wanted map[string]string) {
 
 func joinCapabilities(m map[string]string) string {
 	var parts []string
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		parts = append(parts, name+":"+m[name])
 	}
 	return strings.Join(parts, ",")
@@ -235,13 +234,4 @@ func asJSON(node *ironic.Node) map[string]any {
 		_ = json.Unmarshal(text, &m) // it was just marshalled
 	}
 	return m
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

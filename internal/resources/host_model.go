@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -225,18 +224,6 @@ func (m *hostModel) secretsVersion(ctx context.Context) [2]types.Int64 {
 	return v
 }
 
-// parseCapabilities reads Ironic's "a:b,c:d".
-func parseCapabilities(v any) map[string]string {
-	out := map[string]string{}
-	text, _ := v.(string)
-	for entry := range strings.SplitSeq(text, ",") {
-		if name, value, ok := strings.Cut(strings.TrimSpace(entry), ":"); ok {
-			out[name] = value
-		}
-	}
-	return out
-}
-
 // fromNode takes over what Ironic knows. Maps, traits and ports take over only what they have already, unless all is
 // asked for, as after an import. What is unknown becomes known in any case.
 func (m *hostModel) fromNode(ctx context.Context, node *ironic.Node, ports map[string]ironic.Port, all bool) {
@@ -255,7 +242,7 @@ func (m *hostModel) fromNode(ctx context.Context, node *ironic.Node, ports map[s
 		m.fromBMC(ctx, block, node)
 	}
 	if node.PowerState != "" || m.PowerState.IsUnknown() || ironic.PowerManaged(node) {
-		m.PowerState = orNull(strings.TrimPrefix(node.PowerState, "power "))
+		m.PowerState = orNull(ironic.Power(node))
 	} // else nobody knows, and what is configured stays
 	if all || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
 		m.TargetState = types.StringValue(targetOf(node))
@@ -288,7 +275,7 @@ func targetOf(node *ironic.Node) string {
 func (m *hostModel) fromNodeMaps(ctx context.Context, node *ironic.Node, all bool) {
 	properties := scalars(node.Properties)
 	delete(properties, capabilitiesKey)
-	capabilities := parseCapabilities(node.Properties[capabilitiesKey])
+	capabilities := ironic.Capabilities(node.Properties)
 	hints, _ := node.Properties[rootDeviceKey].(map[string]any)
 	readable := map[string]string{}
 	for key, value := range scalars(node.DriverInfo) {

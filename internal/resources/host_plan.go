@@ -368,25 +368,17 @@ func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {
 
 // checkVersions refuses what the server's API does not have.
 func (h *host) checkVersions(ctx context.Context, config *hostModel, diags *diag.Diagnostics) {
-	for _, feature := range []struct {
-		used  bool
-		since ironic.Microversion
-		name  path.Path
-	}{
-		{!config.ResourceClass.IsNull(), 21, path.Root("resource_class")},
-		{!config.Traits.IsNull(), 37, path.Root("traits")},
-		{!config.ConductorGroup.IsNull(), 46, path.Root("conductor_group")},
-		{!config.AutomatedClean.IsNull(), 47, path.Root("automated_clean")},
-		{!config.Protected.IsNull(), 48, path.Root("protected")},
-		{!config.Owner.IsNull(), 50, path.Root("owner")},
-		{!config.Description.IsNull(), 51, path.Root("description")},
-		{!config.Retired.IsNull(), 61, path.Root("retired")},
-		{!config.Lessee.IsNull(), 65, path.Root("lessee")},
-		{!config.Shard.IsNull(), 82, path.Root("shard")},
-		{isSet(config.Interfaces) && !config.Interfaces.Attributes()["firmware"].IsNull(), 86, path.Root("interfaces").AtName("firmware")},
-	} {
-		if feature.used {
-			h.requires(ctx, diags, feature.since, feature.name)
-		}
-	}
+	h.requires(ctx, diags,
+		feature{!config.ResourceClass.IsNull(), 21, path.Root("resource_class")},
+		feature{!config.Traits.IsNull(), 37, path.Root("traits")},
+		feature{!config.ConductorGroup.IsNull(), 46, path.Root("conductor_group")},
+		feature{!config.AutomatedClean.IsNull(), 47, path.Root("automated_clean")},
+		feature{!config.Protected.IsNull(), 48, path.Root("protected")},
+		feature{!config.Owner.IsNull(), 50, path.Root("owner")},
+		feature{!config.Description.IsNull(), 51, path.Root("description")},
+		feature{!config.Retired.IsNull(), 61, path.Root("retired")},
+		feature{!config.Lessee.IsNull(), 65, path.Root("lessee")},
+		feature{!config.Shard.IsNull(), 82, path.Root("shard")},
+		feature{isSet(config.Interfaces) && !config.Interfaces.Attributes()["firmware"].IsNull(), 86, path.Root("interfaces").AtName("firmware")},
+	)
 }

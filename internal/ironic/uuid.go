@@ -1,0 +1,29 @@
+package ironic
+
+import (
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // what UUIDs of version 5 are made with
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// NewUUID returns a random UUID (RFC 9562, version 4).
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return uuid(b, 4)
+}
+
+// uuid5 makes a UUID from a name in a namespace, which is a UUID too (RFC 9562, version 5).
+func uuid5(namespace, name string) string {
+	space, _ := hex.DecodeString(strings.ReplaceAll(namespace, "-", "")) // a constant of ours
+	sum := sha1.Sum(append(space, name...))                              //nolint:gosec // not for secrecy
+	return uuid([16]byte(sum[:16]), 5)
+}
+
+// uuid writes bytes as a UUID of a version.
+func uuid(b [16]byte, version byte) string {
+	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
