@@ -102,6 +102,16 @@ func (s *Site) Provider(settings ...string) string {
 	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n  %s\n}\n", s.Endpoint, strings.Join(settings, "\n  "))
 }
 
+// Until waits until something is done, and fails the test if that takes more than a minute.
+func Until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); <-time.After(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
 // Name makes a name unique to the test.
 func (s *Site) Name(base string) string { return base + "-" + s.unique }
 
@@ -127,31 +137,35 @@ func (s *Site) callAt(version, method, path string, body any) (status int, answe
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for range 50 {
-		req, err := http.NewRequest(method, s.Endpoint+"/v1/"+path, bytes.NewReader(content)) //nolint:noctx // ends with the test
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-OpenStack-Ironic-API-Version", version)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+	Until(s.t, "the end of the lock that refuses "+method+" "+path, func() bool {
+		var text []byte
+		status, text = s.send(version, method, path, content)
 		answer = nil
 		_ = json.Unmarshal(text, &answer) // an empty answer is fine
-		status = resp.StatusCode
-		if status != http.StatusConflict || !strings.Contains(string(text), "locked") {
-			return status, answer
-		}
-		<-time.After(100 * time.Millisecond)
-	}
+		return status != http.StatusConflict || !bytes.Contains(text, []byte("locked"))
+	})
 	return status, answer
+}
+
+// send sends one request.
+func (s *Site) send(version, method, path string, body []byte) (status int, answer []byte) {
+	s.t.Helper()
+	req, err := http.NewRequest(method, s.Endpoint+"/v1/"+path, bytes.NewReader(body)) //nolint:noctx // ends with the test
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-OpenStack-Ironic-API-Version", version)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, answer
 }
 
 // Must is Call that fails the test on any status but 2xx.
@@ -185,14 +199,16 @@ func (s *Site) Verb(node, verb, until string) {
 func (s *Site) Await(node, attribute string, value any) map[string]any {
 	s.t.Helper()
 	var answer map[string]any
-	for range 300 {
-		if answer = s.Must(http.MethodGet, "nodes/"+node, nil); answer[attribute] == value && answer["reservation"] == nil {
-			return answer
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("%s of node %s is %v; it is locked by %v", attribute, node, answer[attribute], answer["reservation"])
 		}
-		<-time.After(100 * time.Millisecond)
-	}
-	s.t.Fatalf("%s of node %s is %v, want %v", attribute, node, answer[attribute], value)
-	return nil
+	}()
+	Until(s.t, fmt.Sprintf("%s of node %s to be %v", attribute, node, value), func() bool {
+		answer = s.Must(http.MethodGet, "nodes/"+node, nil)
+		return answer[attribute] == value && answer["reservation"] == nil
+	})
+	return answer
 }
 
 // Node returns a node; nil if there is none.

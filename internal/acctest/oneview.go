@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -94,18 +93,6 @@ func (o *OneView) Take(n int) string {
 
 // GiveBack is another user who gives the nth blade back.
 func (o *OneView) GiveBack(n int) { o.Fake.ReleaseHardware(o.Blades.Hardware[n-1]) }
-
-// Await waits until something holds of the nth blade.
-func (o *OneView) Await(n int, what string, holds func(fakeoneview.Hardware) bool) {
-	o.t.Helper()
-	for range 600 {
-		if holds(o.Hardware(n)) {
-			return
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-	o.t.Fatalf("%s: it is %+v", what, o.Hardware(n))
-}
 
 // Setting is the setting oneview of a provider block: the appliance, with further settings.
 func (o *OneView) Setting(settings ...string) string {

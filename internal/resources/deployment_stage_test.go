@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
@@ -87,14 +86,16 @@ func instanceInfo(s *acctest.Site, node string) map[string]any {
 // awaitState waits until a node is in one of the states, be it locked or not.
 func awaitState(t *testing.T, s *acctest.Site, node string, states ...string) {
 	t.Helper()
-	var now any
-	for range 2000 {
-		if now = s.Node(node)["provision_state"]; slices.Contains(states, text(now)) {
-			return
+	var now string
+	defer func() {
+		if t.Failed() {
+			t.Logf("node %s is in state %s", node, now)
 		}
-		<-time.After(50 * time.Millisecond)
-	}
-	t.Fatalf("node %s is in state %v, want one of %v", node, now, states)
+	}()
+	acctest.Until(t, fmt.Sprintf("node %s to be in one of the states %v", node, states), func() bool {
+		now = text(s.Node(node)["provision_state"])
+		return slices.Contains(states, now)
+	})
 }
 
 // verbs are the verbs that a node was sent, in order. Only the fake knows them.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,13 +45,7 @@ func busyUndeploying() []string { return []string{"deleting", "cleaning", "clean
 
 // isBusy reports whether a node is in one of the states.
 func isBusy(s *acctest.Site, node string, states []string) bool {
-	now := text(s.Node(node)["provision_state"])
-	for _, state := range states {
-		if now == state {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(states, text(s.Node(node)["provision_state"]))
 }
 
 func TestAccInterruption_applyTakesUpAnInterruptedDeployment(t *testing.T) {
@@ -296,11 +291,9 @@ func TestAccInterruption_oneOfManyKeepsItsPlace(t *testing.T) {
 }
 `, nodes[0], nodes[1], nodes[2], image("v1")))
 	running := w.Start("apply", "-auto-approve")
-	for started := false; !started; <-time.After(50 * time.Millisecond) {
-		for _, node := range nodes {
-			started = started || isBusy(s, node, busyDeploying())
-		}
-	}
+	acctest.Until(t, "the first deployment", func() bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return isBusy(s, node, busyDeploying()) })
+	})
 	interrupt(t, running) // two are in the queue
 	for i := range nodes {
 		if d := inState(t, w, fmt.Sprintf("metal_deployment.d[%d]", i)); d == nil || d.Tainted {

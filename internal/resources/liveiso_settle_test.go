@@ -24,6 +24,12 @@ func threeSettling(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, settin
 	}
 }
 
+// awaitLook waits until the provider has asked for the age of an image.
+func awaitLook(t *testing.T, iso *acctest.ISOServer, name string) {
+	t.Helper()
+	acctest.Until(t, "a look at image "+name, func() bool { return iso.Looks(name) > 0 })
+}
+
 func TestAccLiveISO_applyWaitsUntilTheImageHasSettled(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
@@ -67,9 +73,7 @@ func TestAccLiveISO_imageThatChangesBeforeItHasSettledRestartsNothing(t *testing
 	w.Configure(config("v2"))
 	watch := watchPower(s)
 	running := w.Start("apply", "-auto-approve")
-	for iso.Looks("v2") == 0 {
-		<-time.After(50 * time.Millisecond)
-	}
+	awaitLook(t, iso, "v2")
 	<-time.After(1100 * time.Millisecond) // servers tell whole seconds
 	iso.Build("v2")
 	output, code := running.Wait()
@@ -111,9 +115,7 @@ func TestAccLiveISO_planSaysWhenTheImageHasSettled(t *testing.T) {
 	output, _ := w.Plan()
 	mention(t, output, "The apply first waits until "+built.Add(time.Hour).UTC().Format(time.RFC3339)+", when the image has settled.")
 	running := w.Start("apply", "-auto-approve") // which can be stopped while it waits
-	for iso.Looks("v2") == 0 {
-		<-time.After(50 * time.Millisecond)
-	}
+	awaitLook(t, iso, "v2")
 	watch, start := watchPower(s), time.Now()
 	output = interrupt(t, running)
 	if took := time.Since(start); took > 20*time.Second {
@@ -134,9 +136,7 @@ func TestAccLiveISO_firstBootWithAnImageThatChangesIsRefused(t *testing.T) {
 	iso.BuildLate("v1")
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), liveISO(iso.URL("v1"), `quiet_period = "4s"`)))
 	running := w.Start("apply", "-auto-approve")
-	for iso.Looks("v1") == 0 {
-		<-time.After(50 * time.Millisecond)
-	}
+	awaitLook(t, iso, "v1")
 	<-time.After(1100 * time.Millisecond)
 	iso.Build("v1")
 	output, code := running.Wait()
