@@ -105,11 +105,19 @@ func (s *Site) Provider(settings ...string) string {
 // Until waits until something is done, and fails the test if that takes more than a minute.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
+	if !inTime(done) {
+		t.Fatalf("waited a minute for %s", what)
+	}
+}
+
+// inTime waits until something is done, and reports whether that took less than a minute.
+func inTime(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited a minute for %s", what)
+			return false
 		}
 	}
+	return true
 }
 
 // Name makes a name unique to the test.

@@ -85,6 +85,18 @@ func (w *Workspace) write(name, content string) {
 // Setenv adds a variable for the CLI and the provider.
 func (w *Workspace) Setenv(name, value string) { w.env = append(w.env, name+"="+value) }
 
+// Trace makes the provider log all that it does.
+func (w *Workspace) Trace() {
+	w.Setenv("TF_LOG_PROVIDER", "TRACE")
+	w.Setenv("TF_LOG_PATH", filepath.Join(w.Dir, "trace.log"))
+}
+
+// trace is the log of a workspace that Traces.
+func (w *Workspace) trace() string {
+	content, _ := os.ReadFile(filepath.Join(w.Dir, "trace.log")) // without one there is nothing in it
+	return string(content)
+}
+
 // Run runs the CLI and returns what it printed, without colours, and its exit code.
 func (w *Workspace) Run(args ...string) (output string, code int) {
 	w.t.Helper()
@@ -142,6 +154,17 @@ func (r *Running) Wait() (output string, code int) {
 
 // Interrupt is Ctrl-C: SIGINT to the CLI and all that it started.
 func (r *Running) Interrupt() { r.signal(syscall.SIGINT) }
+
+// InterruptProvider is Interrupt for the hooks of a fake: it returns when the provider has been told to stop, and its contexts
+// have ended. That is in its log, so the workspace must be one that Traces.
+func (r *Running) InterruptProvider() {
+	r.w.t.Helper()
+	before := len(r.w.trace())
+	r.Interrupt()
+	if !inTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
+		r.w.t.Error("waited a minute for the provider to be told to stop")
+	}
+}
 
 // Kill is kill -9 of the CLI and the provider.
 func (r *Running) Kill() { r.signal(syscall.SIGKILL) }

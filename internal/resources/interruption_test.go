@@ -10,14 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // stop is a way to end a running CLI: Ctrl-C or kill -9.
-type stop func(*acctest.Running)
+type stop func(*testing.T, *acctest.Site, *acctest.Running)
 
 // interrupt is Ctrl-C. A run that was interrupted must not say that all went well.
 func interrupt(t *testing.T, running *acctest.Running) (output string) {
@@ -30,12 +29,22 @@ func interrupt(t *testing.T, running *acctest.Running) (output string) {
 	return output
 }
 
-// kill is kill -9 of the CLI and the provider. It comes a moment after what a test has seen: a run that is killed while it
-// holds the lock of the provisioning limit keeps the next one waiting until that expires, of which these tests are not.
-func kill(running *acctest.Running) {
-	<-time.After(500 * time.Millisecond)
+// kill is kill -9 of the CLI and the provider, while it does not hold the lock of the provisioning limit: that would keep the
+// next run waiting until it expires, of which these tests are not.
+func kill(t *testing.T, s *acctest.Site, running *acctest.Running) {
+	t.Helper()
+	acctest.Until(t, "the end of the lock of the provisioning limit", func() bool { return !isLimitLocked(s) })
 	running.Kill()
 	running.Wait()
+}
+
+// isLimitLocked reports whether a run holds the lock of the provisioning limit.
+func isLimitLocked(s *acctest.Site) bool {
+	list, _ := s.Must(http.MethodGet, "chassis", nil)["chassis"].([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		record, _ := item.(map[string]any)
+		return strings.Contains(text(record["description"]), "admission lock")
+	})
 }
 
 // busyDeploying are the states in which a node is being deployed, busyUndeploying those in which it is undeployed.
@@ -91,13 +100,13 @@ func TestAccInterruption_destroyTakesUpAnInterruptedDeployment(t *testing.T) {
 func TestAccInterruption_destroyIsTakenUpByDestroy(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartSlow(t)
-	for name, end := range map[string]stop{"interrupted": func(r *acctest.Running) { interrupt(t, r) }, "killed": kill} {
+	for name, end := range map[string]stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { interrupt(t, r) }, "killed": kill} {
 		node := addNode(t, s, name, nil)
 		w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
 		w.Must("apply", "-auto-approve")
 		running := w.Start("destroy", "-auto-approve")
 		awaitState(t, s, node, busyUndeploying()...)
-		end(running)
+		end(t, s, running)
 		if deployed(t, w).Tainted || inState(t, w, allocationAddress) == nil {
 			t.Errorf("%s: in state is\n%s", name, w.State())
 		}
@@ -113,7 +122,7 @@ func TestAccInterruption_destroyIsTakenUpByDestroy(t *testing.T) {
 func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartSlow(t)
-	interrupted := func(r *acctest.Running) {
+	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
 		mention(t, interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"), "Destroy again to finish it; an apply would deploy the node again")
 	}
 	for name, end := range map[string]stop{"interrupted": interrupted, "killed": kill} {
@@ -123,7 +132,7 @@ func TestAccInterruption_applyBringsAHalfDestroyedDeploymentBack(t *testing.T) {
 		before := allocationNamed(s, s.Name("web"))
 		running := w.Start("destroy", "-auto-approve")
 		awaitState(t, s, node, busyUndeploying()...)
-		end(running)
+		end(t, s, running)
 		mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 		wantVerbs(t, s, node, "active", "deleted", "active")
 		wantKept(t, s, w, node, before)
@@ -141,7 +150,7 @@ func TestAccInterruption_halfDestroyedDeploymentWithoutAnAllocationIsMadeAnew(t 
 	w.Must("apply", "-auto-approve")
 	running := w.Start("destroy", "-auto-approve")
 	awaitState(t, s, node, busyUndeploying()...)
-	kill(running)
+	kill(t, s, running)
 	if output, code := w.Run("apply", "-auto-approve"); code != 0 { // it may still be cleaned, or have become so meanwhile
 		if !strings.Contains(output, "Ironic is at work on it. Apply again when it is available") {
 			mention(t, output, "any more", "That reservation was released")
@@ -177,7 +186,7 @@ func TestAccInterruption_killedDeploymentOfAnAllocationIsAdopted(t *testing.T) {
 		allocated(image("v1"), `config_drive = { user_data_wo = "secret", user_data_wo_version = 1 }`))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyDeploying()...)
-	kill(running)
+	kill(t, s, running)
 	recallAllocation(t, s, w)
 	if inState(t, w, deploymentAddress) != nil {
 		t.Fatalf("in state is\n%s", w.State())
@@ -202,7 +211,7 @@ func TestAccInterruption_killedDeploymentOfAnAllocationIsWaitedFor(t *testing.T)
 	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1")))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyDeploying()...)
-	kill(running)
+	kill(t, s, running)
 	recallAllocation(t, s, w)
 	w.Must("apply", "-auto-approve")
 	wantVerbs(t, s, node, "active")
@@ -217,7 +226,7 @@ func TestAccInterruption_killedDeploymentWithoutAnAllocationIsImported(t *testin
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(s.Name("n1")), image("v1"), `config_drive = { user_data = "x" }`))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyDeploying()...)
-	kill(running)
+	kill(t, s, running)
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the apply worked:\n%s", output)
@@ -241,10 +250,13 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
-	for i, end := range []stop{kill, func(r *acctest.Running) { mention(t, interrupt(t, r), "Interrupted: deploy node "+s.Name("n1")) }} {
+	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
+		mention(t, interrupt(t, r), "Interrupted: deploy node "+s.Name("n1"))
+	}
+	for i, end := range []stop{kill, interrupted} {
 		running := w.Start("apply", "-auto-approve")
 		awaitState(t, s, node, busyDeploying()...)
-		end(running)
+		end(t, s, running)
 		if output, _ := w.Plan(); isBusy(s, node, busyDeploying()) {
 			mention(t, output, "Unfinished deployment is continued")
 		}
@@ -407,14 +419,12 @@ func TestFakeInterruption_beforeAnythingWasMade(t *testing.T) {
 				if name == "deployment" && r.Method != http.MethodPatch || name != "deployment" && (r.Method != http.MethodPost || len(started) == 0) {
 					return nil
 				}
-				once.Do(func() {
-					(<-started).Interrupt()
-					<-time.After(300 * time.Millisecond)
-				})
+				once.Do(func() { (<-started).InterruptProvider() })
 				return &fakeironic.Rejection{Status: http.StatusInternalServerError}
 			}})
 			node := addNode(t, s, "n1", nil)
 			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))
+			w.Trace()
 			running := w.Start("apply", "-auto-approve")
 			started <- running
 			output, code := running.Wait()

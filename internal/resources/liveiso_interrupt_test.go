@@ -33,7 +33,7 @@ func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, de
 	w.Configure(config("v2"))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyRestarting()...)
-	end(running)
+	end(t, s, running)
 	if output, _ := w.Plan(); isBusy(s, node, busyDeploying()) {
 		mention(t, output, "Unfinished deployment is continued")
 	}
@@ -66,7 +66,7 @@ func TestAccLiveISO_interruptedRestartHappensOnce(t *testing.T) {
 	t.Parallel()
 	s, iso := startSlowISO(t, "")
 	node := addLiveNode(t, s, 1, nil)
-	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+quoted(node)+"\n  ", func(r *acctest.Running) {
+	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+quoted(node)+"\n  ", func(t *testing.T, _ *acctest.Site, r *acctest.Running) {
 		mention(t, interrupt(t, r), "What was started goes on in Ironic; the next apply takes it up again")
 	})
 }
@@ -104,7 +104,7 @@ func TestAccLiveISO_destroyAfterAKilledRestart(t *testing.T) {
 	w.Configure(config("v2"))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyRestarting()...)
-	kill(running)
+	kill(t, s, running)
 	w.Must("destroy", "-auto-approve")
 	if after := s.Node(node)["automated_clean"]; after != before {
 		t.Errorf("automated_clean was %v and is %v", before, after)
@@ -119,7 +119,7 @@ func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(liveISO(iso.URL("v1"), `own = { nmstate = "uid/1" }`)))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyDeploying()...)
-	kill(running)
+	kill(t, s, running)
 	recallAllocation(t, s, w)
 	w.Must("apply", "-auto-approve")
 	if got := s.Fake.PowerCycles(node); got != 1 {

@@ -33,6 +33,7 @@ func (m moment) at(t *testing.T, o *acctest.OneView, w *acctest.Workspace, happe
 	if m.after {
 		effect = fakeoneview.RightAfter(hook)
 	}
+	w.Trace()
 	hits := o.Fake.Inject(fakeoneview.Fault{Method: m.method, Path: m.path, Nth: m.nth, Effect: effect})
 	running := w.Start(args...)
 	started <- running
@@ -132,12 +133,6 @@ func TestAccOneView_killedDestroyIsUndoneByTheNextApply(t *testing.T) {
 	}
 }
 
-// pressesCtrlC is Ctrl-C at a moment, with the time for it to arrive.
-func pressesCtrlC(running *acctest.Running) {
-	running.Interrupt()
-	<-time.After(300 * time.Millisecond)
-}
-
 // Ctrl-C is a warning, and the state has all that the next apply has to know.
 func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
 	t.Parallel()
@@ -151,7 +146,7 @@ func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
 			o := switchedOn(t)
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
-			output := moment.at(t, o, w, pressesCtrlC, apply()...)
+			output := moment.at(t, o, w, (*acctest.Running).InterruptProvider, apply()...)
 			mention(t, output, "Warning: Interrupted: give node "+node+" a server profile", "the next apply takes it up again")
 			made := o.Profiles()
 			if p := inState(t, w, profileAddress); len(made) != 1 || p == nil || p.Tainted || p.Values["id"] != made[0].URI || p.Values["status"] != "Unfinished" {
@@ -176,7 +171,7 @@ func TestAccOneView_interruptedBeforeAnythingWasMade(t *testing.T) {
 	o := switchedOn(t)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
-	output := moment{http.MethodGet, "/new-profile$", 1, false}.at(t, o, w, pressesCtrlC, apply()...)
+	output := moment{http.MethodGet, "/new-profile$", 1, false}.at(t, o, w, (*acctest.Running).InterruptProvider, apply()...)
 	mention(t, output, "Could not give node "+node+" a server profile", "The run was interrupted")
 	for _, word := range []string{"issue in the provider", "bug", "unexpectedly"} {
 		if strings.Contains(output, word) {
@@ -198,7 +193,7 @@ func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
 	w.Must("apply", "-auto-approve")
-	output := moment{http.MethodDelete, oneProfile, 1, true}.at(t, o, w, pressesCtrlC, destroyAll()...)
+	output := moment{http.MethodDelete, oneProfile, 1, true}.at(t, o, w, (*acctest.Running).InterruptProvider, destroyAll()...)
 	mention(t, output, "Could not remove server profile", "The run was interrupted")
 	if p := inState(t, w, profileAddress); p == nil || p.Tainted {
 		t.Errorf("in state is %+v", p)
@@ -217,7 +212,7 @@ func TestAccOneView_temporaryProfileOfAStoppedRunIsRemoved(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
 	name := "Ironic Cleaning [" + text(s.Node(s.Name("h"))["uuid"]) + "]"
-	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": pressesCtrlC} {
+	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).InterruptProvider} {
 		output := moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, stop, apply()...)
 		if left := o.Profiles(); len(left) != 1 || left[0].Name != name || applied(s, s.Name("h")) != left[0].URI {
 			t.Fatalf("%s: left are %+v, and %q", end, left, applied(s, s.Name("h")))
@@ -262,7 +257,7 @@ func TestAccOneView_deletedHostTakesItsTemporaryProfileAlong(t *testing.T) {
 	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, target("available")))
-	moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, pressesCtrlC, apply()...)
+	moment{http.MethodDelete, oneProfile, 1, false}.at(t, o, w, (*acctest.Running).InterruptProvider, apply()...)
 	destroy(t, s, w)
 	wantNoProfile(t, o)
 }
