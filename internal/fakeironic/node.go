@@ -7,16 +7,15 @@ import (
 
 // Node is a copy of a node as the database has it.
 type Node struct {
-	UUID, Name, Driver, ResourceClass    string
-	ProvisionState, TargetProvisionState string
-	PowerState, TargetPowerState         string
-	InstanceUUID, AllocationUUID         string
-	Owner, Lessee                        string
-	LastError, Fault, MaintenanceReason  string
-	Reservation                          string
-	Maintenance, Protected, Retired      bool
-	Traits                               []string
-	Raw                                  map[string]any // every attribute of the API by its name, nothing masked
+	UUID, Name, ResourceClass    string
+	ProvisionState               string
+	PowerState, TargetPowerState string
+	InstanceUUID, AllocationUUID string
+	LastError, MaintenanceReason string
+	Reservation                  string
+	Maintenance                  bool
+	Traits                       []string
+	Raw                          map[string]any // every attribute of the API by its name, nothing masked
 }
 
 // node is a node in the database.
@@ -139,16 +138,15 @@ func (s *Server) find(ref string) *node {
 // public copies the node.
 func (n *node) public() Node {
 	return Node{
-		UUID: n.str("uuid"), Name: n.str("name"), Driver: n.str("driver"), ResourceClass: n.str("resource_class"),
-		ProvisionState: n.str("provision_state"), TargetProvisionState: n.str("target_provision_state"),
-		PowerState: n.str("power_state"), TargetPowerState: n.str("target_power_state"),
+		UUID: n.str("uuid"), Name: n.str("name"), ResourceClass: n.str("resource_class"),
+		ProvisionState: n.str("provision_state"),
+		PowerState:     n.str("power_state"), TargetPowerState: n.str("target_power_state"),
 		InstanceUUID: n.str("instance_uuid"), AllocationUUID: n.str("allocation_uuid"),
-		Owner: n.str("owner"), Lessee: n.str("lessee"),
-		LastError: n.str("last_error"), Fault: n.str("fault"), MaintenanceReason: n.str("maintenance_reason"),
+		LastError: n.str("last_error"), MaintenanceReason: n.str("maintenance_reason"),
 		Reservation: n.str("reservation"),
-		Maintenance: n.flag("maintenance"), Protected: n.flag("protected"), Retired: n.flag("retired"),
-		Traits: n.traits(),
-		Raw:    object(clone(n.fields)),
+		Maintenance: n.flag("maintenance"),
+		Traits:      n.traits(),
+		Raw:         object(clone(n.fields)),
 	}
 }
 

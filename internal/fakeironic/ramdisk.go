@@ -19,7 +19,8 @@ func (s *Server) ramdiskFault(n *node) string {
 	return s.bootFault(n)
 }
 
-// bootFault says why the boot interface refuses the node, "" if it does not. The fake one takes everything.
+// bootFault says why the boot interface refuses the node, "" if it does not. The fake one takes everything. A ramdisk of Ironic's
+// own is always there: the conductor names one for all nodes.
 func (s *Server) bootFault(n *node) string {
 	boot := n.uses("boot")
 	switch {
@@ -29,24 +30,8 @@ func (s *Server) bootFault(n *node) string {
 		return "Node " + n.str("uuid") + " does not have any port associated with it"
 	case n.uses("deploy") == "ramdisk":
 		return s.bootImageFault(n)
-	case netboots(boot):
-		return s.agentFault(n, "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration")
-	case text(object(n.fields["driver_info"])["deploy_iso"]) != "":
-		return ""
 	}
-	return s.agentFault(n, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info")
-}
-
-// agentFault complains when the node has no ramdisk of Ironic's own. 39 does not take one half of it.
-func (s *Server) agentFault(n *node, complaint string) string {
-	info := object(n.fields["driver_info"])
-	if !s.NoDeployImages {
-		return ""
-	}
-	if !s.legacy() && missing(complaint, info, "deploy_kernel", "deploy_ramdisk") != "" {
-		info = nil
-	}
-	return missing(complaint, info, "deploy_kernel", "deploy_ramdisk")
+	return ""
 }
 
 // bootImageFault says what is wrong with what instance_info gives to boot: an ISO, or a kernel and a ramdisk. 39 takes an

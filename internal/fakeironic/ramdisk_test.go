@@ -141,42 +141,6 @@ func TestNetworkBootNeedsAPort(t *testing.T) {
 	a.refused(http.StatusBadRequest, "does not have any port associated with it", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestDirectDeployNeedsIronicsOwnRamdisk(t *testing.T) {
-	t.Parallel()
-	const (
-		network = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration. Missing are: "
-		media   = "Error validating Redfish virtual media. Some parameters were missing in node's driver_info. Missing are: "
-		both    = "['deploy_kernel', 'deploy_ramdisk']"
-	)
-	for _, tt := range []struct {
-		boot, version string
-		info          map[string]any
-		want          string
-	}{
-		{"ipxe", "1.82", map[string]any{}, network + both},
-		{"ipxe", "1.82", map[string]any{"deploy_kernel": "k"}, network + "['deploy_ramdisk']"},
-		{"ipxe", "1.115", map[string]any{"deploy_kernel": "k"}, network + both},
-		{"ipxe", "1.115", map[string]any{"deploy_iso": isoA}, network + both},
-		{"pxe", "1.115", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}, ""},
-		{"redfish-virtual-media", "1.115", map[string]any{}, media + both},
-		{"redfish-virtual-media", "1.115", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}, ""},
-		{"redfish-virtual-media", "1.115", map[string]any{"deploy_iso": isoA}, ""},
-		{"fake", "1.115", map[string]any{}, ""},
-	} {
-		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version, NoDeployImages: true})
-		uuid := a.netbooting("n1", map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"})
-		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", append(patch("add", "/boot_interface", tt.boot), patch("add", "/driver_info", tt.info)...))
-		if boot, deploy := a.verdict(uuid, "boot"), a.verdict(uuid, "deploy"); boot != tt.want || deploy != tt.want {
-			t.Errorf("%s with %v at %s: boot %q, deploy %q; want %q for both", tt.boot, tt.info, tt.version, boot, deploy, tt.want)
-		}
-		status := http.StatusAccepted
-		if tt.want != "" {
-			status = http.StatusBadRequest
-		}
-		a.refused(status, tt.want, http.MethodPut, provisionPath(uuid), requestOf("active"))
-	}
-}
-
 func TestTypeOfTheImageIsNotedEvenIfTheDeploymentIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

@@ -51,10 +51,6 @@ type Server struct {
 	// is impossible, as with the driver ipmi, which has no credentials yet, the inventory is lost and last_error tells.
 	DiscoveryKeepsPower bool
 
-	// NoDeployImages is a conductor whose configuration names no ramdisk of Ironic's own ([conductor]deploy_kernel and
-	// deploy_ramdisk): nodes that need one have to name it in driver_info.
-	NoDeployImages bool
-
 	// DefaultResourceClass is the resource class of nodes that are made without one, discovered ones above all.
 	DefaultResourceClass string
 
