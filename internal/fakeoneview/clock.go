@@ -3,22 +3,8 @@ package fakeoneview
 import (
 	"container/heap"
 	"strconv"
-	"sync"
 	"time"
 )
-
-// Ticking is a clock for Server.Now that starts at the present and moves on by d whenever it is read, which is once for every
-// request. With StepTime set to d as well, tasks advance by one state per request.
-func Ticking(d time.Duration) func() time.Time {
-	var mu sync.Mutex
-	now := time.Now()
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(d)
-		return now
-	}
-}
 
 // event is something that the appliance does at a certain time.
 type event struct {

@@ -100,8 +100,8 @@ func TaskURIHeader() Effect {
 	}}
 }
 
-// EditBody changes the JSON object in the body of the answer; other bodies stay.
-func EditBody(edit func(document map[string]any)) Effect {
+// editBody changes the JSON object in the body of the answer; other bodies stay.
+func editBody(edit func(document map[string]any)) Effect {
 	return Effect{Change: func(r *Reply) {
 		var document map[string]any
 		if json.Unmarshal(r.Body, &document) != nil || document == nil {
@@ -114,12 +114,12 @@ func EditBody(edit func(document map[string]any)) Effect {
 
 // PageLoop makes nextPageUri of a list lead back to the same page.
 func PageLoop() Effect {
-	return EditBody(func(document map[string]any) { document["nextPageUri"] = document["uri"] })
+	return editBody(func(document map[string]any) { document["nextPageUri"] = document["uri"] })
 }
 
 // TaskType changes the type of the tasks in the answer.
 func TaskType(name string) Effect {
-	return EditBody(func(document map[string]any) { document["type"] = name })
+	return editBody(func(document map[string]any) { document["type"] = name })
 }
 
 // FailValidation ends the task that the request starts with an error, and nothing done.

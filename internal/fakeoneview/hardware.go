@@ -39,7 +39,6 @@ const (
 	OK       Status = "OK"
 	Warning  Status = "Warning"
 	Critical Status = "Critical"
-	Disabled Status = "Disabled"
 )
 
 // Hardware is one server. What AddHardware finds empty gets a sensible value, except GroupURI, EnclosureURI and MACs: without

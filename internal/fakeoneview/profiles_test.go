@@ -84,19 +84,6 @@ func TestATaskGoesThroughItsStatesWithTheClock(t *testing.T) {
 	}
 }
 
-func TestATickingClockMovesWithTheRequests(t *testing.T) {
-	t.Parallel()
-	fake := &fakeoneview.Server{Now: fakeoneview.Ticking(time.Second), StepTime: time.Second}
-	fleet := fake.AddBlades(1)
-	a := login(t, fake)
-	task := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web"))
-	for _, want := range []string{"Starting", "Running", "Completed"} {
-		if got := a.get(task).text1("taskState"); got != want {
-			t.Errorf("task = %s, want %s", got, want)
-		}
-	}
-}
-
 // invalidProfiles are profiles that a task refuses, each with the reason.
 func invalidProfiles() []struct {
 	name    string

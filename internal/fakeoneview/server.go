@@ -43,9 +43,6 @@ type Server struct {
 	// unless a hook runs meanwhile.
 	StepTime time.Duration
 
-	// Now is the clock, time.Now when nil. Ticking makes one that moves with every request.
-	Now func() time.Time
-
 	// PageLimit caps the members of one page further than the appliance does, which gives at most 64 profiles or templates
 	// and 256 of everything else. Zero leaves it at that.
 	PageLimit int
@@ -247,10 +244,6 @@ func (s *Server) lock() func() {
 	if s.sessions == nil {
 		s.sessions = map[string]*session{}
 	}
-	now := time.Now
-	if s.Now != nil {
-		now = s.Now
-	}
-	s.catchUp(now())
+	s.catchUp(time.Now())
 	return s.mu.Unlock
 }

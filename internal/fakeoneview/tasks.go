@@ -214,14 +214,6 @@ func (s *Server) setTask(t *task, state TaskState, status string, percent int) {
 	t.modified = s.now
 }
 
-// ForgetTasks lets all tasks age out: asking for them is 404 from now on. Their work goes on.
-func (s *Server) ForgetTasks() {
-	defer s.lock()()
-	for _, t := range s.tasks {
-		t.forgotten = true
-	}
-}
-
 func (s *Server) routeTasks(c *call) (Reply, error) {
 	if c.method != http.MethodGet {
 		return Reply{}, methodNotAllowed(c.method)

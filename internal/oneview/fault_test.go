@@ -124,10 +124,10 @@ func TestPrepareSurvivesWhateverTheApplianceDoes(t *testing.T) {
 			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.Meanwhile(func() { s.appliance.PowerOn(s.blades.Hardware[0]) })}}
 		}},
 		wreck{name: "the profile is taken off again, and the hardware taken", faults: func(s *site) []fakeoneview.Fault {
-			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.Effect{BeforeEnd: func() {
+			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.BeforeEnd(func() {
 				s.appliance.ReleaseHardware(s.blades.Hardware[0])
 				s.appliance.TakeHardware(s.blades.Hardware[0])
-			}}}}
+			})}}
 		}, fails: "is used by OneView"},
 	)
 	for _, tt := range all {
