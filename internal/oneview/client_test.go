@@ -217,6 +217,56 @@ func TestManyUsersShareOneSession(t *testing.T) {
 	})
 }
 
+func TestALoginMessageIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.LoginMessage = true
+		if _, err := s.pool(t).OneView.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A session that is refused may be alive all the same: where there is room for one only, it has to end before the next login.
+func TestAnApplianceWithRoomForOneSessionIsLoggedOutOfFirst(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.appliance.SessionLimit = 1
+		s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: hardwares, Effect: fakeoneview.NotAuthorized()})
+		if _, err := s.pool(t).OneView.Hardware(t.Context(), s.blades.Hardware[0]); err != nil {
+			t.Error(err)
+		}
+		if in, out := s.appliance.Count("POST", logins), s.appliance.Count("DELETE", logins); in != 2 || out != 1 {
+			t.Errorf("%d logins and %d logouts, want 2 and 1", in, out)
+		}
+	})
+}
+
+func TestASessionThatWasIdleForTooLongIsRenewedOnce(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 2)
+		s.appliance.IdleTimeout = time.Hour
+		pool := s.pool(t)
+		for _, tt := range []struct {
+			pause  time.Duration
+			logins int // so far
+		}{{0, 1}, {59 * time.Minute, 1}, {time.Hour, 2}, {59 * time.Minute, 2}} {
+			<-time.After(tt.pause)
+			for _, uri := range s.blades.Hardware {
+				if _, err := pool.OneView.Hardware(t.Context(), uri); err != nil {
+					t.Errorf("after %s: %v", tt.pause, err)
+				}
+			}
+			if n := s.appliance.Count("POST", logins); n != tt.logins {
+				t.Errorf("%d logins after a pause of %s, want %d", n, tt.pause, tt.logins)
+			}
+		}
+	})
+}
+
 func TestAUserWithoutTheRightIsNotLoggedInAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
