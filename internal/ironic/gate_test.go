@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,6 +153,48 @@ func TestARunThatDiesWithTheLockDelaysOthersByTheLease(t *testing.T) {
 			t.Errorf("the lock of a dead run delayed another by %s, want at most the lease of a minute", waited)
 		}
 	})
+}
+
+func TestAnInterruptedRunLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]func(*http.Response) (*http.Response, error){
+		"whose answer comes": func(r *http.Response) (*http.Response, error) { return r, nil },
+		"whose answer is lost": func(r *http.Response) (*http.Response, error) {
+			_ = r.Body.Close()
+			return nil, syscall.ECONNRESET
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := manageableFleet(2, time.Minute)
+				ctx, interrupt := context.WithCancel(t.Context())
+				client := newClient(fake, func(cfg *ironic.Config) {
+					cfg.Limit = upTo(1)
+					cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+						answer, err := fake.RoundTrip(r)
+						if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/chassis" || answer.StatusCode != http.StatusCreated {
+							return answer, err
+						}
+						interrupt()
+						select {
+						case <-r.Context().Done():
+							_ = answer.Body.Close()
+							return nil, r.Context().Err()
+						case <-time.After(time.Second):
+							return answers(answer)
+						}
+					})
+				})
+				if _, err := client.Reach(ctx, fake.Nodes()[0].UUID, ironic.GoalAvailable, time.Hour); !ironic.IsInterrupted(err) {
+					t.Fatalf("Reach = %v", err)
+				}
+				if left := lockRecords(fake); left != 0 { // the process ends here
+					t.Errorf("%d lock records are left", left)
+				}
+			})
+		})
+	}
 }
 
 func TestWithoutTheRightToLockTheLimitHoldsInTheRun(t *testing.T) {
