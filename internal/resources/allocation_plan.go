@@ -106,7 +106,7 @@ func (a *allocation) givesUp(ctx context.Context, plan *allocationModel, node *i
 	}
 	before := ""
 	if !ironic.Settled(ironic.GoalUndeployed, ironic.State(node.ProvisionState)) {
-		before = "what is deployed on it is undeployed, "
+		before = "when what is deployed on it has been undeployed, "
 	}
 	matching, _, _ := strings.Cut(census.String(), ":")
 	diags.AddWarning("Reserved node is given up", fmt.Sprintf("Node %s does not satisfy %s: %sit is released, and another is reserved in its place. "+

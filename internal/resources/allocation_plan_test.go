@@ -138,7 +138,7 @@ func TestAccAllocation_planSaysThatADeployedNodeIsGivenUp(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config(second))
 	output, _ := w.Plan()
-	mention(t, output, "Reserved node is given up", "Node "+s.Name("first"), "does not satisfy candidate_nodes: what is deployed on it is undeployed",
+	mention(t, output, "Reserved node is given up", "Node "+s.Name("first"), "does not satisfy candidate_nodes: when what is deployed on it has been undeployed, it is released",
 		"Matching at present: 1 of 1 candidate.")
 	w.Must("destroy", "-auto-approve")
 }
