@@ -38,7 +38,7 @@ resource "metal_allocation" "web" {
   name            = "quickstart-web-${count.index}"
   resource_class  = "quickstart"
   traits          = ["CUSTOM_NVME"]
-  candidate_nodes = [for host in metal_host.fleet : host.name] # no other hosts, and not before these are ready
+  candidate_nodes = [for host in metal_host.fleet : host.id] # no other hosts, and not before these are ready
 }
 
 resource "metal_deployment" "web" {

@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/allocations"
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
 
 // AllocationState is the state of an allocation.
@@ -152,7 +150,7 @@ func (c *Client) renew(ctx context.Context, spec AllocationSpec) error {
 
 // abandon deletes an allocation that failed and explains why no node matched.
 func (c *Client) abandon(ctx context.Context, spec AllocationSpec, a *Allocation) error {
-	all, err := c.ListNodes(ctx, NodeFilter{})
+	all, err := c.listNodesByID(ctx)
 	if err != nil {
 		all = nil
 	}
@@ -280,90 +278,4 @@ func (e *NoMatchError) Advice() string {
 		return "Ironic hands out only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
 	}
 	return "Make more nodes available in this class (metal_host target_state = \"available\"), or ask for less."
-}
-
-// Census counts nodes by the first reason for which each does not fit an allocation.
-type Census struct {
-	Total, Matching                                                            int
-	OtherClass, NotCandidate, Unavailable, Maintenance, Reserved, NoPower, Own int
-	States                                                                     map[string]int // of the unavailable ones
-	Traits                                                                     map[string]int // missing ones
-}
-
-// countMismatches applies Ironic's own rules (reference ironic-facts.md 5.1) to all nodes.
-func countMismatches(spec AllocationSpec, all []Node) Census {
-	census := Census{Total: len(all), States: map[string]int{}, Traits: map[string]int{}}
-	for i := range all {
-		node := &all[i]
-		missing := missingTrait(spec.Traits, node.Traits)
-		switch {
-		case node.ResourceClass != spec.ResourceClass:
-			census.OtherClass++
-		case len(spec.CandidateNodes) > 0 && !slices.Contains(spec.CandidateNodes, node.UUID) && !slices.Contains(spec.CandidateNodes, node.Name):
-			census.NotCandidate++
-		case State(node.ProvisionState) != nodes.Available:
-			census.Unavailable++
-			census.States[node.ProvisionState]++
-		case node.Maintenance:
-			census.Maintenance++
-		case node.InstanceUUID != "":
-			census.Reserved++
-		case node.PowerState == "":
-			census.NoPower++
-		case spec.Owner != "" && node.Owner != spec.Owner && node.Lessee != spec.Owner:
-			census.Own++
-		case missing != "":
-			census.Traits[missing]++
-		default:
-			census.Matching++
-		}
-	}
-	return census
-}
-
-func missingTrait(wanted, have []string) string {
-	for _, trait := range wanted {
-		if !slices.Contains(have, trait) {
-			return trait
-		}
-	}
-	return ""
-}
-
-// String is such as "0 of 42 nodes: 12 other class, 20 not available (15 active, 5 manageable), 6 without CUSTOM_NVME".
-func (c Census) String() string {
-	var parts []string
-	add := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	add(c.OtherClass, "other class")
-	add(c.NotCandidate, "not among candidate_nodes")
-	if c.Unavailable > 0 {
-		add(c.Unavailable, "not available ("+counts(c.States)+")")
-	}
-	add(c.Maintenance, "in maintenance")
-	add(c.Reserved, "reserved already")
-	add(c.NoPower, "with unknown power state")
-	add(c.Own, "other owner")
-	for _, trait := range slices.Sorted(maps.Keys(c.Traits)) {
-		add(c.Traits[trait], "without "+trait)
-	}
-	text := fmt.Sprintf("%d of %d nodes", c.Matching, c.Total)
-	if len(parts) == 0 {
-		return text
-	}
-	return text + ": " + strings.Join(parts, ", ")
-}
-
-// counts is such as "15 active, 5 manageable": the most first.
-func counts(m map[string]int) string {
-	keys := slices.Sorted(maps.Keys(m))
-	slices.SortStableFunc(keys, func(a, b string) int { return m[b] - m[a] })
-	var parts []string
-	for _, key := range keys {
-		parts = append(parts, fmt.Sprintf("%d %s", m[key], key))
-	}
-	return strings.Join(parts, ", ")
 }

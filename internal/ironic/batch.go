@@ -84,6 +84,39 @@ func (b *batch[T]) cached(id string) (*T, bool) {
 	return b.absent, b.absent != nil
 }
 
+// whole returns the list, which is young and from after the last write.
+func (b *batch[T]) whole(ctx context.Context) (map[string]*T, error) {
+	b.mu.Lock()
+	list := b.list
+	for _, written := range b.written {
+		if !b.listed.After(written) {
+			list = nil
+		}
+	}
+	if time.Since(b.listed) > snapshotAge {
+		list = nil
+	}
+	b.mu.Unlock()
+	if list != nil {
+		return list, nil
+	}
+	asked := time.Now()
+	list, err := b.all(ctx)
+	if err == nil {
+		b.keep(list, asked)
+	}
+	return list, err
+}
+
+// keep keeps a list for those who read next, unless there is a younger one.
+func (b *batch[T]) keep(list map[string]*T, asked time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if asked.After(b.listed) {
+		b.list, b.listed = list, asked
+	}
+}
+
 // single counts a read that comes alone, and reports whether it is to be a single one; b.mu is held.
 func (b *batch[T]) single() bool {
 	if time.Since(b.began) > snapshotAge {
@@ -131,9 +164,7 @@ func (b *batch[T]) serve(ctx context.Context) {
 	asked := time.Now()
 	list, err := b.all(ctx)
 	if err == nil {
-		b.mu.Lock()
-		b.list, b.listed = list, asked
-		b.mu.Unlock()
+		b.keep(list, asked)
 	}
 	for ctx.Err() == nil {
 		id, answers := b.next()
@@ -186,4 +217,11 @@ func (b *batch[T]) invalidate(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.written[id] = time.Now()
+}
+
+// wrote reports whether this process has changed any object.
+func (b *batch[T]) wrote() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.written) > 0
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // site is one node for each reason for which a node does not match, and one that does.
-func site() []Node {
+func site() map[string]*Node {
 	node := func(change func(*Node)) Node {
 		n := Node{
 			UUID: NewUUID(), Name: "n", ResourceClass: "baremetal", ProvisionState: "available", PowerState: "power off", Owner: "team-a",
@@ -16,26 +16,32 @@ func site() []Node {
 		change(&n)
 		return n
 	}
-	return []Node{
+	return byUUID([]Node{
 		node(func(n *Node) { n.Name = "fits" }),
 		node(func(n *Node) { n.ResourceClass = "storage" }),
 		node(func(n *Node) { n.ProvisionState = "active" }),
 		node(func(n *Node) { n.ProvisionState = "active" }),
 		node(func(n *Node) { n.ProvisionState = "manageable" }),
-		node(func(n *Node) { n.Maintenance = true }),
-		node(func(n *Node) { n.InstanceUUID = "somebody's" }),
+		node(func(n *Node) { n.Name, n.Maintenance = "mended", true }),
+		node(func(n *Node) { n.Name, n.ProvisionState, n.InstanceUUID = "taken", "available", "somebody's" }),
 		node(func(n *Node) { n.PowerState = "" }),
 		node(func(n *Node) { n.Owner, n.Lessee = "team-b", "team-c" }),
 		node(func(n *Node) { n.Owner, n.Lessee = "team-b", "team-a" }),
 		node(func(n *Node) { n.Traits = []string{"CUSTOM_GPU"} }),
 		node(func(n *Node) { n.Traits = nil }),
 		node(func(n *Node) { n.ResourceClass, n.ProvisionState, n.Maintenance = "storage", "active", true }), // counts once
-	}
+	}, func(n *Node) string { return n.UUID })
 }
 
 func TestTheCensusCountsWhatEachNodeLacksFirst(t *testing.T) {
 	t.Parallel()
 	all := site()
+	var mended string
+	for id, node := range all {
+		if node.Name == "mended" {
+			mended = id
+		}
+	}
 	for name, tc := range map[string]struct {
 		spec AllocationSpec
 		want string
@@ -47,11 +53,19 @@ func TestTheCensusCountsWhatEachNodeLacksFirst(t *testing.T) {
 		},
 		"by name": {
 			AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{"fits"}},
-			"1 of 13 nodes: 2 other class, 10 not among candidate_nodes",
+			"1 of 1 candidate",
 		},
 		"by UUID": {
-			AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{all[5].UUID}},
-			"0 of 13 nodes: 2 other class, 10 not among candidate_nodes, 1 in maintenance",
+			AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{mended, "fits", "nobody"}},
+			"1 of 3 candidates: 1 in maintenance, 1 unknown to Ironic (nobody)",
+		},
+		"of any class": {AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate"},
+		"its own node": {
+			AllocationSpec{UUID: "somebody's", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"}, CandidateNodes: []string{"taken"}},
+			"0 of 1 candidate: 1 without CUSTOM_SSD",
+		},
+		"a node that runs already": {
+			AllocationSpec{Node: "fits"}, "0 of 1 candidate: 1 not active (1 available)",
 		},
 		"unknown class": {AllocationSpec{ResourceClass: "gpu"}, "0 of 13 nodes: 13 other class"},
 	} {
@@ -69,7 +83,7 @@ func TestEveryNodeIsCountedOnce(t *testing.T) {
 	all := site()
 	for owner := range slices.Values([]string{"", "team-a", "team-z"}) {
 		c := countMismatches(AllocationSpec{ResourceClass: "baremetal", Owner: owner, Traits: []string{"CUSTOM_NVME"}}, all)
-		sum := c.Matching + c.OtherClass + c.NotCandidate + c.Unavailable + c.Maintenance + c.Reserved + c.NoPower + c.Own
+		sum := c.Matching + c.OtherClass + c.Unavailable + c.Maintenance + c.Reserved + c.NoPower + c.Own
 		for _, n := range c.Traits {
 			sum += n
 		}

@@ -58,6 +58,7 @@ const (
 	lease       = 60 * time.Second
 	workBudget  = 20 * time.Second
 	backOffFrom = 10 * time.Second // after Ironic's own limit was met
+	lockGrace   = 5 * time.Second  // for the answer to a lock that was asked for when the run was interrupted
 )
 
 // gate lets verbs pass that make a machine boot or write: as many as the limit has room for, in the order of the queue.
@@ -69,6 +70,7 @@ type gate struct {
 	waiting  map[*applicant]struct{}
 	running  bool
 	stop     context.CancelFunc
+	ended    <-chan struct{} // closed when the rounds are over
 	started  map[string]bool // hosts that this process has put to work
 	unlocked bool            // the lock record may not be written: the limit holds in this process only
 	stats    stats
@@ -101,7 +103,7 @@ func (g *gate) pass(ctx context.Context, node *Node, failures int, send func(con
 		turn:   make(chan turn, 1), gone: make(chan struct{}),
 	}
 	g.join(ctx, a)
-	defer g.leave(a)
+	defer g.leave(ctx, a)
 	for {
 		select {
 		case <-ctx.Done():
@@ -138,20 +140,39 @@ func (g *gate) join(ctx context.Context, a *applicant) {
 	defer g.mu.Unlock()
 	g.waiting[a] = struct{}{}
 	if !g.running {
-		g.running = true
-		ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
-		go g.run(ctx)
+		g.start(ctx)
 	}
 }
 
-// leave takes a walk out of the queue; the last one stops the rounds.
-func (g *gate) leave(a *applicant) {
+// start starts the rounds; g.mu is held.
+func (g *gate) start(ctx context.Context) {
+	g.running = true
+	ended := make(chan struct{})
+	g.ended = ended
+	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(ended)
+		g.run(ctx)
+	}()
+}
+
+// leave takes a walk out of the queue; the last one stops the rounds. When it was interrupted, the process may end right
+// after: it waits a moment, lest the lock stays behind.
+func (g *gate) leave(ctx context.Context, a *applicant) {
 	close(a.gone)
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	delete(g.waiting, a)
-	if len(g.waiting) == 0 {
+	last, ended := len(g.waiting) == 0, g.ended
+	if last {
 		g.stop()
+	}
+	g.mu.Unlock()
+	if !last || ctx.Err() == nil {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * lockGrace):
 	}
 }
 
@@ -198,9 +219,7 @@ func (g *gate) goOn(ctx context.Context) bool {
 	}
 	g.running = false
 	if len(g.waiting) > 0 { // somebody came as the last one left
-		g.running = true
-		ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
-		go g.run(ctx)
+		g.start(ctx)
 	}
 	return false
 }

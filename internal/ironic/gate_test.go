@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,6 +153,48 @@ func TestARunThatDiesWithTheLockDelaysOthersByTheLease(t *testing.T) {
 			t.Errorf("the lock of a dead run delayed another by %s, want at most the lease of a minute", waited)
 		}
 	})
+}
+
+func TestAnInterruptedRunLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]func(*http.Response) (*http.Response, error){
+		"whose answer comes": func(r *http.Response) (*http.Response, error) { return r, nil },
+		"whose answer is lost": func(r *http.Response) (*http.Response, error) {
+			_ = r.Body.Close()
+			return nil, syscall.ECONNRESET
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := manageableFleet(2, time.Minute)
+				ctx, interrupt := context.WithCancel(t.Context())
+				client := newClient(fake, func(cfg *ironic.Config) {
+					cfg.Limit = upTo(1)
+					cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+						answer, err := fake.RoundTrip(r)
+						if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/chassis" || answer.StatusCode != http.StatusCreated {
+							return answer, err
+						}
+						interrupt()
+						select {
+						case <-r.Context().Done():
+							_ = answer.Body.Close()
+							return nil, r.Context().Err()
+						case <-time.After(time.Second):
+							return answers(answer)
+						}
+					})
+				})
+				if _, err := client.Reach(ctx, fake.Nodes()[0].UUID, ironic.GoalAvailable, time.Hour); !ironic.IsInterrupted(err) {
+					t.Fatalf("Reach = %v", err)
+				}
+				if left := lockRecords(fake); left != 0 { // the process ends here
+					t.Errorf("%d lock records are left", left)
+				}
+			})
+		})
+	}
 }
 
 func TestWithoutTheRightToLockTheLimitHoldsInTheRun(t *testing.T) {
@@ -315,30 +358,42 @@ func TestIronicsOwnLimitBelowOursMeansWait(t *testing.T) {
 
 func TestUnusedSlotsAreSaidOnce(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(40, 10*time.Minute)
-		client := run(fake, upTo(20))
-		parallelism := make(chan struct{}, 5) // Terraform's
-		said := 0
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for _, node := range fake.Nodes() {
-			wg.Go(func() {
-				parallelism <- struct{}{}
-				defer func() { <-parallelism }()
-				if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalAvailable, time.Hour); err != nil {
-					t.Error(err)
+	for _, tc := range []struct {
+		hosts, parallelism int
+		stagger            time.Duration // between the first ones
+		want               int
+	}{
+		{40, 5, 0, 1}, {30, 10, 0, 1}, {30, 10, 40 * time.Second, 1}, {20, 10, 0, 0}, {30, 30, 0, 0},
+	} {
+		t.Run(fmt.Sprintf("%d by %d every %s", tc.hosts, tc.parallelism, tc.stagger), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := manageableFleet(tc.hosts, 10*time.Minute)
+				client := run(fake, upTo(20))
+				parallelism := make(chan struct{}, tc.parallelism) // Terraform's
+				said := 0
+				var mu sync.Mutex
+				var wg sync.WaitGroup
+				for i, node := range fake.Nodes() {
+					wg.Go(func() {
+						<-time.After(time.Duration(min(i, tc.parallelism)) * tc.stagger)
+						parallelism <- struct{}{}
+						defer func() { <-parallelism }()
+						if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalAvailable, time.Hour); err != nil {
+							t.Error(err)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						said += noticed(client, "Slots are unused")
+					})
 				}
-				mu.Lock()
-				defer mu.Unlock()
-				said += noticed(client, "Slots are unused")
+				wg.Wait()
+				if said != tc.want {
+					t.Errorf("said %d times that -parallelism leaves slots unused, want %d", said, tc.want)
+				}
 			})
-		}
-		wg.Wait()
-		if said != 1 {
-			t.Errorf("said %d times that -parallelism leaves slots unused, want once", said)
-		}
-	})
+		})
+	}
 }
 
 func TestFewHostsAreNoReasonToSpeakOfParallelism(t *testing.T) {

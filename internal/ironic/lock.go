@@ -32,9 +32,11 @@ func (g *gate) lock(ctx context.Context) (unlock func(), err error) {
 	record := chassis{
 		UUID: uuid5(lockNamespace, "admission"), Description: lockDescription, Extra: map[string]any{"holder": NewUUID()},
 	}
+	answered, stop := outlast(ctx, lockGrace)
+	defer stop()
 	for {
 		taken := time.Now()
-		err := g.c.do(ctx, http.MethodPost, "chassis", record, nil)
+		err := g.c.do(answered, http.MethodPost, "chassis", record, nil)
 		switch {
 		case err == nil:
 			return func() { g.unlock(context.WithoutCancel(ctx), record.UUID, taken) }, nil
@@ -47,7 +49,7 @@ func (g *gate) lock(ctx context.Context) (unlock func(), err error) {
 		case !isStatus(err, http.StatusConflict, "") && !isTransient(err):
 			return nil, err
 		}
-		held, err := g.c.chassis(ctx, record.UUID)
+		held, err := g.c.chassis(answered, record.UUID)
 		if err == nil && held.Extra["holder"] == record.Extra["holder"] { // the answer was lost
 			return func() { g.unlock(context.WithoutCancel(ctx), record.UUID, taken) }, nil
 		}
@@ -60,6 +62,17 @@ func (g *gate) lock(ctx context.Context) (unlock func(), err error) {
 		if err := sleep(ctx, 100*time.Millisecond+rand.N(300*time.Millisecond)); err != nil { //nolint:gosec // jitter
 			return nil, err
 		}
+	}
+}
+
+// outlast returns a context that ends a while after ctx does. Nobody would give back a lock whose POST was broken off after
+// Ironic had taken it.
+func outlast(ctx context.Context, by time.Duration) (later context.Context, stop func()) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return later, func() {
+		forget()
+		cancel()
 	}
 }
 

@@ -24,8 +24,8 @@ type stats struct {
 	walks     int             // under way
 	peak      int             // most at once
 	hosts     map[string]bool // all that have walked
-	endedAt   time.Time       // when a walk ended that made the number fall below its peak
-	refills   int             // how often another host took its place at once
+	endedAt   time.Time       // when the last walk ended
+	refills   int             // how often another host that began soon after made it the most again
 	saturated bool            // the limit was met
 }
 
@@ -94,7 +94,11 @@ func (s *stats) notLocked(err error) {
 			"or ask for the right to create chassis.", firstLine(err.Error()))})
 }
 
-// begin and end count walks, to tell when Terraform's own limit is what leaves slots unused.
+// soon is how long after one resource has ended Terraform has begun the next one's walk, requests before it included.
+const soon = 5 * time.Second
+
+// begin and end count walks, to tell when Terraform's own limit is what leaves slots unused: hosts come in a third round, be
+// it in step or one by one, and never more of them at once.
 func (g *gate) begin(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,8 +107,9 @@ func (g *gate) begin(id string) {
 		s.hosts = map[string]bool{}
 	}
 	s.walks++
-	s.peak = max(s.peak, s.walks)
-	if !s.hosts[id] && s.walks == s.peak && !s.endedAt.IsZero() && time.Since(s.endedAt) < time.Second {
+	if s.walks > s.peak {
+		s.peak, s.refills = s.walks, 0
+	} else if !s.hosts[id] && s.walks == s.peak && time.Since(s.endedAt) < soon {
 		s.refills++
 	}
 	s.hosts[id] = true
@@ -114,12 +119,9 @@ func (g *gate) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &g.stats
-	if s.walks == s.peak {
-		s.endedAt = time.Now()
-	}
+	s.endedAt = time.Now()
 	s.walks--
-	const sure = 3 // times that a place was taken the moment it got free
-	if g.limit.Max > 0 && s.refills >= sure && s.peak < g.limit.Max && !s.saturated {
+	if g.limit.Max > 0 && s.refills > 1 && len(s.hosts) > 2*s.peak && s.peak < g.limit.Max && !s.saturated {
 		s.say("parallelism", Notice{"Slots are unused", fmt.Sprintf(
 			"Terraform works on %d hosts at a time, and provisioning_limit.max_hosts is %d. To use all slots run with -parallelism=%d or more.",
 			s.peak, g.limit.Max, g.limit.Max+10)})

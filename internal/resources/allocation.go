@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -92,7 +92,8 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"candidate_nodes": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
-				MarkdownDescription: "Names or UUIDs of the nodes to choose from. Default: all. An import does not read them back." + mayReserveAnew,
+				MarkdownDescription: "UUIDs or names of the nodes to choose from; of hosts in the same configuration `metal_host.….id`, so that renaming them does not concern " +
+					"the allocation. Default: all. An import does not read them back." + mayReserveAnew,
 			},
 			"owner": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
@@ -104,7 +105,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"node": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Name or UUID of an active node that nobody has reserved, to make an allocation for afterwards. Needs API 1.58." + mayReserveAnew,
+				MarkdownDescription: "UUID or name of an active node that nobody has reserved, to make an allocation for afterwards. Needs API 1.58." + mayReserveAnew,
 				Validators: []validator.String{
 					stringvalidator.ConflictsWith(path.MatchRoot("candidate_nodes"), path.MatchRoot("traits")), stringvalidator.LengthAtLeast(1),
 				},
@@ -130,108 +131,6 @@ func (a *allocation) ValidateConfig(ctx context.Context, req resource.ValidateCo
 		resp.Diagnostics.AddAttributeError(path.Root("resource_class"), "Setting missing",
 			"Set resource_class, so that Ironic can choose a node, or node, to make an allocation for a node that is active already.")
 	}
-}
-
-// ModifyPlan refuses what the server's API does not have, and takes up an allocation that was interrupted.
-func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var plan allocationModel
-	var state *allocationModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if state != nil {
-		a.planReservation(ctx, &plan, state, resp)
-	}
-	if state != nil && len(resp.RequiresReplace) == 0 {
-		plan.NodeName, plan.State, plan.LastError = state.NodeName, state.State, state.LastError
-		if state.State.ValueString() == string(ironic.AllocationAllocating) {
-			plan.State, plan.NodeID, plan.NodeName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		}
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-	}
-	if !a.known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
-		return
-	}
-	a.requires(ctx, &resp.Diagnostics,
-		feature{true, 52, path.Root("resource_class")},
-		feature{state != nil && !plan.Name.Equal(state.Name), 57, path.Root("name")},
-		feature{state != nil && !plan.Extra.Equal(state.Extra), 57, path.Root("extra")},
-		feature{!plan.Node.IsNull(), 58, path.Root("node")},
-		feature{!plan.Owner.IsNull(), 60, path.Root("owner")},
-	)
-}
-
-// planReservation plans whether changed demands need another node. What is not known yet is checked when it is.
-func (a *allocation) planReservation(ctx context.Context, plan, state *allocationModel, resp *resource.ModifyPlanResponse) {
-	changed := plan.demands(state)
-	if len(changed) == 0 || !a.known() {
-		return
-	}
-	var misfits []string
-	node, err := a.client.NodeForRefresh(ctx, state.NodeID.ValueString())
-	switch {
-	case !isSet(state.NodeID) || ironic.IsNotFound(err):
-		misfits = changed
-	case err != nil:
-		report(&resp.Diagnostics, "read node "+state.NodeID.ValueString(), err)
-		return
-	default:
-		misfits = plan.misfits(node, changed)
-	}
-	for _, name := range misfits {
-		resp.RequiresReplace.Append(path.Root(name))
-	}
-	if len(misfits) > 0 {
-		plan.ID, plan.NodeID, plan.NodeName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		plan.State, plan.LastError, plan.CreatedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-	}
-}
-
-// demands names what a plan demands of the node otherwise than the state did.
-func (m *allocationModel) demands(state *allocationModel) []string {
-	var names []string
-	for _, demand := range []struct {
-		name          string
-		after, before attr.Value
-	}{
-		{"resource_class", m.ResourceClass, state.ResourceClass},
-		{"traits", m.Traits, state.Traits},
-		{"candidate_nodes", m.CandidateNodes, state.CandidateNodes},
-		{"owner", m.Owner, state.Owner},
-		{"node", m.Node, state.Node},
-	} {
-		if !demand.after.Equal(demand.before) {
-			names = append(names, demand.name)
-		}
-	}
-	return names
-}
-
-// misfits are those of the named demands that a node does not satisfy. Null demands nothing; unknown is left open.
-func (m *allocationModel) misfits(node *ironic.Node, names []string) []string {
-	is := func(value types.String, have ...string) bool {
-		return !isSet(value) || slices.Contains(have, value.ValueString())
-	}
-	candidates := stringSet(m.CandidateNodes)
-	fits := map[string]bool{
-		"resource_class":  is(m.ResourceClass, node.ResourceClass),
-		"traits":          len(intersection(stringSet(m.Traits), node.Traits)) == len(stringSet(m.Traits)),
-		"candidate_nodes": candidates == nil || len(intersection(candidates, []string{node.UUID, node.Name})) > 0 || hasUnknown(m.CandidateNodes),
-		"owner":           is(m.Owner, node.Owner, node.Lessee),
-		"node":            is(m.Node, node.UUID, node.Name),
-	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return fits[name] })
-}
-
-// hasUnknown reports whether an element of a set is not known yet.
-func hasUnknown(s types.Set) bool {
-	return slices.ContainsFunc(s.Elements(), func(v attr.Value) bool { return v.IsUnknown() })
 }
 
 // Create reserves a node.
@@ -376,8 +275,9 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	if node, err := a.client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
 		if misfits := plan.misfits(node, plan.demands(&state)); len(misfits) > 0 {
 			resp.Diagnostics.AddAttributeError(path.Root(misfits[0]), "The reserved node does not fit any more",
-				fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %v, as only became known now. To reserve another node, "+
-					"run terraform apply -replace for this resource.", ironic.NodeLabel(node), id, misfits))
+				fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, as only became known now. It stays reserved. "+
+					"To reserve another node, destroy what is deployed on this one, and run terraform apply -replace for this resource.",
+					ironic.NodeLabel(node), id, strings.Join(misfits, ", ")))
 			return
 		}
 	}

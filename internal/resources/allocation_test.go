@@ -244,11 +244,8 @@ func TestAccAllocation_demandsThatTheNodeStillMeetsChangeInPlace(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{allocationIs("node_id", knownvalue.StringExact(second))},
 		},
 		resource.TestStep{
-			Config:   s.Provider() + host(s, 1) + allocation(s, candidates(quoted(second)), `traits = ["CUSTOM_A"]`),
-			PlanOnly: true, ExpectNonEmptyPlan: true,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(allocationAddress, plancheck.ResourceActionDestroyBeforeCreate),
-			}},
+			Config:      s.Provider() + host(s, 1) + allocation(s, candidates(quoted(second)), `traits = ["CUSTOM_A"]`),
+			ExpectError: regexp.MustCompile(wrapped(`0 of 1 candidate: 1 without CUSTOM_A`)),
 		},
 	)
 }
