@@ -80,7 +80,7 @@ func TestAccOneView_replacedProfileIsLeftToItsUser(t *testing.T) {
 	o.GiveBack(1)
 	theirs := o.Take(1)
 	output, _ := w.Plan()
-	mention(t, output, append(refusal(o, theirs), "Server profile is gone", "Server hardware is in use")...)
+	mention(t, output, append(inUse(o, theirs), "Server profile is gone", "Server hardware is in use")...)
 	fails(t, w, apply(), refusal(o, theirs)...)
 	w.Must("destroy", "-auto-approve")
 	if o.Hardware(1).ProfileURI == "" || o.Hardware(1).Power != fakeoneview.On {

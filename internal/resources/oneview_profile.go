@@ -272,7 +272,7 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if state == nil || len(resp.RequiresReplace) > 0 {
 		var taken *oneview.InUseError
 		if err := o.pool.Admit(ctx, node); errors.As(err, &taken) {
-			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %v.", err))
+			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %s.", taken.Why()))
 		}
 		return // other trouble comes up in the apply
 	}
