@@ -86,8 +86,8 @@ type OccupiedError struct {
 // Error gives the node's state.
 func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s, which takes switching the server off. If something is deployed on it, destroy its "+
-		"metal_deployment first, or undeploy it; if Ironic is at work on it, try again when that is over",
-		ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
+		"metal_deployment first, or undeploy it; to have it deployed anew, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+		"If Ironic is at work on it, try again when that is over", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
 // LeftoverError says that a profile could not be applied, and could not be removed again either.
