@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -136,6 +138,11 @@ func TestWrongFlagsAreSaidToBeWrong(t *testing.T) {
 		{name: "a wrong version", args: []string{"status"}, env: map[string]string{"ONEVIEW_API_VERSION": "new"}, want: "ONEVIEW_API_VERSION"},
 		{name: "neither true nor false", args: []string{"status"}, env: map[string]string{"ONEVIEW_INSECURE": "perhaps"}, want: "ONEVIEW_INSECURE"},
 		{name: "a wrong number of hosts", args: []string{"sync"}, env: map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"}, want: "MAX_CONCURRENT_PROVISIONING_HOSTS"},
+		{name: "an interval without a unit", args: []string{"sync", "-interval", "5"}, want: "such as 5m or 300s"},
+		{name: "a wrong level", args: []string{"status", "-log-level", "loud"}, want: "it must be debug, info, warn or error"},
+		{name: "an old version of the API", args: []string{"status", "-oneview-api-version", "100"}, want: "-oneview-api-version (ONEVIEW_API_VERSION): 100 is too old"},
+		{name: "a certificate that is none", args: []string{"status", "-oneview-cacert-file", "/dev/null"}, want: "-oneview-cacert-file (ONEVIEW_CACERT_FILE): /dev/null holds"},
+		{name: "verified or not", args: []string{"status", "-oneview-cacert-file", "ca.pem", "-oneview-insecure"}, want: "-oneview-insecure (ONEVIEW_INSECURE) and -oneview-cacert-file"},
 		{name: "a wrong log", args: []string{"status", "-log-format", "xml"}, want: "-log-format"},
 		{name: "a certificate that does not exist", args: []string{"status", "-oneview-cacert-file", "/no/such/file"}, want: "/no/such/file"},
 		{name: "a certificate without a key", args: []string{"status", "-client-cert-file", "a.pem"}, want: "-client-key-file"},
@@ -347,5 +354,41 @@ func TestMigrateDoesWhatItsDryRunSays(t *testing.T) {
 	}
 	if left := s.oneview.Profiles(); len(left) != 2 {
 		t.Errorf("profiles: %+v", left)
+	}
+}
+
+// What is said of settings names the flags and variables of this program.
+func TestAnUntrustedCertificateNamesTheFlag(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	appliance := httptest.NewTLSServer(s.oneview)
+	appliance.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(appliance.Close)
+	s.env["ONEVIEW_ENDPOINT"] = appliance.URL
+	code, _, stderr := s.run(t, "status")
+	if code != exitError || !strings.Contains(stderr, "Set -oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of the authority") {
+		t.Errorf("exit code %d, log %q", code, stderr)
+	}
+	if strings.Count(stderr, "list server") > 1 {
+		t.Errorf("it says twice what it was doing: %q", stderr)
+	}
+}
+
+func TestANodeThatDoesNotExistIsSaidNotTo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	code, stdout, stderr := s.run(t, "migrate", "-nodes", "nope")
+	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "node=nope error=\"Ironic has no node of this name or UUID\"") {
+		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
+	}
+}
+
+func TestHelpNamesTheValuesOfAFlag(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := newSite(t, 0).run(t, "sync", "-h")
+	for _, want := range []string{"-log-format text|json", "-log-level debug|info|warn|error", "-interval time", "(default 5m0s)"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, stdout)
+		}
 	}
 }
