@@ -130,6 +130,8 @@ func TestWrongFlagsAreSaidToBeWrong(t *testing.T) {
 		{name: "no workers", args: []string{"migrate", "-all", "-parallel", "0"}, want: "-parallel"},
 		{name: "less than no hosts", args: []string{"sync", "-max-hosts", "-1"}, want: "-max-hosts"},
 		{name: "no nodes", args: []string{"migrate"}, want: "-all or -nodes"},
+		{name: "a list of no nodes", args: []string{"migrate", "-nodes", ","}, want: "-all or -nodes"},
+		{name: "a list with spaces", args: []string{"migrate", "-nodes", "a", "b"}, want: "the list of -nodes has commas"},
 		{name: "all nodes and some", args: []string{"migrate", "-all", "-nodes", "a"}, want: "-all or -nodes"},
 		{name: "no Ironic", args: []string{"status"}, env: map[string]string{"METAL_ENDPOINT": ""}, want: "METAL_ENDPOINT"},
 		{name: "no password for Ironic", args: []string{"status"}, env: map[string]string{"METAL_PASSWORD": ""}, want: "METAL_PASSWORD"},
@@ -220,9 +222,9 @@ func TestSyncOnceDoesWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
 	s.oneview.TakeHardware(s.hardware[0])
-	code, would, _ := s.run(t, "sync", "-dry-run")
-	if node, _ := s.ironic.Node(name(0)); code != exitWouldChange || node.Maintenance {
-		t.Errorf("the dry run: exit code %d, maintenance %t", code, node.Maintenance)
+	code, would, log := s.run(t, "sync", "-dry-run")
+	if node, _ := s.ironic.Node(name(0)); code != exitWouldChange || node.Maintenance || !strings.Contains(log, "would_change=1") {
+		t.Errorf("the dry run: exit code %d, maintenance %t, log %q", code, node.Maintenance, log)
 	}
 	code, did, stderr := s.run(t, "sync", "-once")
 	if code != exitDone || did != would || strings.Count(did, "\n") != 1 || !strings.Contains(did, "node-000") {
@@ -378,7 +380,7 @@ func TestANodeThatDoesNotExistIsSaidNotTo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	code, stdout, stderr := s.run(t, "migrate", "-nodes", "nope")
-	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "node=nope error=\"Ironic has no node of this name or UUID\"") {
+	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "node=nope error=\"there is no node of this name or UUID in Ironic\"") {
 		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
 	}
 }

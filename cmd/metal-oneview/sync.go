@@ -88,7 +88,7 @@ func (w *work) pass(ctx context.Context, options oneview.SyncOptions) (oneview.S
 	w.told = start
 	summary, err := w.pool.Sync(ctx, options)
 	attributes := []any{
-		"nodes", summary.Nodes, "in_use", summary.InUse, "pre_allocated", summary.PreAllocated, "changed", summary.Changed,
+		"nodes", summary.Nodes, "in_use", summary.InUse, "pre_allocated", summary.PreAllocated, changedKey(options.DryRun), summary.Changed,
 		"warnings", summary.Warned, "skipped", summary.Skipped, "failed", summary.Failed, "took", time.Since(start).Round(time.Millisecond),
 	}
 	switch {

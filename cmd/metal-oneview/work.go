@@ -48,6 +48,14 @@ func (w *work) report(f oneview.Finding) {
 	}
 }
 
+// changedKey is how the log calls what was changed, or would be.
+func changedKey(dryRun bool) string {
+	if dryRun {
+		return "would_change"
+	}
+	return "changed"
+}
+
 // progress tells how far long work is, now and then.
 func (w *work) progress(doing string, done, total int) {
 	if now := time.Now(); now.Sub(w.told) >= progressEvery && done < total {

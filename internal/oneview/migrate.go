@@ -91,7 +91,7 @@ func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 	for _, ref := range m.o.Nodes {
 		node, err := m.pool.Ironic.Node(ctx, ref)
 		if ironic.IsNotFound(err) {
-			err = errors.New("Ironic has no node of this name or UUID")
+			err = errors.New("there is no node of this name or UUID in Ironic")
 		}
 		if err != nil {
 			m.findings.fail(ctx, &ironic.Node{UUID: ref}, "migrate it", err)
