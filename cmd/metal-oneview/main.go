@@ -122,6 +122,9 @@ func (c *command) parse(flags *flag.FlagSet, about string, args []string) (code 
 	}
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("%q is too much: %s takes only flags", flags.Arg(0), flags.Name())
+		if flags.Lookup("nodes") != nil {
+			err = fmt.Errorf("%w, and the list of -nodes has commas and no spaces", err)
+		}
 	}
 	if err != nil {
 		return c.misused(fmt.Errorf("%w; %s -h lists the flags", err, flags.Name())), true

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -128,6 +130,8 @@ func TestWrongFlagsAreSaidToBeWrong(t *testing.T) {
 		{name: "no workers", args: []string{"migrate", "-all", "-parallel", "0"}, want: "-parallel"},
 		{name: "less than no hosts", args: []string{"sync", "-max-hosts", "-1"}, want: "-max-hosts"},
 		{name: "no nodes", args: []string{"migrate"}, want: "-all or -nodes"},
+		{name: "a list of no nodes", args: []string{"migrate", "-nodes", ","}, want: "-all or -nodes"},
+		{name: "a list with spaces", args: []string{"migrate", "-nodes", "a", "b"}, want: "the list of -nodes has commas"},
 		{name: "all nodes and some", args: []string{"migrate", "-all", "-nodes", "a"}, want: "-all or -nodes"},
 		{name: "no Ironic", args: []string{"status"}, env: map[string]string{"METAL_ENDPOINT": ""}, want: "METAL_ENDPOINT"},
 		{name: "no password for Ironic", args: []string{"status"}, env: map[string]string{"METAL_PASSWORD": ""}, want: "METAL_PASSWORD"},
@@ -136,6 +140,11 @@ func TestWrongFlagsAreSaidToBeWrong(t *testing.T) {
 		{name: "a wrong version", args: []string{"status"}, env: map[string]string{"ONEVIEW_API_VERSION": "new"}, want: "ONEVIEW_API_VERSION"},
 		{name: "neither true nor false", args: []string{"status"}, env: map[string]string{"ONEVIEW_INSECURE": "perhaps"}, want: "ONEVIEW_INSECURE"},
 		{name: "a wrong number of hosts", args: []string{"sync"}, env: map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"}, want: "MAX_CONCURRENT_PROVISIONING_HOSTS"},
+		{name: "an interval without a unit", args: []string{"sync", "-interval", "5"}, want: "such as 5m or 300s"},
+		{name: "a wrong level", args: []string{"status", "-log-level", "loud"}, want: "it must be debug, info, warn or error"},
+		{name: "an old version of the API", args: []string{"status", "-oneview-api-version", "100"}, want: "-oneview-api-version (ONEVIEW_API_VERSION): 100 is too old"},
+		{name: "a certificate that is none", args: []string{"status", "-oneview-cacert-file", "/dev/null"}, want: "-oneview-cacert-file (ONEVIEW_CACERT_FILE): /dev/null holds"},
+		{name: "verified or not", args: []string{"status", "-oneview-cacert-file", "ca.pem", "-oneview-insecure"}, want: "-oneview-insecure (ONEVIEW_INSECURE) and -oneview-cacert-file"},
 		{name: "a wrong log", args: []string{"status", "-log-format", "xml"}, want: "-log-format"},
 		{name: "a certificate that does not exist", args: []string{"status", "-oneview-cacert-file", "/no/such/file"}, want: "/no/such/file"},
 		{name: "a certificate without a key", args: []string{"status", "-client-cert-file", "a.pem"}, want: "-client-key-file"},
@@ -213,9 +222,9 @@ func TestSyncOnceDoesWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
 	s.oneview.TakeHardware(s.hardware[0])
-	code, would, _ := s.run(t, "sync", "-dry-run")
-	if node, _ := s.ironic.Node(name(0)); code != exitWouldChange || node.Maintenance {
-		t.Errorf("the dry run: exit code %d, maintenance %t", code, node.Maintenance)
+	code, would, log := s.run(t, "sync", "-dry-run")
+	if node, _ := s.ironic.Node(name(0)); code != exitWouldChange || node.Maintenance || !strings.Contains(log, "would_change=1") {
+		t.Errorf("the dry run: exit code %d, maintenance %t, log %q", code, node.Maintenance, log)
 	}
 	code, did, stderr := s.run(t, "sync", "-once")
 	if code != exitDone || did != would || strings.Count(did, "\n") != 1 || !strings.Contains(did, "node-000") {
@@ -347,5 +356,41 @@ func TestMigrateDoesWhatItsDryRunSays(t *testing.T) {
 	}
 	if left := s.oneview.Profiles(); len(left) != 2 {
 		t.Errorf("profiles: %+v", left)
+	}
+}
+
+// What is said of settings names the flags and variables of this program.
+func TestAnUntrustedCertificateNamesTheFlag(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	appliance := httptest.NewTLSServer(s.oneview)
+	appliance.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(appliance.Close)
+	s.env["ONEVIEW_ENDPOINT"] = appliance.URL
+	code, _, stderr := s.run(t, "status")
+	if code != exitError || !strings.Contains(stderr, "Set -oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of the authority") {
+		t.Errorf("exit code %d, log %q", code, stderr)
+	}
+	if strings.Count(stderr, "list server") > 1 {
+		t.Errorf("it says twice what it was doing: %q", stderr)
+	}
+}
+
+func TestANodeThatDoesNotExistIsSaidNotTo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	code, stdout, stderr := s.run(t, "migrate", "-nodes", "nope")
+	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "node=nope error=\"there is no node of this name or UUID in Ironic\"") {
+		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
+	}
+}
+
+func TestHelpNamesTheValuesOfAFlag(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := newSite(t, 0).run(t, "sync", "-h")
+	for _, want := range []string{"-log-format text|json", "-log-level debug|info|warn|error", "-interval time", "(default 5m0s)"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, stdout)
+		}
 	}
 }

@@ -49,8 +49,14 @@ func (c *command) migrate(ctx context.Context, args []string) int {
 	if done {
 		return code
 	}
+	var refs []string
+	for ref := range strings.SplitSeq(*nodes, ",") {
+		if ref = strings.TrimSpace(ref); ref != "" {
+			refs = append(refs, ref)
+		}
+	}
 	err := positive("parallel", *parallel)
-	if *all == (*nodes != "") {
+	if *all == (len(refs) > 0) {
 		err = errors.Join(err, errors.New("give either -all or -nodes"))
 	}
 	if err != nil {
@@ -59,17 +65,12 @@ func (c *command) migrate(ctx context.Context, args []string) int {
 	defer w.closePool(ctx)
 	w.lines = true
 	options := oneview.MigrateOptions{
-		All: *all, ReleaseUnknown: *unknown, DryRun: *dryRun, Parallel: *parallel, Report: w.report, Progress: w.progress,
-	}
-	for ref := range strings.SplitSeq(*nodes, ",") {
-		if ref = strings.TrimSpace(ref); ref != "" {
-			options.Nodes = append(options.Nodes, ref)
-		}
+		All: *all, Nodes: refs, ReleaseUnknown: *unknown, DryRun: *dryRun, Parallel: *parallel, Report: w.report, Progress: w.progress,
 	}
 	start := time.Now()
 	summary, err := w.pool.Migrate(ctx, options)
 	attributes := []any{
-		"nodes", summary.Nodes, "changed", summary.Changed, "warnings", summary.Warned, "skipped", summary.Skipped, "failed", summary.Failed,
+		"nodes", summary.Nodes, changedKey(*dryRun), summary.Changed, "warnings", summary.Warned, "skipped", summary.Skipped, "failed", summary.Failed,
 		"took", time.Since(start).Round(time.Millisecond),
 	}
 	switch {

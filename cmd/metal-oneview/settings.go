@@ -51,8 +51,8 @@ func (s *settings) declare(flags *flag.FlagSet) {
 	flags.StringVar(&o.CACertFile, "oneview-cacert-file", "", "PEM `file` of the authority that signed the appliance's certificate (ONEVIEW_CACERT_FILE)")
 	flags.BoolVar(&o.Insecure, "oneview-insecure", false, "do not verify the appliance's certificate (ONEVIEW_INSECURE)")
 
-	flags.StringVar(&s.logFormat, "log-format", "text", "`text` or json: how the log on standard error is written")
-	flags.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "`level` from which on is logged: debug (every request), info, warn or error")
+	flags.StringVar(&s.logFormat, "log-format", "text", "`text|json`: how the log on standard error is written")
+	flags.Var(level{&s.logLevel}, "log-level", "`debug|info|warn|error`: from which level on is logged; debug has every request (default info)")
 }
 
 // complete takes from the environment what the flags did not give, and looks whether all is there that is needed. It makes
@@ -134,7 +134,7 @@ func (s *settings) open(c *command) (pool *oneview.Pool, log *slog.Logger, close
 	s.ironic.Logger, s.ironic.UserAgent = log, agent
 	s.ironic.Limit.Max, s.ironic.Limit.StuckAfter = s.maxHosts, stuckAfter
 	s.ironic.Limit.Coordination, s.ironic.Limit.Exempt = ironic.CoordinationIronic, []string{exempt}
-	s.oneview.Logger, s.oneview.UserAgent = log, agent
+	s.oneview.Logger, s.oneview.UserAgent, s.oneview.Called = log, agent, called
 	client, err := oneview.New(s.oneview)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("OneView: %w", err)

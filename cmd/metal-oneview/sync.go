@@ -37,11 +37,11 @@ With -once or -dry-run every change is a line on standard output; otherwise it i
 func (c *command) sync(ctx context.Context, args []string) int {
 	var s settings
 	flags := flag.NewFlagSet("metal-oneview sync", flag.ContinueOnError)
-	interval := flags.Duration("interval", oneview.DefaultBudget, "`time` between the beginnings of two passes; a pass begins no long work after it")
+	interval := durationFlag(flags, "interval", oneview.DefaultBudget, "`time` between the beginnings of two passes; a pass begins no long work after it")
 	once := flags.Bool("once", false, "make one pass")
 	dryRun := flags.Bool("dry-run", false, "make one pass that shows what would be done, and does nothing")
 	parallel := flags.Int("parallel", oneview.DefaultParallel, "`nodes` that are worked on at once")
-	leftover := flags.Duration("leftover-after", oneview.DefaultLeftoverAge, "`age` at which a temporary profile is left over where the state of its node does not tell")
+	leftover := durationFlag(flags, "leftover-after", oneview.DefaultLeftoverAge, "`age` at which a temporary profile is left over where the state of its node does not tell")
 	flags.IntVar(&s.maxHosts, "max-hosts", defaultMaxHosts, "provisioning limit: how many `hosts` of the site are in work at once, others' included (MAX_CONCURRENT_PROVISIONING_HOSTS); 0: no limit")
 	w, code, done := c.begin(flags, aboutSync, &s, args)
 	if done {
@@ -88,7 +88,7 @@ func (w *work) pass(ctx context.Context, options oneview.SyncOptions) (oneview.S
 	w.told = start
 	summary, err := w.pool.Sync(ctx, options)
 	attributes := []any{
-		"nodes", summary.Nodes, "in_use", summary.InUse, "pre_allocated", summary.PreAllocated, "changed", summary.Changed,
+		"nodes", summary.Nodes, "in_use", summary.InUse, "pre_allocated", summary.PreAllocated, changedKey(options.DryRun), summary.Changed,
 		"warnings", summary.Warned, "skipped", summary.Skipped, "failed", summary.Failed, "took", time.Since(start).Round(time.Millisecond),
 	}
 	switch {

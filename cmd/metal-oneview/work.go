@@ -28,20 +28,32 @@ func newWork(c *command, pool *oneview.Pool, log *slog.Logger, closePool func(co
 
 // report tells of one node: what was done, or would be, on standard output or in the log, all else in the log.
 func (w *work) report(f oneview.Finding) {
+	node := []any{"node", f.NodeID}
+	if f.NodeName != "" {
+		node = append(node, "name", f.NodeName)
+	}
 	switch f.Outcome {
 	case oneview.Changed:
 		if w.lines {
 			fmt.Fprintf(w.stdout, "%s: %s\n", f.Node(), f.Text)
 			return
 		}
-		w.log.Info(f.Text, "node", f.NodeID, "name", f.NodeName)
+		w.log.Info(f.Text, node...)
 	case oneview.Unchanged, oneview.Skipped:
-		w.log.Info(string(f.Outcome)+": "+f.Text, "node", f.NodeID, "name", f.NodeName)
+		w.log.Info(string(f.Outcome)+": "+f.Text, node...)
 	case oneview.Warned:
-		w.log.Warn(f.Text, "node", f.NodeID, "name", f.NodeName)
+		w.log.Warn(f.Text, node...)
 	case oneview.Failed:
-		w.log.Error("failed to "+f.Text, "node", f.NodeID, "name", f.NodeName, "error", f.Err)
+		w.log.Error("failed to "+f.Text, append(node, "error", f.Err)...)
 	}
+}
+
+// changedKey is how the log calls what was changed, or would be.
+func changedKey(dryRun bool) string {
+	if dryRun {
+		return "would_change"
+	}
+	return "changed"
 }
 
 // progress tells how far long work is, now and then.

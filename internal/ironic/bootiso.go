@@ -34,6 +34,10 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}
+	if err := o.admit(ctx, node); err != nil {
+		return node, 0, err
+	}
+	o.Admit = nil // it has been asked
 	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}
 	}

@@ -129,7 +129,7 @@ func New(cfg Config) *Client {
 }
 
 // Guard is asked before a machine is booted, switched or written; an error stops it. The verb is empty if only its power is
-// switched.
+// switched. Of a node that comes from a short list everything is missing that waiting does not need, but driver_info is there.
 type Guard interface {
 	// Ready may take minutes, and may make the machine ready for the verb. It is called before the node joins the queue of
 	// the provisioning limit.

@@ -281,6 +281,17 @@ type DeployOptions struct {
 	Other    Other         // what to do with a node that runs something else
 	Attempts int           // how often to try; at least once
 	Limit    time.Duration // of each attempt, without the time in the queue
+
+	// Admit is asked, with the node as it is, before anything is written or sent; an error ends it. It may be nil.
+	Admit func(context.Context, *Node) error
+}
+
+// admit asks Admit.
+func (o DeployOptions) admit(ctx context.Context, node *Node) error {
+	if o.Admit == nil {
+		return nil
+	}
+	return o.Admit(ctx, node)
 }
 
 // Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
@@ -288,6 +299,9 @@ type DeployOptions struct {
 func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
+	}
+	if err := o.admit(ctx, node); err != nil {
+		return node, 0, err
 	}
 	if node, err = c.endUndeploy(ctx, node, o); err != nil {
 		return node, 0, err

@@ -243,7 +243,8 @@ func isCapacityError(err error) bool {
 	return errors.As(err, &status) && isCapacity(status.Message)
 }
 
-// next waits for the next look at the node.
+// next waits for the next look at the node. That comes from a short list; driver_info, by which the guard knows whose the
+// machine is, stays as it was last read.
 func (w *walker) next(ctx context.Context) error {
 	node, err := w.c.fleet.next(ctx, w.id, time.Until(w.deadline))
 	if errors.Is(err, errLimit) {
@@ -252,7 +253,9 @@ func (w *walker) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.node = node
+	seen := *node // which others look at, too
+	seen.DriverInfo = w.node.DriverInfo
+	w.node = &seen
 	return nil
 }
 

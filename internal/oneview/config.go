@@ -51,6 +51,9 @@ type Config struct {
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
+	// Called is what the user calls a setting, such as cacert_file, in messages; nil: as the provider does.
+	Called func(setting string) string
+
 	// Unknown names what of the configuration is not known yet (Terraform plans with such). Every use of the Client is
 	// then an ironic.UnknownConfigError.
 	Unknown string
@@ -93,24 +96,32 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// called is what the user calls a setting.
+func (cfg Config) called(setting string) string {
+	if cfg.Called == nil {
+		return setting
+	}
+	return cfg.Called(setting)
+}
+
 // base checks the configuration and returns the URL that paths such as /rest/version are put behind.
 func (cfg Config) base() (*url.URL, error) {
 	base, err := url.Parse(strings.TrimSpace(cfg.Endpoint))
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, errors.New("endpoint: it must be the URL of the OneView appliance, such as https://oneview.example.com")
+		return nil, fmt.Errorf("%s: it must be the URL of the OneView appliance, such as https://oneview.example.com", cfg.called("endpoint"))
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New("endpoint: it must be a URL without user, query and fragment; give username and password as such")
+		return nil, fmt.Errorf("%s: it must be a URL without user, query and fragment; give username and password as such", cfg.called("endpoint"))
 	}
 	base.Path = strings.TrimSuffix(strings.TrimRight(base.Path, "/"), "/rest")
 	if cfg.Username == "" || cfg.Password == "" {
 		return nil, errors.New("username and password: both are required to log in to the OneView appliance")
 	}
 	if cfg.APIVersion != 0 && cfg.APIVersion < oldestVersion {
-		return nil, fmt.Errorf("api_version: %d is too old, it must be at least %d", cfg.APIVersion, oldestVersion)
+		return nil, fmt.Errorf("%s: %d is too old, it must be at least %d", cfg.called("api_version"), cfg.APIVersion, oldestVersion)
 	}
 	if cfg.Insecure && cfg.CACertFile != "" {
-		return nil, errors.New("insecure and cacert_file: certificates are either verified or not; set only one of the two")
+		return nil, fmt.Errorf("%s and %s: certificates are either verified or not; set only one of the two", cfg.called("insecure"), cfg.called("cacert_file"))
 	}
 	return base, nil
 }
@@ -121,11 +132,11 @@ func (cfg Config) transport() (*http.Transport, error) {
 	if cfg.CACertFile != "" {
 		pem, err := os.ReadFile(cfg.CACertFile)
 		if err != nil {
-			return nil, fmt.Errorf("cacert_file: %w", err)
+			return nil, fmt.Errorf("%s: %w", cfg.called("cacert_file"), err)
 		}
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("cacert_file: %s holds no PEM certificate", cfg.CACertFile)
+			return nil, fmt.Errorf("%s: %s holds no PEM certificate", cfg.called("cacert_file"), cfg.CACertFile)
 		}
 	}
 	return &http.Transport{

@@ -129,15 +129,16 @@ func (e *LoginError) Unwrap() error { return e.Err }
 
 // VersionError says that there is no version of the API that both sides speak.
 type VersionError struct {
-	Lowest, Highest int // that the appliance speaks
-	Configured      int // upper bound; zero: none
+	Lowest, Highest int    // that the appliance speaks
+	Configured      int    // upper bound; zero: none
+	Setting         string // what the user calls that bound
 }
 
 // Error names the versions.
 func (e *VersionError) Error() string {
 	ours := fmt.Sprintf("this program those from %d to %d", oldestVersion, testedVersion)
 	if e.Configured != 0 {
-		ours = fmt.Sprintf("api_version allows none above %d", e.Configured)
+		ours = fmt.Sprintf("%s allows none above %d", e.Setting, e.Configured)
 	}
 	return fmt.Sprintf("the OneView appliance speaks versions %d to %d of its API, %s", e.Lowest, e.Highest, ours)
 }
@@ -220,6 +221,7 @@ func retryAfter(err error) time.Duration {
 type connectionError struct {
 	host string
 	err  error
+	ca   string // what the user calls cacert_file
 }
 
 // Error says what to check.
@@ -227,7 +229,7 @@ func (e *connectionError) Error() string {
 	var certificate *tls.CertificateVerificationError
 	text := fmt.Sprintf("OneView at %s: %v", e.host, e.err)
 	if errors.As(e.err, &certificate) {
-		return text + ". Set cacert_file to the certificate of the authority that signed the appliance's"
+		return text + ". Set " + e.ca + " to the certificate of the authority that signed the appliance's"
 	}
 	return text
 }
@@ -250,7 +252,7 @@ func (c *Client) unreachable(err error) error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	return &connectionError{host: c.base.Host, err: err}
+	return &connectionError{host: c.base.Host, err: err, ca: c.cfg.called("cacert_file")}
 }
 
 // refused turns an answer with a status from 300 on into a StatusError.

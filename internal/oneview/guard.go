@@ -15,6 +15,9 @@ const stillLimit = 5 * time.Second
 
 // Still refuses, as Ready does, to touch hardware that OneView users have taken while its node was in the queue.
 func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) error {
+	if p.OneView == nil {
+		return nil // Ready has looked at all that there is
+	}
 	within, cancel := context.WithTimeout(ctx, stillLimit)
 	defer cancel()
 	node, err := p.Ironic.Node(within, seen.UUID)
@@ -29,8 +32,12 @@ func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) erro
 
 // Ready makes a pool an ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
 // hardware, or deployed while it has no server profile; and before Ironic cleans or inspects a machine that has none, it is
-// given a temporary one, which EndTemporary removes.
+// given a temporary one, which EndTemporary removes. Where no OneView is configured, all that is refused to shared machines, and
+// costs no request.
 func (p *Pool) Ready(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
+	if p.OneView == nil {
+		return p.Admit(ctx, seen)
+	}
 	node, err := p.Ironic.Node(ctx, seen.UUID) // what was seen may come from a short list
 	if err != nil {
 		return err

@@ -90,6 +90,9 @@ func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 	var all []*candidate
 	for _, ref := range m.o.Nodes {
 		node, err := m.pool.Ironic.Node(ctx, ref)
+		if ironic.IsNotFound(err) {
+			err = errors.New("there is no node of this name or UUID in Ironic")
+		}
 		if err != nil {
 			m.findings.fail(ctx, &ironic.Node{UUID: ref}, "migrate it", err)
 			continue

@@ -11,7 +11,7 @@ import (
 
 // Pool is server hardware that Ironic and other users of an appliance share.
 type Pool struct {
-	OneView *Client
+	OneView *Client // nil: none is configured, so that nobody can tell whose shared hardware is
 	Ironic  *ironic.Client
 }
 
@@ -90,8 +90,9 @@ func (h Holding) inUse(node *ironic.Node, b Binding) error {
 	return &InUseError{Node: ironic.NodeLabel(node), Hardware: h.Hardware, Profile: h.Profile, Undeclared: b.Mode == Undeclared}
 }
 
-// Admit returns an InUseError if the hardware of a node is used by OneView, and nil if it may be worked on: it is free or
-// ours, the node is pre-allocated, or it has nothing to do with OneView.
+// Admit returns an InUseError if the hardware of a node is used by OneView, an UnguardedError if that cannot be known because no
+// OneView is configured, and nil if it may be worked on: it is free or ours, the node is pre-allocated, or it has nothing to do
+// with OneView.
 func (p *Pool) Admit(ctx context.Context, node *ironic.Node) error {
 	_, err := p.admit(ctx, node)
 	return err
@@ -112,6 +113,9 @@ func (p *Pool) admit(ctx context.Context, node *ironic.Node) (Ownership, error) 
 	b, err := BindingOf(node)
 	if err != nil || !b.Shared() {
 		return "", err
+	}
+	if p.OneView == nil {
+		return "", &UnguardedError{Node: ironic.NodeLabel(node), HardwareURI: b.HardwareURI}
 	}
 	h, err := p.holding(ctx, node, b)
 	var refused *StatusError

@@ -16,18 +16,37 @@ type InUseError struct {
 	Undeclared bool
 }
 
-// Error names the hardware and the profile, and says what to do.
-func (e *InUseError) Error() string {
+// Error is Why, and says that nothing has happened.
+func (e *InUseError) Error() string { return e.Why() + ". Nothing was done to either" }
+
+// Why names the hardware and the profile, and says what to do.
+func (e *InUseError) Why() string {
 	profile := "server profile " + e.Hardware.ProfileURI
 	if e.Profile != nil {
 		profile = "server profile " + ProfileLabel(e.Profile)
 	}
-	text := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. Nothing was done to either. "+
+	text := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. "+
 		"Wait until its user removes the profile, or choose another node", e.Node, HardwareLabel(e.Hardware), profile)
 	if e.Undeclared {
 		text += "; if the profile is the node's own, from pre-allocation, run metal-oneview migrate for the node first"
 	}
 	return text
+}
+
+// UnguardedError says that a node shares its hardware with OneView, and that there is no OneView to ask whose it is.
+type UnguardedError struct {
+	Node        string // name and UUID
+	HardwareURI string
+}
+
+// Error is Why, and says that nothing has happened.
+func (e *UnguardedError) Error() string { return e.Why() + ". Nothing was done to it" }
+
+// Why says what to do.
+func (e *UnguardedError) Why() string {
+	return fmt.Sprintf("node %s shares its server hardware %s with OneView (driver_info.%s), and the provider has no oneview block, nor is there "+
+		"ONEVIEW_ENDPOINT in the environment: nobody can tell whose server it is. Configure oneview; or, if the server is "+
+		"Ironic's alone, set driver_info.%s of the node to false", e.Node, e.HardwareURI, keyDynamic, keyDynamic)
 }
 
 // MismatchError says that a node, its hardware and a template do not belong together.
@@ -67,8 +86,8 @@ type OccupiedError struct {
 // Error gives the node's state.
 func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s, which takes switching the server off. If something is deployed on it, destroy its "+
-		"metal_deployment first, or undeploy it; if Ironic is at work on it, try again when that is over",
-		ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
+		"metal_deployment first, or undeploy it; to have it deployed anew, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+		"If Ironic is at work on it, try again when that is over", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
 // LeftoverError says that a profile could not be applied, and could not be removed again either.

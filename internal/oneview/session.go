@@ -119,7 +119,7 @@ func (c *Client) negotiate(ctx context.Context) error {
 		version = min(version, c.cfg.APIVersion)
 	}
 	if version < max(spoken.MinimumVersion, oldestVersion) {
-		return &VersionError{Lowest: spoken.MinimumVersion, Highest: spoken.CurrentVersion, Configured: c.cfg.APIVersion}
+		return &VersionError{Lowest: spoken.MinimumVersion, Highest: spoken.CurrentVersion, Configured: c.cfg.APIVersion, Setting: c.cfg.called("api_version")}
 	}
 	c.session.version = version
 	return nil

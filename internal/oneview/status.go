@@ -45,7 +45,7 @@ func (p *Pool) Status(ctx context.Context) ([]Standing, error) {
 	}
 	profiles, err := p.OneView.ListProfiles(ctx, ProfileFilter{})
 	if err != nil {
-		return nil, fmt.Errorf("list server profiles: %w", err)
+		return nil, err
 	}
 	byURI := make(map[string]*Profile, len(profiles))
 	for i := range profiles {
@@ -79,7 +79,7 @@ func (p *Pool) Status(ctx context.Context) ([]Standing, error) {
 func (p *Pool) hardwareByURI(ctx context.Context) (map[string]*Hardware, error) {
 	all, err := p.OneView.ListHardware(ctx, HardwareFilter{})
 	if err != nil {
-		return nil, fmt.Errorf("list server hardware: %w", err)
+		return nil, err
 	}
 	byURI := make(map[string]*Hardware, len(all))
 	for i := range all {

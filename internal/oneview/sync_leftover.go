@@ -18,7 +18,7 @@ func (s *syncPass) leftovers(ctx context.Context) ([]*candidate, error) {
 		begin, _, _ := strings.Cut(temporaryName(purpose, ""), "[")
 		found, err := s.pool.OneView.ListProfiles(ctx, ProfileFilter{NamePrefix: begin})
 		if err != nil {
-			return nil, fmt.Errorf("list temporary server profiles: %w", err)
+			return nil, err
 		}
 		for i := range found {
 			s.temps[normalURI(found[i].URI)] = &found[i]

@@ -35,7 +35,7 @@ func oneviewSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users: see the guide [OneView](guides/oneview.md). Without it, and without `ONEVIEW_ENDPOINT` in the " +
-			"environment, OneView is not used, **and nobody looks whose hardware it is**. Every setting has a variable, so `oneview = {}` or no block at all will do.",
+			"environment, OneView is not used, **and nodes with `driver_info.dynamic_allocation` true are not deployed, cleaned, inspected or switched**, because nobody can tell whose server it is. Every setting has a variable, so `oneview = {}` or no block at all will do.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint":    text("URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
 			"username":    text("User, with a role that may manage servers. Environment: `ONEVIEW_USERNAME`."),

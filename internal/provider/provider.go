@@ -125,8 +125,8 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
 	cfg.Logger = slog.New(tflogHandler{})
 	pool := &oneview.Pool{Ironic: ironic.New(cfg), OneView: oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)}
+	pool.Ironic.SetGuard(pool)
 	if pool.OneView != nil {
-		pool.Ironic.SetGuard(pool)
 		p.mu.Lock()
 		p.appliances = append(p.appliances, pool.OneView)
 		p.mu.Unlock()

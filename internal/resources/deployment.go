@@ -118,7 +118,7 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 // reserve makes sure that the node is reserved for us: by the allocation, or by a reservation of our own.
 func (d *deployment) reserve(ctx context.Context, plan *deploymentModel) (*ironic.Node, string, error) {
 	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
-	if err == nil && d.hasOneView() {
+	if err == nil {
 		err = d.pool.Deployable(ctx, node)
 	}
 	if isSet(plan.AllocationID) {
@@ -212,6 +212,7 @@ type deploymentUpdate struct {
 	plan, config, state *deploymentModel
 	what                ironic.Deployment
 	limit               time.Duration
+	admit               func(context.Context, *ironic.Node) error // whose hardware it is
 }
 
 // deploy does what was planned of an image: resumes what was interrupted, or rebuilds.
@@ -221,24 +222,15 @@ func (u *deploymentUpdate) deploy(ctx context.Context, client *ironic.Client) (*
 		node, err := client.Node(ctx, id)
 		return node, int(u.state.Attempts.ValueInt64()), err
 	}
-	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit}
+	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: u.admit}
 	if !u.plan.sameContent(u.state) && u.plan.OnChange.ValueString() != onChangeIgnore {
 		options.Other = ironic.RebuildOther
 	}
 	return client.Deploy(ctx, id, u.what, options)
 }
 
-// change does what was planned of the content. Whose hardware it is, is asked before anything is written.
+// change does what was planned of the content.
 func (d *deployment) change(ctx context.Context, u deploymentUpdate) (*ironic.Node, int, error) {
-	if d.hasOneView() && u.plan.ProvisionState.IsUnknown() {
-		node, err := d.client.Node(ctx, u.state.ID.ValueString())
-		if err == nil {
-			err = d.pool.Admit(ctx, node)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-	}
 	if u.what.LiveISO != nil {
 		return u.boot(ctx, d.client)
 	}
@@ -259,7 +251,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
-	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit}
+	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit, admit: d.pool.Admit}
 	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
 	node, attempts, err := d.change(ctx, u)
 	if node != nil {

@@ -179,7 +179,7 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 		if err := client.Settle(ctx, u.plan.liveISO(ctx).newImage()); err != nil {
 			return nil, attempts, err
 		}
-		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit})
+		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: u.admit})
 	}
 	node, err := client.Node(ctx, id)
 	byHand := u.plan.bootAction(ctx) == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)

@@ -37,6 +37,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state == nil {
 		plan.planDefaults(ctx, &config)
 		planNew(ctx, &plan, &config, &resp.Diagnostics)
+		h.planUnguarded(&plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
 		h.planWalk(&plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
@@ -72,6 +73,22 @@ func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.D
 	if profile != nil {
 		plan.ProvisionState = types.StringUnknown()
 		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or metal-oneview sync was about to remove it.", oneview.ProfileLabel(profile), plan.describe()))
+	}
+}
+
+// planUnguarded refuses to prepare a machine that is shared with OneView where no OneView is configured.
+func (h *host) planUnguarded(plan, config *hostModel, diags *diag.Diagnostics) {
+	idle := plan.TargetState.ValueString() != string(ironic.GoalAvailable) && !plan.Inspect.ValueBool() && !isSet(config.PowerState)
+	if h.pool == nil || h.pool.OneView != nil || idle {
+		return
+	}
+	info := map[string]any{}
+	for key, value := range stringMap(config.DriverInfo) {
+		info[key] = value
+	}
+	if b, err := oneview.BindingOf(&ironic.Node{DriverInfo: info}); err == nil && b.Shared() {
+		unguarded := oneview.UnguardedError{Node: plan.describe(), HardwareURI: b.HardwareURI}
+		diags.AddAttributeError(path.Root("driver_info"), "Shared host without OneView", "As it is now, the apply will fail: "+unguarded.Why()+".")
 	}
 }
 

@@ -2,6 +2,7 @@ package resources_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestAccOneView_deletedProfileIsMadeAnew(t *testing.T) {
 	s, o, w, node := held(t)
 	o.GiveBack(1) // somebody removes it
 	output, _ := w.Plan()
-	mention(t, output, "Server profile is gone", "of node "+node+" does not exist in OneView any more", "1 to add, 0 to change, 0 to destroy")
+	mention(t, output, "Server profile is gone", "of node "+s.Name("blade1")+" ("+node+") does not exist in OneView any more", "1 to add, 0 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	wantHeld(t, s, o, w, node)
 	noChanges(t, w)
@@ -80,7 +81,7 @@ func TestAccOneView_replacedProfileIsLeftToItsUser(t *testing.T) {
 	o.GiveBack(1)
 	theirs := o.Take(1)
 	output, _ := w.Plan()
-	mention(t, output, append(refusal(o, theirs), "Server profile is gone", "Server hardware is in use")...)
+	mention(t, output, append(inUse(o, theirs), "Server profile is gone", "Server hardware is in use")...)
 	fails(t, w, apply(), refusal(o, theirs)...)
 	w.Must("destroy", "-auto-approve")
 	if o.Hardware(1).ProfileURI == "" || o.Hardware(1).Power != fakeoneview.On {
@@ -285,7 +286,8 @@ func TestAccOneView_otherNodeMeansAnotherProfile(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(first)))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider(o.Setting()) + profile(quoted(second)))
-	mention(t, w.Must("apply", "-auto-approve"), "forces replacement", "1 added, 0 changed, 1 destroyed")
+	mention(t, w.Must("apply", "-auto-approve"), "forces replacement", "1 added, 0 changed, 1 destroyed",
+		"Server profile is removed", "of node "+s.Name("blade1")+" ("+first+") is removed. For that its server is switched off")
 	if o.Hardware(1).ProfileURI != "" || applied(s, first) != "" {
 		t.Errorf("the first blade is %+v; Ironic has %q", o.Hardware(1), applied(s, first))
 	}
@@ -294,4 +296,51 @@ func TestAccOneView_otherNodeMeansAnotherProfile(t *testing.T) {
 	}
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
+}
+
+// A node may be called by its name or by its UUID. Both are the same node, whose profile stays.
+func TestAccOneView_anotherNameForTheSameNodeChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	byName, byUUID := s.Provider(o.Setting())+profile(quoted(s.Name("blade1"))), s.Provider(o.Setting())+profile(quoted(node))
+	w := acctest.NewWorkspace(t, byName)
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	uri := o.Profiles()[0].URI
+	o.Fake.PowerOn(o.Blades.Hardware[0])
+	for _, config := range []string{byUUID, byName} {
+		w.Configure(config)
+		mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+		noChanges(t, w)
+	}
+	w.Must("state", "rm", profileAddress)
+	w.Must("import", profileAddress, uri) // which writes the UUID into the state
+	mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+	wantHeld(t, s, o, w, node)
+	if p := o.Hardware(1); p.ProfileURI != uri || p.Power != fakeoneview.On {
+		t.Errorf("the server is %+v", p)
+	}
+	w.Configure(s.Provider(o.Setting()) + profile(`"no-such-node"`))
+	fails(t, w, []string{"plan"}, "No such node", "Ironic has no node no-such-node")
+	w.Configure(byName)
+	release(t, s, o, w, node)
+}
+
+// What a destruction does to the server is said before.
+func TestAccOneView_aRemovalIsAnnounced(t *testing.T) {
+	t.Parallel()
+	s, o, w, node := held(t)
+	w.Configure(s.Provider(o.Setting()))
+	output, _ := w.Plan()
+	mention(t, output, "Server profile is removed", "of node "+s.Name("blade1")+" ("+node+") is removed. For that its server is switched off; then it is free for all users of OneView")
+	o.GiveBack(1)
+	o.Take(1)
+	if output, _ := w.Plan(); strings.Contains(output, "Server profile is removed") {
+		t.Errorf("another user's profile is said to be removed:\n%s", output)
+	}
+	w.Must("apply", "-auto-approve")
+	o.GiveBack(1)
+	s.Patch(node, "remove", "/driver_info/applied_server_profile_uri", nil)
 }

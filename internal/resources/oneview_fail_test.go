@@ -28,7 +28,7 @@ func TestAccOneView_profileThatFailsLeavesNothing(t *testing.T) {
 		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node))+deployedProfile())
 		o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Count: fakeoneview.Always, Effect: effect})
 		unmoved := unmoved(t, s, node)
-		fails(t, w, apply(), "Could not give node "+node+" a server profile", "The connection could not be applied. [ApplyConnectionFailure]",
+		fails(t, w, apply(), "Could not give node "+s.Name("blade1")+" ("+node+") a server profile", "The connection could not be applied. [ApplyConnectionFailure]",
 			"OneView recommends: Check the interconnect.")
 		if p := inState(t, w, profileAddress); p != nil {
 			t.Errorf("%s: in state is %+v", name, p)
@@ -113,7 +113,7 @@ func TestAccOneView_failedDeletionKeepsTheResource(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
 	w.Must("apply", "-auto-approve")
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.FailValidation(trouble)})
-	fails(t, w, destroyAll(), "Could not remove server profile", "of node "+node, "The connection could not be applied")
+	fails(t, w, destroyAll(), "Could not remove server profile", "of node "+s.Name("blade1")+" ("+node+")", "The connection could not be applied")
 	wantHeld(t, s, o, w, node)
 	o.Fake.ClearFaults()
 	w.Must("destroy", "-auto-approve")
@@ -197,11 +197,11 @@ func TestAccOneView_withoutAnApplianceTheSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
-	host := blade(s, o, target("available"), `resource_class = `+quoted(s.Class()))
-	w := acctest.NewWorkspace(t, s.Provider()+host+deployment("metal_host.h.id", image("v1")))
+	host := blade(s, o)
+	w := acctest.NewWorkspace(t, s.Provider()+host)
 	w.Must("apply", "-auto-approve")
 	noChanges(t, w)
-	w.Configure(s.Provider() + host + deployment("metal_host.h.id", image("v1")) + profile("metal_host.h.id"))
+	w.Configure(s.Provider() + host + profile("metal_host.h.id"))
 	fails(t, w, []string{"plan"}, "OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment")
 	fails(t, w, []string{"import", profileAddress, s.Name("h")}, "OneView is not configured")
 	w.Must("validate")

@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -75,8 +73,8 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
 			"node_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "UUID of the node. Another node removes this profile and makes another.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Required: true, MarkdownDescription: "UUID or name of the node. Another node removes this profile and makes another; another name for the same node changes nothing.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays, other},
@@ -131,7 +129,8 @@ func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &made)...)
 	}
 	applied, err := o.pool.Prepare(ctx, plan.prepare(limit, record))
-	if doing := "give node " + plan.NodeID.ValueString() + " a server profile"; err != nil {
+	if err != nil {
+		doing := "give node " + o.label(ctx, plan.NodeID.ValueString()) + " a server profile"
 		if resp.State.Raw.IsNull() {
 			reportUndone(&resp.Diagnostics, doing, err) // nothing was made
 			return
@@ -185,7 +184,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	doing := "read server profile " + state.ID.ValueString()
 	profile, err := o.pool.OneView.Profile(ctx, state.ID.ValueString())
 	if oneview.IsNotFound(err) {
-		resp.Diagnostics.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.", state.ID.ValueString(), state.NodeID.ValueString()))
+		o.warnGone(ctx, &state, &resp.Diagnostics)
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -222,6 +221,32 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
+// warnGone warns of a profile that somebody has deleted.
+func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
+	label, runs := state.NodeID.ValueString(), ""
+	if node, err := o.client.NodeForRefresh(ctx, label); err == nil {
+		label = ironic.NodeLabel(node)
+		if !ironic.Parked(ironic.State(node.ProvisionState)) {
+			runs = fmt.Sprintf(" Something may run on the node (state %q), and a new profile takes switching the server off: the apply will fail. "+
+				"To give up what runs there, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned, gets a new profile, and is deployed again.", node.ProvisionState)
+		}
+	}
+	diags.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", state.ID.ValueString(), label, runs))
+}
+
+// labelLimit is how long a message waits for the name of its node.
+const labelLimit = 5 * time.Second
+
+// label is how messages call a node: by name if Ironic can be asked.
+func (o *oneviewProfile) label(ctx context.Context, id string) string {
+	ctx, cancel := context.WithTimeout(ctx, labelLimit)
+	defer cancel()
+	if node, err := o.client.NodeForRefresh(ctx, id); err == nil {
+		return ironic.NodeLabel(node)
+	}
+	return id
+}
+
 // show shows who holds the hardware, and what is wrong with the profile.
 func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, h oneview.Holding, diags *diag.Diagnostics) {
 	m.Ownership = types.StringValue(string(h.Ownership))
@@ -250,60 +275,6 @@ func sameOr(present types.String, uri string) types.String {
 	return types.StringValue(uri)
 }
 
-// ModifyPlan sees what an earlier run has not finished and what the template has changed, and warns of what a change costs.
-func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || o.pool == nil || !o.configured(&resp.Diagnostics) {
-		return
-	}
-	var plan oneviewProfileModel
-	var state *oneviewProfileModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !o.known() || !o.hasOneView() || plan.NodeID.IsUnknown() {
-		return
-	}
-	node, err := o.client.NodeForRefresh(ctx, plan.NodeID.ValueString())
-	if err != nil {
-		if ironic.IsNotFound(err) && state == nil {
-			resp.Diagnostics.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s.", plan.NodeID.ValueString()))
-		}
-		return // else the refresh has said so
-	}
-	if state == nil || len(resp.RequiresReplace) > 0 {
-		var taken *oneview.InUseError
-		if err := o.pool.Admit(ctx, node); errors.As(err, &taken) {
-			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %v.", err))
-		}
-		return // other trouble comes up in the apply
-	}
-	plan.planInPlace(state, node, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-}
-
-// planInPlace plans a profile that stays.
-func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *ironic.Node, diags *diag.Diagnostics) {
-	m.Ownership, m.Compliance, m.Status = state.Ownership, state.Compliance, state.Status
-	parked := ironic.Parked(ironic.State(node.ProvisionState))
-	label := ironic.NodeLabel(node)
-	template := !m.TemplateURI.Equal(state.TemplateURI)
-	strays := state.Compliance.ValueString() == string(oneview.NonCompliant)
-	switch {
-	case state.Ownership.ValueString() == string(oneview.UsedByOneView) && state.Status.ValueString() != statusUnfinished:
-		return // not ours to touch; the refresh has said so
-	case state.Status.ValueString() == statusUnfinished:
-		diags.AddWarning("Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s.", label))
-		m.ID = types.StringUnknown() // if it was about to be removed, it is made anew
-	case template && !parked:
-		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q: applying another template switches the server off. Undeploy it first.", label, node.ProvisionState))
-	case template || (strays && parked):
-		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is brought in line with its template; if that needs it, the server is switched off.", label))
-	case !m.Name.Equal(state.Name):
-	default:
-		return
-	}
-	m.Ownership, m.Compliance, m.Status = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-}
-
 // Update completes what was interrupted, renames the profile, or applies a template.
 func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer o.finish(ctx, &resp.Diagnostics)
@@ -320,7 +291,6 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	doing := "change the server profile of node " + plan.NodeID.ValueString()
 	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit, Reapply: state.Compliance.ValueString() == string(oneview.NonCompliant)}
 	if !plan.Name.Equal(state.Name) {
 		change.Name = plan.Name.ValueString()
@@ -336,7 +306,7 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		applied, err = o.pool.Update(ctx, change)
 	}
 	if err != nil {
-		reportUndone(&resp.Diagnostics, doing, err)
+		reportUndone(&resp.Diagnostics, "change the server profile of node "+o.label(ctx, plan.NodeID.ValueString()), err)
 		return
 	}
 	plan.applied(applied)
@@ -355,6 +325,6 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if err := o.pool.Release(ctx, state.NodeID.ValueString(), state.ID.ValueString(), limit); err != nil {
-		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+state.NodeID.ValueString(), err)
+		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
 	}
 }

@@ -3,17 +3,23 @@ package resources_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// refusal is what every refusal of taken hardware says: which hardware, whose profile, and what to do.
+// refusal is what every refusal of taken hardware says: that it is in use, and that nothing has happened.
 func refusal(o *acctest.OneView, theirs string) []string {
+	return append(inUse(o, theirs), "Nothing was done to either")
+}
+
+// inUse is what is said of taken hardware: which it is, whose profile is on it, and what to do.
+func inUse(o *acctest.OneView, theirs string) []string {
 	return []string{
 		"its server hardware " + o.Hardware(1).Name + " (" + o.Blades.Hardware[0] + ") is used by OneView: server profile " + theirs,
-		"Nothing was done to either", "Wait until its user removes the profile, or choose another node",
+		"Wait until its user removes the profile, or choose another node",
 	}
 }
 
@@ -44,7 +50,10 @@ func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
 	theirs := o.Take(1)
 	unmoved := unmoved(t, s, node)
 	output, _ := w.Plan()
-	mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As it is now, the apply will fail")...)
+	mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "As it is now, the apply will fail")...)
+	if strings.Contains(output, "Nothing was done") {
+		t.Errorf("a plan says what was done:\n%s", output)
+	}
 	fails(t, w, apply(), refusal(o, theirs)...)
 	if p := inState(t, w, profileAddress); p != nil {
 		t.Errorf("in state is %+v", p)

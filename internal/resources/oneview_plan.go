@@ -1,0 +1,131 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+// ModifyPlan sees what an earlier run has not finished and what the template has changed, and warns of what a change costs.
+func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan oneviewProfileModel
+	var state *oneviewProfileModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if req.Plan.Raw.IsNull() && !resp.Diagnostics.HasError() {
+		o.warnRemoval(ctx, state, &resp.Diagnostics)
+	}
+	if req.Plan.Raw.IsNull() || o.pool == nil || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state != nil && !plan.NodeID.Equal(state.NodeID) {
+		other, err := o.otherNode(ctx, &plan, state)
+		if ironic.IsNotFound(err) {
+			noSuchNode(&plan, &resp.Diagnostics)
+			return
+		}
+		if err != nil {
+			report(&resp.Diagnostics, "tell whether node "+plan.NodeID.ValueString()+" is node "+state.NodeID.ValueString(), err)
+			return
+		}
+		if other {
+			resp.RequiresReplace.Append(path.Root("node_id"))
+		}
+	}
+	if state != nil && len(resp.RequiresReplace) > 0 {
+		o.warnRemoval(ctx, state, &resp.Diagnostics)
+	}
+	if !o.known() || !o.hasOneView() || plan.NodeID.IsUnknown() {
+		return
+	}
+	node, err := o.client.NodeForRefresh(ctx, plan.NodeID.ValueString())
+	if err != nil {
+		if ironic.IsNotFound(err) && state == nil {
+			noSuchNode(&plan, &resp.Diagnostics)
+		}
+		return // else the refresh has said so
+	}
+	if state == nil || len(resp.RequiresReplace) > 0 {
+		var taken *oneview.InUseError
+		if err := o.pool.Admit(ctx, node); errors.As(err, &taken) {
+			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %s.", taken.Why()))
+		}
+		return // other trouble comes up in the apply
+	}
+	plan.planInPlace(state, node, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+func noSuchNode(plan *oneviewProfileModel, diags *diag.Diagnostics) {
+	diags.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s.", plan.NodeID.ValueString()))
+}
+
+// warnRemoval warns of the removal of a profile, unless another one is on the server, or none: then nothing is done to it. Of
+// what is not in the configuration any more the state is not refreshed before, so the appliance is asked.
+func (o *oneviewProfile) warnRemoval(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
+	label := state.NodeID.ValueString()
+	if o.known() && o.hasOneView() {
+		node, err := o.client.NodeForRefresh(ctx, label)
+		if err == nil {
+			label = ironic.NodeLabel(node)
+			h, err := o.pool.Inspect(ctx, node)
+			if err == nil && (h.Profile == nil || !strings.EqualFold(h.Profile.URI, state.ID.ValueString())) {
+				return
+			}
+		}
+	}
+	diags.AddWarning("Server profile is removed", fmt.Sprintf("Server profile %s of node %s is removed. For that its server is switched off; then it is free for all users of OneView. "+
+		"While something may run on the node, the removal is refused.", state.Name.ValueString(), label))
+}
+
+// otherNode reports whether a changed node_id names another node than the present one: a node has a name and a UUID.
+func (o *oneviewProfile) otherNode(ctx context.Context, plan, state *oneviewProfileModel) (bool, error) {
+	if plan.NodeID.IsUnknown() || state.NodeID.IsNull() || !o.known() {
+		return true, nil
+	}
+	wanted, err := o.client.NodeForRefresh(ctx, plan.NodeID.ValueString())
+	if err != nil {
+		return false, err
+	}
+	present, err := o.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && wanted.UUID != present.UUID, err
+}
+
+// planInPlace plans a profile that stays.
+func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *ironic.Node, diags *diag.Diagnostics) {
+	m.Ownership, m.Compliance, m.Status = state.Ownership, state.Compliance, state.Status
+	parked := ironic.Parked(ironic.State(node.ProvisionState))
+	label := ironic.NodeLabel(node)
+	template := !m.TemplateURI.Equal(state.TemplateURI)
+	strays := state.Compliance.ValueString() == string(oneview.NonCompliant)
+	switch {
+	case state.Ownership.ValueString() == string(oneview.UsedByOneView) && state.Status.ValueString() != statusUnfinished:
+		return // not ours to touch; the refresh has said so
+	case state.Status.ValueString() == statusUnfinished:
+		diags.AddWarning("Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s.", label))
+		m.ID = types.StringUnknown() // if it was about to be removed, it is made anew
+	case template && !parked:
+		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q: applying another template switches the server off. Undeploy it first.", label, node.ProvisionState))
+	case template || (strays && parked):
+		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is brought in line with its template; if that needs it, the server is switched off.", label))
+	case !m.Name.Equal(state.Name):
+	default:
+		return
+	}
+	m.Ownership, m.Compliance, m.Status = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+}
