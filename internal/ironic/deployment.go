@@ -225,14 +225,8 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	if node.InstanceUUID == instance {
 		return node, nil
 	}
-	if node.InstanceUUID != "" {
-		return node, &ReservedError{Node: node}
-	}
-	if State(node.ProvisionState) != nodes.Available {
-		return node, refusal(node)
-	}
-	if node.Maintenance {
-		return node, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance (" + node.MaintenanceReason + "). Take it out of maintenance first"}
+	if err := Deployable(node, ""); err != nil {
+		return node, err
 	}
 	var patch Patch
 	patch.Set("/instance_uuid", instance)
@@ -243,6 +237,29 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 		}
 	}
 	return reserved, err
+}
+
+// Deployable says what keeps a node from being deployed anew by who has the reservation ("": none yet): a ReservedError or a
+// RefusedError; nil if nothing does.
+func Deployable(node *Node, instance string) error {
+	if err := CheckReservation(node, instance); err != nil {
+		return err
+	}
+	if State(node.ProvisionState) != nodes.Available {
+		return refusal(node)
+	}
+	if node.Maintenance {
+		return &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance" + inBrackets(node.MaintenanceReason) + ". Take it out of maintenance first"}
+	}
+	return nil
+}
+
+// inBrackets is " (text)"; "" if there is no text.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 // refusal is why a node that is not available cannot be deployed.

@@ -25,7 +25,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What runs on a node. Creating it writes the machine's disk; changing image, config drive or other content " +
-			"rebuilds it in place, **which wipes the root disk** and is announced in the plan; destroying it undeploys the node, which cleans it.\n\n" +
+			"rebuilds it in place, **which wipes the root disk** and is announced in the plan; destroying it undeploys the node, which cleans it. The plan warns of each, but for `terraform apply -replace`: of that, Terraform passes no warnings on.\n\n" +
 			"The node must be `available`. It is reserved by the allocation, or by this resource itself.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node.", PlanModifiers: stays},
@@ -37,8 +37,6 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true,
 				MarkdownDescription: "UUID of the allocation that has reserved the node. It is checked before anything is touched, and kept: when the deployment is destroyed " +
 					"or replaced, the same allocation is made again as soon as the node is free. Without it, the resource reserves the node itself.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(otherReservation,
-					"Another reservation than the present one.", "Another reservation than the present one.")},
 				Validators: []validator.String{stringvalidator.RegexMatches(uuidPattern, "must be the UUID of an allocation")},
 			},
 			"image":        imageSchema(),
@@ -90,7 +88,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyDetach)},
-				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation).",
+				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation). A creation that failed is undeployed in either case, and so shows no `on_destroy` in the state.",
 			},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for each attempt to deploy, without the time in the queue. Default: `60m`.",
@@ -103,14 +101,6 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "How often the last deployment was tried."},
 		},
 	}
-}
-
-// otherReservation replaces a deployment whose allocation becomes another one. Naming the present reservation, or not
-// naming it any more, changes nothing on the machine.
-func otherReservation(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
-	var present types.String
-	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("instance_uuid"), &present)...)
-	resp.RequiresReplace = req.PlanValue.IsUnknown() || (!req.PlanValue.IsNull() && !req.PlanValue.Equal(present))
 }
 
 func imageSchema() schema.Attribute {
