@@ -67,6 +67,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	doing = "deploy node " + ironic.NodeLabel(node)
+	onDestroy := plan.OnDestroy
+	plan.OnDestroy = types.StringNull() // only what was deployed is detached: a failed creation is tainted, and undeployed before the next
 	plan.record(node, instance, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -85,6 +87,9 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	if node != nil {
 		plan.record(node, instance, attempts)
+	}
+	if err == nil || ironic.IsInterrupted(err) {
+		plan.OnDestroy = onDestroy
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if err == nil {
