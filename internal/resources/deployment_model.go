@@ -150,12 +150,15 @@ func (m *deploymentModel) deployment(ctx context.Context) (d ironic.Deployment, 
 	return d, diags
 }
 
+// hostnameKeys are where cloud-init and its like look for the host name in meta_data.
+func hostnameKeys() []string { return []string{"hostname", "local-hostname", "name"} }
+
 // content is the config drive as Ironic builds it from.
 func (m *configDriveModel) content(diags *diag.Diagnostics) map[string]any {
 	drive := map[string]any{}
 	meta := map[string]any{}
 	if isSet(m.Hostname) {
-		for _, key := range []string{"hostname", "local-hostname", "name"} {
+		for _, key := range hostnameKeys() {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}

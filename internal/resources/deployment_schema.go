@@ -90,7 +90,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyDetach)},
 				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation). A creation that failed is undeployed in either case, and so shows no `on_destroy` in the state.",
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for each attempt to deploy, without the time in the queue. Default: `60m`.",
 				Update: true, UpdateDescription: "As for create, for a rebuild. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time for undeploying and cleaning. Default: `60m`.",
@@ -112,11 +112,11 @@ func imageSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Where the image is: `http://`, `https://`, `file://`, `oci://`, or `glance://` with the image's UUID.",
-				Validators: []validator.String{imageURL{}},
+				Validators: []validator.String{imageURL},
 			},
 			"checksum": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums. Ironic demands one for `http`, `https` and `file` images.",
-				Validators: []validator.String{checksum{}},
+				Optional: true, MarkdownDescription: "MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums. Ironic demands one for `http`, `https` and `file` images. For a deploy interface that does without, name that: `instance_info = { deploy_interface = \"anaconda\" }`.",
+				Validators: []validator.String{checksum},
 			},
 			"disk_format": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "`qcow2` or `raw`. Default: Ironic finds out.", Validators: []validator.String{stringvalidator.OneOf("qcow2", "raw")},
@@ -146,7 +146,7 @@ func configDriveSchema() schema.Attribute {
 		Optional: true, MarkdownDescription: "What cloud-init finds on the config drive. A change rebuilds the node, which wipes the root disk.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Host name; a short way to write it into `meta_data`.", Validators: []validator.String{stringvalidator.LengthBetween(1, 253)},
+				Optional: true, MarkdownDescription: "Host name; a short way to write it into `meta_data`.", Validators: []validator.String{hostname},
 			},
 			"user_data": schema.StringAttribute{
 				Optional: true, Sensitive: true,
@@ -166,33 +166,5 @@ func configDriveSchema() schema.Attribute {
 			"network_data": document("Network data in OpenStack's format, as a JSON object."),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 		},
-	}
-}
-
-// ValidateConfig checks what attributes cannot check alone.
-func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var m deploymentModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	_, problems := m.deployment(ctx)
-	resp.Diagnostics.Append(problems...)
-	validateLiveISO(&m, &resp.Diagnostics)
-	image := m.image(ctx)
-	if resp.Diagnostics.HasError() || image == nil || image.Type.IsUnknown() {
-		return
-	}
-	at := path.Root("image")
-	partition := ironic.ImageType(image.Type.ValueString()) == ironic.ImagePartition
-	if partition && image.RootGB.IsNull() {
-		resp.Diagnostics.AddAttributeError(at.AtName("root_gb"), "Setting missing", "A partition image needs root_gb, the size of the root partition in GiB.")
-	}
-	if partition {
-		return
-	}
-	for name, set := range map[string]bool{
-		"kernel": !image.Kernel.IsNull(), "ramdisk": !image.Ramdisk.IsNull(), "root_gb": !image.RootGB.IsNull(), "swap_mb": !image.SwapMB.IsNull(),
-	} {
-		if set {
-			resp.Diagnostics.AddAttributeError(at.AtName(name), "Setting without use", name+" belongs to partition images: set type = \"partition\", or remove it.")
-		}
 	}
 }
