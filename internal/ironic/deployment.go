@@ -340,7 +340,7 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			return node, attempts, nil
 		case RefuseOther:
 			return node, attempts, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it runs something that this resource did not deploy. " +
-				"Import it (terraform import <address> " + node.UUID + "), or undeploy it first"}
+				"Import it (terraform import <address of the metal_deployment> " + node.UUID + "), or undeploy it first"}
 		case RebuildOther:
 			goal = GoalRebuilt
 		}

@@ -206,10 +206,18 @@ func (d *deployment) runs(ctx context.Context, m *deploymentModel, node *ironic.
 // warnNode tells of a deployed node that is not well.
 func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
 	if node.Fault != "" {
-		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s: %s", node.Fault, ironic.NodeLabel(node), node.MaintenanceReason))
+		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
 	} else if node.Maintenance {
-		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance: %s", ironic.NodeLabel(node), node.MaintenanceReason))
+		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
 	}
+}
+
+// afterColon is the end of a sentence that gives a reason; there may be none.
+func afterColon(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	return ": " + reason
 }
 
 // deploymentUpdate is what an update works with.

@@ -227,7 +227,7 @@ func TestAccInterruption_killedDeploymentWithoutAnAllocationIsImported(t *testin
 	if code == 0 {
 		t.Fatalf("the apply worked:\n%s", output)
 	}
-	mention(t, output, "is reserved by ", "Somebody else uses this node, or an interrupted run of yours did", "terraform import <address of the metal_deployment> "+node)
+	mention(t, output, "is reserved by ", "Somebody else uses this node, or perhaps an earlier run of yours that was killed", "terraform import <address of the metal_deployment> "+node)
 	w.Must("import", deploymentAddress, node)
 	w.Must("apply", "-auto-approve")
 	s.Await(node, "provision_state", "active")
@@ -246,7 +246,9 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
-	for i, end := range []stop{kill, func(r *acctest.Running) { mention(t, interrupt(t, r), "Interrupted: deploy node "+s.Name("n1")) }} {
+	for i, end := range []stop{kill, func(r *acctest.Running) {
+		mention(t, interrupt(t, r), "Warning: Interrupted: deploy node "+s.Name("n1"))
+	}} {
 		running := w.Start("apply", "-auto-approve")
 		awaitState(t, s, node, busyDeploying()...)
 		end(running)
