@@ -114,6 +114,9 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 	if text, ok := what.ConfigDrive["user_data"].(string); ok {
 		d.client.Hide(text)
 	}
+	if what.Image != nil && what.Image.PullSecret != "" {
+		d.client.Hide(what.Image.PullSecret)
+	}
 	if iso := config.liveISO(ctx); iso != nil {
 		iso.hideQuery(d.client)
 	}

@@ -58,6 +58,9 @@ type imageModel struct {
 	Ramdisk    types.String `tfsdk:"ramdisk"`
 	RootGB     types.Int64  `tfsdk:"root_gb"`
 	SwapMB     types.Int64  `tfsdk:"swap_mb"`
+
+	PullSecretWO        types.String `tfsdk:"pull_secret_wo"`
+	PullSecretWOVersion types.Int64  `tfsdk:"pull_secret_wo_version"`
 }
 
 type configDriveModel struct {
@@ -111,7 +114,10 @@ func (m *deploymentModel) deployment(ctx context.Context) (d ironic.Deployment, 
 		d.Image = &ironic.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
 			Type: ironic.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
-			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(),
+			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
+		}
+		if isSet(image.PullSecretWOVersion) {
+			d.Image.PullSecretVersion = fmt.Sprint(image.PullSecretWOVersion.ValueInt64())
 		}
 	}
 	if iso := m.liveISO(ctx); iso != nil {

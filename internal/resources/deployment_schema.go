@@ -107,6 +107,7 @@ func imageSchema() schema.Attribute {
 	partition := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Partition images only."}
 	}
+	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "Image to write to the root disk. A change rebuilds the node, which wipes the root disk. Only deploy interfaces that write no disk do without one.",
 		Attributes: map[string]schema.Attribute{
@@ -132,6 +133,16 @@ func imageSchema() schema.Attribute {
 			},
 			"swap_mb": schema.Int64Attribute{
 				Optional: true, MarkdownDescription: "Size of the swap partition in MiB. Partition images only.", Validators: []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"pull_secret_wo": schema.StringAttribute{
+				Optional: true, Sensitive: true, WriteOnly: true,
+				MarkdownDescription: "What the registry of an `oci://` image demands, as `auth` in a Docker configuration has it: `base64encode(\"USER:PASSWORD\")`. " +
+					"Write-only: in no plan and no state (Terraform and OpenTofu from 1.11). Ironic 29 and later have `oci://` images.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version"))},
+			},
+			"pull_secret_wo_version": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Change it when `pull_secret_wo` has changed. That rebuilds.",
+				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("pull_secret_wo"))},
 			},
 		},
 	}

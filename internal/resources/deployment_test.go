@@ -243,6 +243,8 @@ func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {
 		{"no checksum of a file", `image = { url = "file:///y" }`, "Ironic demands a checksum for file images"},
 		{"host name", `config_drive = { hostname = "web 0" }`, "config_drive.hostname: \"web 0\" must be a host name"},
 		{"host name twice", `config_drive = { hostname = "web-0", meta_data = jsonencode({ name = "web-1" }) }`, `config_drive.hostname and "name" in config_drive.meta_data are the same setting`},
+		{"pull secret", `image = { url = "http://x/y", checksum = "http://x/y.md5", pull_secret_wo = "x", pull_secret_wo_version = 1 }`, "image.pull_secret_wo belongs to oci:// images"},
+		{"pull secret without version", `image = { url = "oci://x/y", pull_secret_wo = "x" }`, "must be specified when"},
 		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
 		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
 		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},

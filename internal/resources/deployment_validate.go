@@ -25,6 +25,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	}
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)
+		image.validatePullSecret(&resp.Diagnostics)
 		image.validateType(&resp.Diagnostics)
 	}
 }
@@ -57,6 +58,13 @@ func (m *imageModel) validateChecksum(d *deploymentModel, diags *diag.Diagnostic
 	}
 	diags.AddAttributeError(path.Root("image").AtName("checksum"), "Setting missing", fmt.Sprintf("Ironic demands a checksum for %s images: set checksum to the image's SHA-256, or to the URL of a file of checksums. "+
 		"Only deploy interfaces such as anaconda do without; if the node has one of those, name it: instance_info = { deploy_interface = \"anaconda\" }.", scheme))
+}
+
+// validatePullSecret refuses a secret that no registry asks for.
+func (m *imageModel) validatePullSecret(diags *diag.Diagnostics) {
+	if isSet(m.URL) && !m.PullSecretWOVersion.IsNull() && !strings.HasPrefix(m.URL.ValueString(), "oci://") {
+		diags.AddAttributeError(path.Root("image").AtName("pull_secret_wo"), "Setting without use", "image.pull_secret_wo belongs to oci:// images: remove it.")
+	}
 }
 
 // validateType refuses settings that do not belong to the type of the image.
