@@ -81,7 +81,10 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *deployme
 	}
 	_, detail := ironic.Explain("", err)
 	var reserved *ironic.ReservedError
-	if errors.As(err, &reserved) || ironic.Occupied(node) {
+	if errors.As(err, &reserved) && node.InstanceUUID != "" {
+		detail = fmt.Sprintf("Node %s is reserved by %s: somebody else uses it, or another deployment of yours. Destroy that first, or choose another node.", ironic.NodeLabel(node), node.InstanceUUID)
+	}
+	if reserved != nil || ironic.Occupied(node) {
 		diags.AddAttributeError(at, "Node cannot be deployed", detail+stays)
 		return
 	}
@@ -159,7 +162,11 @@ func (d *deployment) warnOccupied(ctx context.Context, plan *deploymentModel, di
 	if !d.known() || !isSet(plan.NodeID) {
 		return
 	}
-	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
+	look := d.client.Node
+	if uuidPattern.MatchString(plan.NodeID.ValueString()) {
+		look = d.client.NodeForRefresh // which costs little for many
+	}
+	node, err := look(ctx, plan.NodeID.ValueString())
 	if err != nil || !ironic.Occupied(node) {
 		return // what is wrong with the node, the apply says
 	}

@@ -54,7 +54,7 @@ func TestAccDeployment_isNotUndeployedForANodeThatCannotBeDeployed(t *testing.T)
 
 	w.Configure(s.Provider() + deployment(quoted(s.Name("n2")), image("v1")))
 	s.Patch(other, "add", "/instance_uuid", foreignInstance(s))
-	wantRefused(t, w, "Node cannot be deployed", "Node "+s.Name("n2")+" ("+other+") is reserved by "+foreignInstance(s), stays)
+	wantRefused(t, w, "Node cannot be deployed", "Node "+s.Name("n2")+" ("+other+") is reserved by "+foreignInstance(s)+": somebody else uses it, or another deployment of yours", stays)
 	s.Patch(other, "remove", "/instance_uuid", nil)
 
 	s.Verb(other, "active", "active")
