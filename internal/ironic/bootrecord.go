@@ -170,6 +170,15 @@ func deployedAgain(n *Node, instance string) bool {
 	return note != nil && note.Again != nil && note.Again.Instance == instance
 }
 
+// StaysUncleaned reports whether a node is not cleaned when it is undeployed for good. Whether cleaning is switched off for all
+// nodes, Ironic does not tell.
+func StaysUncleaned(n *Node) bool {
+	if note := bootNoteOf(n); note != nil && note.Again != nil {
+		return note.Again.Clean == ""
+	}
+	return n.AutomatedClean != nil && !*n.AutomatedClean
+}
+
 // cleanAgain gives a node back the automated_clean that it had before it was undeployed to be deployed again. While Ironic
 // works on the node that is impossible, and left to the next time.
 func (c *Client) cleanAgain(ctx context.Context, node *Node) (*Node, error) {

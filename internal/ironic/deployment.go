@@ -44,6 +44,9 @@ type Image struct {
 	Ramdisk    string
 	RootGB     int64
 	SwapMB     int64
+	// PullSecret is what an oci:// registry demands. PullSecretVersion stands for it in Digest, so that nothing about it can be guessed.
+	PullSecret        string
+	PullSecretVersion string
 }
 
 // Deployment is an instance: what a node is deployed with.
@@ -67,6 +70,7 @@ const (
 	keyConfigDrive = "configdrive"
 	keyTraits      = "traits"
 	keyBootISO     = "boot_iso"
+	keyPullSecret  = "image_pull_secret"
 	keyDeploy      = "deploy_interface" // wins over the node's own for as long as the instance is there
 )
 
@@ -76,7 +80,7 @@ const deployRamdisk = "ramdisk"
 // imageKeys are the keys of instance_info that an Image sets.
 var imageKeys = []string{
 	keyImageSource, "image_checksum", "image_os_hash_algo", "image_os_hash_value", "image_disk_format", "image_type",
-	"kernel", "ramdisk", "root_gb", "swap_mb",
+	"kernel", "ramdisk", "root_gb", "swap_mb", keyPullSecret,
 }
 
 // instanceInfo is the deployment as instance_info.
@@ -96,6 +100,7 @@ func (d Deployment) instanceInfo() map[string]any {
 		set("image_type", string(i.Type))
 		set("kernel", i.Kernel)
 		set("ramdisk", i.Ramdisk)
+		set(keyPullSecret, i.PullSecret)
 		if algo := hashAlgorithm(i.Checksum); algo != "" {
 			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
 		} else {
@@ -170,6 +175,9 @@ func (d Deployment) Digest() string {
 		config["user_data"] = d.SecretVersion
 	}
 	info := d.instanceInfo()
+	if d.Image != nil && d.Image.PullSecretVersion != "" {
+		info[keyPullSecret] = d.Image.PullSecretVersion
+	}
 	if d.LiveISO != nil {
 		info[keyBootISO] = d.LiveISO.Digest() // the URL may carry a token
 	}
@@ -225,14 +233,8 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	if node.InstanceUUID == instance {
 		return node, nil
 	}
-	if node.InstanceUUID != "" {
-		return node, &ReservedError{Node: node}
-	}
-	if State(node.ProvisionState) != nodes.Available {
-		return node, refusal(node)
-	}
-	if node.Maintenance {
-		return node, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance (" + node.MaintenanceReason + "). Take it out of maintenance first"}
+	if err := Deployable(node, ""); err != nil {
+		return node, err
 	}
 	var patch Patch
 	patch.Set("/instance_uuid", instance)
@@ -243,6 +245,29 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 		}
 	}
 	return reserved, err
+}
+
+// Deployable says what keeps a node from being deployed anew by who has the reservation ("": none yet): a ReservedError or a
+// RefusedError; nil if nothing does.
+func Deployable(node *Node, instance string) error {
+	if err := CheckReservation(node, instance); err != nil {
+		return err
+	}
+	if State(node.ProvisionState) != nodes.Available {
+		return refusal(node)
+	}
+	if node.Maintenance {
+		return &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance" + inBrackets(node.MaintenanceReason) + ". Take it out of maintenance first"}
+	}
+	return nil
+}
+
+// inBrackets is " (text)"; "" if there is no text.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 // refusal is why a node that is not available cannot be deployed.
@@ -337,7 +362,7 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			return node, attempts, nil
 		case RefuseOther:
 			return node, attempts, &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it runs something that this resource did not deploy. " +
-				"Import it (terraform import <address> " + node.UUID + "), or undeploy it first"}
+				"Import it (terraform import <address of the metal_deployment> " + node.UUID + "), or undeploy it first"}
 		case RebuildOther:
 			goal = GoalRebuilt
 		}

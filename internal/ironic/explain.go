@@ -104,7 +104,7 @@ func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
 		return "That reservation was released, by another run or by hand. Run terraform plan again: it proposes a new one."
 	}
-	return fmt.Sprintf("Somebody else uses this node, or an interrupted run of yours did. If it is yours, take it over with\n\n"+
+	return fmt.Sprintf("Somebody else uses this node, or perhaps an earlier run of yours that was killed. If it is yours, take it over with\n\n"+
 		"  terraform import <address of the metal_deployment> %s\n\nelse choose another node.", err.Node.UUID)
 }
 
@@ -151,10 +151,17 @@ func adviseStatus(err error) string {
 }
 
 func adviseConflict(message string) string {
+	for _, duplicate := range []struct{ text, resource, advice string }{
+		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
+		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or correct the ports."},
+		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
+	} {
+		if _, rest, ok := strings.Cut(message, duplicate.text); ok {
+			name, _, _ := strings.Cut(rest, " already exists")
+			return fmt.Sprintf("%s Perhaps it was made by an earlier run of yours that was killed:\n\n  terraform import <address of the %s> %s", duplicate.advice, duplicate.resource, name)
+		}
+	}
 	for _, known := range []struct{ text, advice string }{
-		{"A node with name", "Names are unique in Ironic. Import the existing node (terraform import <address> <name>), or choose another name."},
-		{"A port with MAC address", "A MAC address belongs to one node only. Import the node that has it (terraform import takes the MAC address), or correct the ports."},
-		{"An allocation with name", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
 		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
 			"To leave the machine running with its reservation, take the metal_allocation out of the state: terraform state rm <its address>."},
 		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},

@@ -221,6 +221,9 @@ func Settled(goal Goal, state State) bool {
 // occupied reports whether something is, or may be, running on a node in this state.
 func occupied(state State) bool { return nextMove(GoalManageable, state, false).kind == refuse }
 
+// Occupied reports whether something is, or may be, running on a node.
+func Occupied(n *Node) bool { return occupied(State(n.ProvisionState)) }
+
 // Finished reports whether a deployment in this state needs nothing more: it runs, or somebody works on it beside us
 // (rescue, service, hold) in a way that a deployment must not disturb.
 func Finished(state State) bool {

@@ -2,11 +2,9 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -27,7 +25,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Optional: true,
 				MarkdownDescription: "URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. " +
 					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. With Keystone: taken from the service catalog unless set.",
-				Validators: []validator.String{httpURL{}},
+				Validators: []validator.String{endpointURL},
 			},
 			"auth_type": schema.StringAttribute{
 				Optional: true,
@@ -72,7 +70,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Optional: true,
 				MarkdownDescription: "Upper bound of the API version to use, such as `1.82`. Default: the highest that both Ironic and the provider know. " +
 					"What an API version lacks is refused at plan time, by name.",
-				Validators: []validator.String{microversion{}},
+				Validators: []validator.String{microversion},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
@@ -95,63 +93,10 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Optional: true,
 				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites on which it inspects and discovers (up to Ironic 2025.1). " +
 					"It is asked, with the credentials for Ironic, for inventories that Ironic itself does not have.",
-				Validators: []validator.String{httpURL{}},
+				Validators: []validator.String{httpURL},
 			},
 			"provisioning_limit": limitSchema(),
 			"oneview":            oneviewSchema(),
 		},
-	}
-}
-
-// httpURL accepts http and https URLs.
-type httpURL struct{}
-
-func (httpURL) Description(context.Context) string             { return "must be an http or https URL" }
-func (v httpURL) MarkdownDescription(c context.Context) string { return v.Description(c) }
-
-func (httpURL) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if err := checkURL(req.ConfigValue.ValueString()); err != nil {
-		if !req.Path.Equal(path.Root("endpoint")) {
-			resp.Diagnostics.AddAttributeError(req.Path, "Not a URL", fmt.Sprintf("%q %v. It must be an http or https URL, such as http://ironic.example.com:5050.", req.ConfigValue.ValueString(), err))
-			return
-		}
-		resp.Diagnostics.AddAttributeError(req.Path, "Not the URL of an Ironic API",
-			fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", req.ConfigValue.ValueString(), err))
-	}
-}
-
-// microversion accepts "1.NN".
-type microversion struct{}
-
-func (microversion) Description(context.Context) string             { return "must be a microversion such as 1.82" }
-func (v microversion) MarkdownDescription(c context.Context) string { return v.Description(c) }
-
-func (microversion) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if _, err := ironic.ParseMicroversion(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a microversion", err.Error()+".")
-	}
-}
-
-// durationAtLeast accepts durations such as "10s" that are not shorter.
-type durationAtLeast time.Duration
-
-func (v durationAtLeast) Description(context.Context) string {
-	return fmt.Sprintf("must be a duration such as 30s or 5m, at least %s", time.Duration(v))
-}
-func (v durationAtLeast) MarkdownDescription(c context.Context) string { return v.Description(c) }
-
-func (v durationAtLeast) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	d, err := time.ParseDuration(req.ConfigValue.ValueString())
-	if err != nil || d < time.Duration(v) {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a duration", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
 	}
 }

@@ -17,7 +17,7 @@ import (
 const Address = "registry.terraform.io/terraform-provider-metal/metal"
 
 // Server is the framework's server with a guard round the RPCs that are many: a panic in one becomes a diagnostic of that
-// one, and the memory of an RPC is let go when it ends.
+// one, and the memory of an RPC is let go when it ends. Errors in values name the attribute.
 type Server struct {
 	tfprotov6.ProviderServer
 	metal *metal
@@ -117,9 +117,13 @@ func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 
 // ValidateResourceConfig guards the framework's.
 func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return guard(ctx, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
+	resp, err := guard(ctx, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
 		return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
+	if resp != nil {
+		locate(resp.Diagnostics)
+	}
+	return resp, err
 }
 
 // UpgradeResourceState guards the framework's.
@@ -152,9 +156,22 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 
 // ValidateDataResourceConfig guards the framework's.
 func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return guard(ctx, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
+	resp, err := guard(ctx, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
+	if resp != nil {
+		locate(resp.Diagnostics)
+	}
+	return resp, err
+}
+
+// ValidateProviderConfig is the framework's, with names of nested attributes.
+func (s *Server) ValidateProviderConfig(ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
+	if resp != nil {
+		locate(resp.Diagnostics)
+	}
+	return resp, err
 }
 
 // checkURL returns what is wrong with a URL.

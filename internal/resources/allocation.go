@@ -110,7 +110,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 					stringvalidator.ConflictsWith(path.MatchRoot("candidate_nodes"), path.MatchRoot("traits")), stringvalidator.LengthAtLeast(1),
 				},
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for Ironic to find a node. Default: `10m`.",
 				Delete: true, DeleteDescription: "Not needed at present: releasing a node takes no time.",
 			}),

@@ -67,6 +67,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	doing = "deploy node " + ironic.NodeLabel(node)
+	onDestroy := plan.OnDestroy
+	plan.OnDestroy = types.StringNull() // only what was deployed is detached: a failed creation is tainted, and undeployed before the next
 	plan.record(node, instance, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -85,6 +87,9 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	if node != nil {
 		plan.record(node, instance, attempts)
+	}
+	if err == nil || ironic.IsInterrupted(err) {
+		plan.OnDestroy = onDestroy
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if err == nil {
@@ -108,6 +113,9 @@ func (d *deployment) contentOf(ctx context.Context, config *deploymentModel, dia
 	diags.Append(problems...)
 	if text, ok := what.ConfigDrive["user_data"].(string); ok {
 		d.client.Hide(text)
+	}
+	if what.Image != nil && what.Image.PullSecret != "" {
+		d.client.Hide(what.Image.PullSecret)
 	}
 	if iso := config.liveISO(ctx); iso != nil {
 		iso.hideQuery(d.client)
@@ -201,10 +209,18 @@ func (d *deployment) runs(ctx context.Context, m *deploymentModel, node *ironic.
 // warnNode tells of a deployed node that is not well.
 func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
 	if node.Fault != "" {
-		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s: %s", node.Fault, ironic.NodeLabel(node), node.MaintenanceReason))
+		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
 	} else if node.Maintenance {
-		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance: %s", ironic.NodeLabel(node), node.MaintenanceReason))
+		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
 	}
+}
+
+// afterColon is the end of a sentence that gives a reason; there may be none.
+func afterColon(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	return ": " + reason
 }
 
 // deploymentUpdate is what an update works with.

@@ -134,6 +134,9 @@ func TestAccDeployment_powerAndMaintenanceAreShown(t *testing.T) {
 	if changes {
 		t.Errorf("maintenance is a change:\n%s", output)
 	}
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{}) // for no reason
+	output, _ = w.Plan()
+	mention(t, output, "Node "+s.Name("n1")+" ("+node+") is in maintenance.")
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 	w.Must("destroy", "-auto-approve")
 }

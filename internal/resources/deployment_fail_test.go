@@ -130,3 +130,55 @@ func TestAccDeployment_timeoutIsHandledByTheNextApply(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 	wantVerbs(t, s, node, "active", "deleted", "active", "deleted")
 }
+
+func TestAccDeployment_detachIsNotForADeploymentThatFailed(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	config := func(more ...string) string {
+		return s.Provider() + deployment(quoted(node), append([]string{image("v1"), `on_destroy = "detach"`}, more...)...)
+	}
+	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
+	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
+		t.Fatalf("the deployment worked:\n%s", output)
+	}
+	if d := deployed(t, w); !d.Tainted || d.Values["on_destroy"] != nil {
+		t.Errorf("in state is %+v", d)
+	}
+	s.Await(node, "provision_state", "active")
+	w.Configure(config())
+	output := w.Must("apply", "-auto-approve")
+	mention(t, output, "Destroying undeploys the machine", "is undeployed and cleaned", "1 added, 0 changed, 1 destroyed")
+	if d := deployed(t, w); d.Tainted || d.Values["instance_uuid"] != s.Node(node)["instance_uuid"] || d.Values["on_destroy"] != "detach" {
+		t.Errorf("in state is %+v", d)
+	}
+	noChanges(t, w)
+	wantVerbs(t, s, node, "active", "deleted", "active")
+	w.Configure(s.Provider() + deployment(quoted(node), image("v1")))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_untaintedAfterATimeoutIsKeptAndDetached(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := addNode(t, s, "n1", nil)
+	config := func(more ...string) string {
+		return s.Provider() + deployment(quoted(node), append([]string{image("v1"), `on_destroy = "detach"`}, more...)...)
+	}
+	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
+	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
+		t.Fatalf("the deployment worked:\n%s", output)
+	}
+	w.Must("untaint", deploymentAddress)
+	s.Await(node, "provision_state", "active")
+	w.Configure(config())
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	wantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+	if now := s.Node(node)["provision_state"]; now != "active" {
+		t.Errorf("the node is %v", now)
+	}
+	s.Verb(node, "deleted", "available")
+}

@@ -28,7 +28,7 @@ func TestAccDeployment_importTouchesNothingAndShowsDriftLater(t *testing.T) {
 	node := addNode(t, s, "n1", nil)
 	deployByHand(s, node, foreignInstance(s))
 	before := s.Node(node)["updated_at"]
-	config := s.Provider() + deployment(quoted(s.Name("n1")), `image = { url = "`+images+`v1.qcow2" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
+	config := s.Provider() + deployment(quoted(s.Name("n1")), `image = { url = "`+images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
 	w := acctest.NewWorkspace(t, config)
 	w.Must("import", deploymentAddress, s.Name("n1"))
 	output, _ := w.Plan()

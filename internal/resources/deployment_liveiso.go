@@ -65,7 +65,7 @@ func liveISOSchema() schema.Attribute {
 		Validators: []validator.Object{objectvalidator.ConflictsWith(path.MatchRoot("image"))},
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
-				Required: true, Validators: []validator.String{imageURL{}},
+				Required: true, Validators: []validator.String{imageURL},
 				MarkdownDescription: "Where the conductors get the ISO. It may change for all machines at once. What follows `?` may be a token: it is not part of the image's identity, but it is in the state.",
 			},
 			"version": schema.StringAttribute{
@@ -79,11 +79,11 @@ func liveISOSchema() schema.Attribute {
 			"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: an installation to the machine's disk has begun, and the machine is not restarted for a new image. A node that is `protected` is not either. Default: `false`."},
 			"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: what the image starts has not reported yet, and the machine is restarted for any new image. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{notNegativeDuration{}},
+				Optional: true, Validators: []validator.String{notNegativeDuration},
 				MarkdownDescription: "How long an image must have been left alone before machines are booted with it, such as `5m`. An apply waits for that, and then looks whether it is still the same image; the time does not count for `timeouts`. `0s`: no wait. Default: `60s`.",
 			},
 			"built_at": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{timestamp{}},
+				Optional: true, Validators: []validator.String{timestamp},
 				MarkdownDescription: "When the image was built (RFC 3339), from which `quiet_period` counts. Default: what its server says (`Last-Modified`); if that is nothing, nobody waits.",
 			},
 			"reboot_policy": schema.StringAttribute{

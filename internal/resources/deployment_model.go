@@ -58,6 +58,9 @@ type imageModel struct {
 	Ramdisk    types.String `tfsdk:"ramdisk"`
 	RootGB     types.Int64  `tfsdk:"root_gb"`
 	SwapMB     types.Int64  `tfsdk:"swap_mb"`
+
+	PullSecretWO        types.String `tfsdk:"pull_secret_wo"`
+	PullSecretWOVersion types.Int64  `tfsdk:"pull_secret_wo_version"`
 }
 
 type configDriveModel struct {
@@ -111,7 +114,10 @@ func (m *deploymentModel) deployment(ctx context.Context) (d ironic.Deployment, 
 		d.Image = &ironic.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
 			Type: ironic.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
-			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(),
+			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
+		}
+		if isSet(image.PullSecretWOVersion) {
+			d.Image.PullSecretVersion = fmt.Sprint(image.PullSecretWOVersion.ValueInt64())
 		}
 	}
 	if iso := m.liveISO(ctx); iso != nil {
@@ -150,12 +156,15 @@ func (m *deploymentModel) deployment(ctx context.Context) (d ironic.Deployment, 
 	return d, diags
 }
 
+// hostnameKeys are where cloud-init and its like look for the host name in meta_data.
+func hostnameKeys() []string { return []string{"hostname", "local-hostname", "name"} }
+
 // content is the config drive as Ironic builds it from.
 func (m *configDriveModel) content(diags *diag.Diagnostics) map[string]any {
 	drive := map[string]any{}
 	meta := map[string]any{}
 	if isSet(m.Hostname) {
-		for _, key := range []string{"hostname", "local-hostname", "name"} {
+		for _, key := range hostnameKeys() {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}

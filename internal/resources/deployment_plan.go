@@ -14,25 +14,24 @@ import (
 
 // ModifyPlan sees what the node still has to do, and warns of what that costs.
 func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return // destroy
-	}
 	var plan, config deploymentModel
 	var state *deploymentModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if req.Plan.Raw.IsNull() { // destroy
+		if state != nil {
+			d.warnEnd(ctx, state, &resp.Diagnostics)
+		}
+		return
+	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
-	if state != nil && d.otherNode(ctx, &plan, state) {
-		resp.RequiresReplace.Append(path.Root("node_id"))
-		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
-	}
-	if state != nil && plan.LiveISO.IsNull() != state.LiveISO.IsNull() {
-		resp.RequiresReplace.Append(path.Root("live_iso"))
-		plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
+	d.planReplacement(ctx, &plan, state, resp)
+	if resp.Diagnostics.HasError() {
+		return
 	}
 	mark, diags := req.Private.GetKey(ctx, importedKey)
 	resp.Diagnostics.Append(diags...)
@@ -63,6 +62,23 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 }
 
+// planReplacement plans whether the deployment is replaced, and tells of what that does.
+func (d *deployment) planReplacement(ctx context.Context, plan, state *deploymentModel, resp *resource.ModifyPlanResponse) {
+	if state == nil {
+		d.warnOccupied(ctx, plan, &resp.Diagnostics)
+		return
+	}
+	resp.RequiresReplace = d.replacedFor(ctx, plan, state, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) == 0 {
+		return
+	}
+	plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
+	d.checkReplacement(ctx, plan, state, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		d.warnEnd(ctx, state, &resp.Diagnostics)
+	}
+}
+
 // checkConfigDrive warns of a config drive that the node could not be given with a live ISO, unless this very run changes its
 // boot interface.
 func (d *deployment) checkConfigDrive(ctx context.Context, plan *deploymentModel, diags *diag.Diagnostics) {
@@ -77,21 +93,9 @@ func (d *deployment) checkConfigDrive(ctx context.Context, plan *deploymentModel
 	diags.AddAttributeWarning(path.Root("config_drive"), "Config drive that the node cannot have", "As it is now, the apply will fail: "+detail)
 }
 
-// otherNode reports whether node_id names another node than the present one, which it may call by name or UUID.
-func (d *deployment) otherNode(ctx context.Context, plan, state *deploymentModel) bool {
-	if plan.NodeID.Equal(state.NodeID) || plan.NodeID.Equal(state.ID) {
-		return false
-	}
-	if plan.NodeID.IsUnknown() || !d.known() {
-		return true
-	}
-	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
-	return err != nil || node.Name != plan.NodeID.ValueString()
-}
-
 // label is how a plan's messages call the node: by name if Ironic can be asked.
-func (d *deployment) label(ctx context.Context, plan *deploymentModel) string {
-	id := plan.ID.ValueString()
+func (d *deployment) label(ctx context.Context, m *deploymentModel) string {
+	id := m.ID.ValueString()
 	if !d.known() {
 		return id
 	}

@@ -180,7 +180,7 @@ func TestAccDeployment_rebuildThatIronicRefusesStartsNothing(t *testing.T) {
 		s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 	}
 	deployBy("direct")
-	w.Configure(s.Provider() + deployment(quoted(node), `image = { url = "`+images+`v2.qcow2" }`))
+	w.Configure(s.Provider() + deployment(quoted(node), `image = { url = "`+images+`v2.qcow2" }`, `instance_info = { deploy_interface = "direct" }`))
 	for range 2 {
 		output, code := w.Run("apply", "-auto-approve")
 		if code == 0 {
@@ -211,7 +211,7 @@ func TestAccDeployment_deploymentThatIronicRefusesHoldsNothing(t *testing.T) {
 	s := acctest.Start(t, nil)
 	node := addNode(t, s, "n1", nil)
 	s.Patch(node, "add", "/deploy_interface", "direct") // which demands a checksum
-	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), `image = { url = "`+images+`v1.qcow2" }`))
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), `image = { url = "`+images+`v1.qcow2" }`, `instance_info = { deploy_interface = "direct" }`))
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)

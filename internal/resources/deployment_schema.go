@@ -25,7 +25,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What runs on a node. Creating it writes the machine's disk; changing image, config drive or other content " +
-			"rebuilds it in place, **which wipes the root disk** and is announced in the plan; destroying it undeploys the node, which cleans it.\n\n" +
+			"rebuilds it in place, **which wipes the root disk** and is announced in the plan; destroying it undeploys the node, which cleans it. The plan warns of each, but for `terraform apply -replace`: of that, Terraform passes no warnings on.\n\n" +
 			"The node must be `available`. It is reserved by the allocation, or by this resource itself.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node.", PlanModifiers: stays},
@@ -37,8 +37,6 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true,
 				MarkdownDescription: "UUID of the allocation that has reserved the node. It is checked before anything is touched, and kept: when the deployment is destroyed " +
 					"or replaced, the same allocation is made again as soon as the node is free. Without it, the resource reserves the node itself.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(otherReservation,
-					"Another reservation than the present one.", "Another reservation than the present one.")},
 				Validators: []validator.String{stringvalidator.RegexMatches(uuidPattern, "must be the UUID of an allocation")},
 			},
 			"image":        imageSchema(),
@@ -90,9 +88,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyDetach)},
-				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation).",
+				MarkdownDescription: "What destroying this resource does: `undeploy` (the default: the node is cleaned) or `detach` (the machine runs on, and keeps its reservation). A creation that failed is undeployed in either case, and so shows no `on_destroy` in the state.",
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for each attempt to deploy, without the time in the queue. Default: `60m`.",
 				Update: true, UpdateDescription: "As for create, for a rebuild. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time for undeploying and cleaning. Default: `60m`.",
@@ -105,28 +103,21 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	}
 }
 
-// otherReservation replaces a deployment whose allocation becomes another one. Naming the present reservation, or not
-// naming it any more, changes nothing on the machine.
-func otherReservation(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
-	var present types.String
-	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("instance_uuid"), &present)...)
-	resp.RequiresReplace = req.PlanValue.IsUnknown() || (!req.PlanValue.IsNull() && !req.PlanValue.Equal(present))
-}
-
 func imageSchema() schema.Attribute {
 	partition := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Partition images only."}
 	}
+	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "Image to write to the root disk. A change rebuilds the node, which wipes the root disk. Only deploy interfaces that write no disk do without one.",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Where the image is: `http://`, `https://`, `file://`, `oci://`, or `glance://` with the image's UUID.",
-				Validators: []validator.String{imageURL{}},
+				Validators: []validator.String{imageURL},
 			},
 			"checksum": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums. Ironic demands one for `http`, `https` and `file` images.",
-				Validators: []validator.String{checksum{}},
+				Optional: true, MarkdownDescription: "MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a file of checksums. Ironic demands one for `http`, `https` and `file` images. For a deploy interface that does without, name that: `instance_info = { deploy_interface = \"anaconda\" }`.",
+				Validators: []validator.String{checksum},
 			},
 			"disk_format": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "`qcow2` or `raw`. Default: Ironic finds out.", Validators: []validator.String{stringvalidator.OneOf("qcow2", "raw")},
@@ -143,6 +134,16 @@ func imageSchema() schema.Attribute {
 			"swap_mb": schema.Int64Attribute{
 				Optional: true, MarkdownDescription: "Size of the swap partition in MiB. Partition images only.", Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
+			"pull_secret_wo": schema.StringAttribute{
+				Optional: true, Sensitive: true, WriteOnly: true,
+				MarkdownDescription: "What the registry of an `oci://` image demands, as `auth` in a Docker configuration has it: `base64encode(\"USER:PASSWORD\")`. " +
+					"Write-only: in no plan and no state (Terraform and OpenTofu from 1.11). Ironic 29 and later have `oci://` images.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version"))},
+			},
+			"pull_secret_wo_version": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Change it when `pull_secret_wo` has changed. That rebuilds.",
+				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("pull_secret_wo"))},
+			},
 		},
 	}
 }
@@ -156,7 +157,7 @@ func configDriveSchema() schema.Attribute {
 		Optional: true, MarkdownDescription: "What cloud-init finds on the config drive. A change rebuilds the node, which wipes the root disk.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Host name; a short way to write it into `meta_data`.", Validators: []validator.String{stringvalidator.LengthBetween(1, 253)},
+				Optional: true, MarkdownDescription: "Host name; a short way to write it into `meta_data`.", Validators: []validator.String{hostname},
 			},
 			"user_data": schema.StringAttribute{
 				Optional: true, Sensitive: true,
@@ -176,33 +177,5 @@ func configDriveSchema() schema.Attribute {
 			"network_data": document("Network data in OpenStack's format, as a JSON object."),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 		},
-	}
-}
-
-// ValidateConfig checks what attributes cannot check alone.
-func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var m deploymentModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	_, problems := m.deployment(ctx)
-	resp.Diagnostics.Append(problems...)
-	validateLiveISO(&m, &resp.Diagnostics)
-	image := m.image(ctx)
-	if resp.Diagnostics.HasError() || image == nil || image.Type.IsUnknown() {
-		return
-	}
-	at := path.Root("image")
-	partition := ironic.ImageType(image.Type.ValueString()) == ironic.ImagePartition
-	if partition && image.RootGB.IsNull() {
-		resp.Diagnostics.AddAttributeError(at.AtName("root_gb"), "Setting missing", "A partition image needs root_gb, the size of the root partition in GiB.")
-	}
-	if partition {
-		return
-	}
-	for name, set := range map[string]bool{
-		"kernel": !image.Kernel.IsNull(), "ramdisk": !image.Ramdisk.IsNull(), "root_gb": !image.RootGB.IsNull(), "swap_mb": !image.SwapMB.IsNull(),
-	} {
-		if set {
-			resp.Diagnostics.AddAttributeError(at.AtName(name), "Setting without use", name+" belongs to partition images: set type = \"partition\", or remove it.")
-		}
 	}
 }

@@ -239,10 +239,21 @@ func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {
 		{"kernel of a whole disk", `image = { url = "http://x/y", kernel = "http://x/k" }`, "kernel belongs to partition images"},
 		{"checksum", `image = { url = "http://x/y", checksum = "12345" }`, "must be an MD5, SHA-256 or SHA-512 checksum"},
 		{"scheme", `image = { url = "debian-12.qcow2" }`, "must begin with http://, https://, file://, oci:// or glance://"},
+		{"no checksum", `image = { url = "http://x/y" }`, "Ironic demands a checksum for http images: set checksum"},
+		{"no checksum of a file", `image = { url = "file:///y" }`, "Ironic demands a checksum for file images"},
+		{"host name", `config_drive = { hostname = "web 0" }`, "config_drive.hostname: \"web 0\" must be a host name"},
+		{"host name twice", `config_drive = { hostname = "web-0", meta_data = jsonencode({ name = "web-1" }) }`, `config_drive.hostname and "name" in config_drive.meta_data are the same setting`},
+		{"pull secret", `image = { url = "http://x/y", checksum = "http://x/y.md5", pull_secret_wo = "x", pull_secret_wo_version = 1 }`, "image.pull_secret_wo belongs to oci:// images"},
+		{"pull secret without version", `image = { url = "oci://x/y", pull_secret_wo = "x" }`, "must be specified when"},
 		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
 		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
 		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
 		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
+		{"no JSON, where", `config_drive = { network_data = "{" }`, "config_drive.network_data: "},
+		{"URL of a live ISO", `live_iso = { url = "live.iso" }`, `live_iso.url: "live.iso" must begin with`},
+		{"image, where", `image = { url = "debian-12.qcow2" }`, `image.url: "debian-12.qcow2" must begin`},
+		{"duration", `timeouts = { create = "45" }`, `timeouts.create: "45" must be a duration such as "90s" or "5m"`},
+		{"negative duration", `timeouts = { delete = "-5m" }`, `timeouts.delete: "-5m" must be a duration`},
 		{"JSON list", `config_drive = { meta_data = "[]" }`, "meta_data must be a JSON object"},
 		{"arguments", `deploy_steps = [{ interface = "bios", step = "x", priority = 1, args = "[]" }]`, "The arguments of a step must be a JSON object"},
 		{"interface", `deploy_steps = [{ interface = "dvd", step = "x", priority = 1 }]`, "must be one of"},
@@ -258,6 +269,22 @@ func TestAccDeployment_contradictionsAreRefusedAtOnce(t *testing.T) {
 			continue
 		}
 		mention(t, output, c.want)
+	}
+}
+
+func TestAccDeployment_checksumIsDemandedOnlyWhereIronicDoes(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for _, settings := range []string{
+		`image = { url = "glance://0b2a8047-0d5c-4a41-8a0f-0d5c0d5c0d5c" }`,
+		`image = { url = "oci://registry.example.com/debian:12" }`,
+		`image = { url = "http://x/y", checksum = "http://x/SHA256SUMS" }`,
+		`image = { url = "http://x/tree" }` + "\n" + `instance_info = { deploy_interface = "anaconda" }`,
+		`image = { url = "http://x/y" }` + "\n" + `instance_info = { image_checksum = "d41d8cd98f00b204e9800998ecf8427e" }`,
+	} {
+		w.Configure(s.Provider() + deployment(`"n1"`, settings))
+		w.Must("validate")
 	}
 }
 

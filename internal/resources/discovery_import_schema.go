@@ -65,10 +65,10 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Only machines that match all of these are taken.",
 				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2) that the manufacturer matches.", regularExpression{}),
-					"product":      choose("Regular expression (RE2) that the product matches.", regularExpression{}),
-					"bmc_cidr":     choose("Network that the BMC's address is in, such as `10.12.0.0/24`.", cidr{}),
-					"driver":       choose("Regular expression (RE2) that the driver matches.", regularExpression{}),
+					"manufacturer": choose("Regular expression (RE2) that the manufacturer matches.", regularExpression),
+					"product":      choose("Regular expression (RE2) that the product matches.", regularExpression),
+					"bmc_cidr":     choose("Network that the BMC's address is in, such as `10.12.0.0/24`.", cidr),
+					"driver":       choose("Regular expression (RE2) that the driver matches.", regularExpression),
 				},
 			},
 			"only": schema.SetAttribute{

@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"regexp"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -120,35 +118,4 @@ func discoveredValue(h discovery.Host) attr.Value {
 		"manufacturer": orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
 		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB),
 	})
-}
-
-// regularExpression accepts what the regexp package does.
-type regularExpression struct{}
-
-func (regularExpression) Description(context.Context) string { return "must be a regular expression" }
-
-func (v regularExpression) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (regularExpression) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if !isSet(req.ConfigValue) {
-		return
-	}
-	if _, err := regexp.Compile(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a regular expression", fmt.Sprintf("%q: %v.", req.ConfigValue.ValueString(), err))
-	}
-}
-
-// cidr accepts networks.
-type cidr struct{}
-
-func (cidr) Description(context.Context) string               { return "must be a network such as 10.12.0.0/24" }
-func (v cidr) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v cidr) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if !isSet(req.ConfigValue) {
-		return
-	}
-	if _, err := netip.ParsePrefix(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a network", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
-	}
 }

@@ -37,7 +37,7 @@ func nameValidators() []validator.String {
 	return []validator.String{
 		stringvalidator.RegexMatches(namePattern, "must have 1 to 255 letters, digits and the characters . _ ~ -"),
 		stringvalidator.NoneOf("maintenance", "management", "states", "vendor_passthru", "detail", "validate"),
-		notUUID{},
+		notUUID,
 	}
 }
 
@@ -46,7 +46,7 @@ func traitValidators() []validator.Set {
 		stringvalidator.RegexMatches(traitPattern, "must be CUSTOM_ and capital letters, digits or underscores, or a standard trait"))}
 }
 
-func keyValidators() []validator.Map { return []validator.Map{mapvalidator.KeysAre(patchableKey{})} }
+func keyValidators() []validator.Map { return []validator.Map{mapvalidator.KeysAre(patchableKey)} }
 
 // Schema describes metal_host.
 func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -97,7 +97,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"capabilities": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. Others that the node has stay. A change counts from the next deployment.",
-				Validators:          []validator.Map{mapvalidator.KeysAre(capability{}), mapvalidator.ValueStringsAre(capability{})},
+				Validators:          []validator.Map{mapvalidator.KeysAre(capability), mapvalidator.ValueStringsAre(capability)},
 			},
 			"properties": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
@@ -160,7 +160,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 					"`forget` leaves it there. The machine is not touched. A node that something is deployed on, or that is reserved, is not deleted: that must go first.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyDelete, destroyForget)},
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for verifying, inspecting and cleaning each, without the time in the queue. Default: `60m`.",
 				Update: true, UpdateDescription: "As for create. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time for the node to become deletable. Default: `30m`.",
@@ -196,7 +196,7 @@ func (h *host) bmcSchema() schema.Attribute {
 				Required: true,
 				MarkdownDescription: "`ipmi://HOST[:PORT]`, `redfish://HOST[:PORT]/SYSTEM` or `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, the last two also " +
 					"with `+http` or `+https` (the default) after the scheme. SYSTEM is such as `/redfish/v1/Systems/1`; without it, the BMC must have one system only. A bare `HOST[:PORT]` means IPMI.",
-				Validators: []validator.String{bmcAddress{}},
+				Validators: []validator.String{bmcAddress},
 			},
 			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name."},
 			"password": schema.StringAttribute{
@@ -225,7 +225,7 @@ func (h *host) portsSchema() schema.Attribute {
 		Optional: true, Computed: true,
 		MarkdownDescription: "Network cards by MAC address (lower case, with colons). Those that others added, such as an inspection, stay. " +
 			"Ironic refuses changes of connectivity while the node is `available` or deployed.",
-		Validators: []validator.Map{mapvalidator.KeysAre(macAddress{})},
+		Validators: []validator.Map{mapvalidator.KeysAre(macAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the machine may boot from it. Ironic's default: `true`."},
 			"physical_network": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Physical network that it is plugged into."},

@@ -231,7 +231,7 @@ func TestAccInterruption_killedDeploymentWithoutAnAllocationIsImported(t *testin
 	if code == 0 {
 		t.Fatalf("the apply worked:\n%s", output)
 	}
-	mention(t, output, "is reserved by ", "Somebody else uses this node, or an interrupted run of yours did", "terraform import <address of the metal_deployment> "+node)
+	mention(t, output, "is reserved by ", "Somebody else uses this node, or perhaps an earlier run of yours that was killed", "terraform import <address of the metal_deployment> "+node)
 	w.Must("import", deploymentAddress, node)
 	w.Must("apply", "-auto-approve")
 	s.Await(node, "provision_state", "active")
@@ -251,7 +251,7 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
 	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
-		mention(t, interrupt(t, r), "Interrupted: deploy node "+s.Name("n1"))
+		mention(t, interrupt(t, r), "Warning: Interrupted: deploy node "+s.Name("n1"))
 	}
 	for i, end := range []stop{kill, interrupted} {
 		running := w.Start("apply", "-auto-approve")
@@ -355,6 +355,50 @@ func TestAccInterruption_writeOnlyUserDataIsWrittenNowhere(t *testing.T) {
 	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
 		if at := strings.Index(content, secret); at >= 0 {
 			t.Errorf("the secret is in the %s: %q", where, content[max(0, at-200):at+len(secret)])
+		}
+	}
+}
+
+func TestFakeInterruption_pullSecretGoesToIronicAlone(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addNode(t, s, "n1", nil)
+	config := func(version int) string {
+		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n}\n" + s.Provider() + deployment(quoted(node),
+			fmt.Sprintf("image = {\n    url = \"oci://registry.example.com/debian:12\"\n    pull_secret_wo = var.secret\n    pull_secret_wo_version = %d\n  }", version))
+	}
+	w := acctest.NewWorkspace(t, config(1))
+	log := filepath.Join(w.Dir, "trace.log")
+	w.Setenv("TF_LOG", "TRACE")
+	w.Setenv("TF_LOG_PATH", log)
+	var said strings.Builder
+	for i, secret := range []string{"dXNlcjpodW50ZXIy", "dXNlcjpodW50ZXIz"} {
+		w.Setenv("TF_VAR_secret", secret)
+		w.Configure(config(i + 1))
+		said.WriteString(w.Must("plan", "-out=plan.bin"))
+		said.WriteString(w.Must("show", "-json", "plan.bin"))
+		said.WriteString(w.Must("apply", "plan.bin"))
+		now, _ := s.Fake.Node(node)
+		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got != secret { //nolint:forcetypeassert // Ironic's schema
+			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
+		}
+		noChanges(t, w)
+	}
+	w.Setenv("TF_VAR_secret", "")
+	w.Configure(s.Provider() + deployment(quoted(node), image("v1")))
+	said.WriteString(w.Must("apply", "-auto-approve"))
+	if _, left := instanceInfo(s, node)["image_pull_secret"]; left {
+		t.Error("the secret is left on a node that needs it no more")
+	}
+	said.WriteString(w.Must("destroy", "-auto-approve"))
+	wantVerbs(t, s, node, "active", "rebuild", "rebuild", "deleted")
+	trace, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+		if strings.Contains(content, "dXNlcjpodW50ZXI") {
+			t.Errorf("the secret is in the %s", where)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "Who uses the server hardware, as of the last refresh: `ironic`; `oneview` if another profile than this one is applied to it; `free` if none is."},
 			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "Whether the profile is what its template says: `Compliant`, `NonCompliant`, or `Unknown` if it is not linked to one. If the template has changed, a plan brings the profile in line with it as soon as nothing runs on the node."},
 			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`; `Unfinished` if the profile is not applied: the next apply completes what an interrupted run has begun."},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time for applying the profile. Default: `45m`.",
 				Update: true, UpdateDescription: "Time for changing it. Default: `45m`.",
 				Delete: true, DeleteDescription: "Time for removing it. Default: `45m`.",

@@ -1,0 +1,41 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// locate puts the name of a nested attribute before what is wrong with its value: Terraform shows the line where the resource
+// begins, or the outermost attribute.
+func locate(diagnostics []*tfprotov6.Diagnostic) {
+	for _, d := range diagnostics {
+		name := attributeName(d.Attribute)
+		if d.Attribute == nil || len(d.Attribute.Steps()) < 2 || strings.Contains(d.Detail, name) {
+			continue
+		}
+		d.Detail = name + ": " + d.Detail
+	}
+}
+
+// attributeName is a path as one writes it, such as config_drive.hostname or ports["52:54:00:aa:bb:01"]. An element of a set
+// has no name.
+func attributeName(at *tftypes.AttributePath) string {
+	var name strings.Builder
+	for i, step := range at.Steps() {
+		switch step := step.(type) {
+		case tftypes.AttributeName:
+			if i > 0 {
+				name.WriteString(".")
+			}
+			name.WriteString(string(step))
+		case tftypes.ElementKeyString:
+			fmt.Fprintf(&name, "[%q]", string(step))
+		case tftypes.ElementKeyInt:
+			fmt.Fprintf(&name, "[%d]", int64(step))
+		}
+	}
+	return name.String()
+}

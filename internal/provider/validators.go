@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// text is a rule for strings.
+type text struct {
+	summary string // of the error
+	must    string // what a string must be
+	ok      func(string) bool
+	why     func(string) string // what is wrong, where that can be said better
+}
+
+// Description tells the rule.
+func (r text) Description(context.Context) string { return r.must }
+
+// MarkdownDescription tells the rule.
+func (r text) MarkdownDescription(context.Context) string { return r.must }
+
+// ValidateString refuses a string that does not keep to the rule.
+func (r text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	value := req.ConfigValue.ValueString()
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || r.ok(value) {
+		return
+	}
+	detail := fmt.Sprintf("%q %s.", value, r.must)
+	if r.why != nil {
+		detail = r.why(value)
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
+}
+
+func isURL(s string) bool { return checkURL(s) == nil }
+
+var (
+	endpointURL = text{
+		summary: "Not the URL of an Ironic API", must: "must be an http or https URL", ok: isURL,
+		why: func(s string) string {
+			return fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", s, checkURL(s))
+		},
+	}
+	httpURL = text{
+		summary: "Not a URL", must: "must be an http or https URL", ok: isURL,
+		why: func(s string) string {
+			return fmt.Sprintf("%q %v. It must be an http or https URL, such as http://ironic.example.com:5050.", s, checkURL(s))
+		},
+	}
+	microversion = text{
+		summary: "Not a microversion", must: "must be a microversion such as 1.82",
+		ok: func(s string) bool { _, err := ironic.ParseMicroversion(s); return err == nil },
+		why: func(s string) string {
+			_, err := ironic.ParseMicroversion(s)
+			return err.Error() + "."
+		},
+	}
+	// pattern accepts what path.Match does.
+	pattern = text{
+		summary: "Not a pattern", must: "must be a pattern such as *virtual-media",
+		ok: func(s string) bool { _, err := path.Match(s, ""); return err == nil && s != "" },
+	}
+)
+
+func durationAtLeast(least time.Duration) text {
+	return text{
+		summary: "Not a duration", must: fmt.Sprintf("must be a duration such as 30s or 5m, at least %s", least),
+		ok: func(s string) bool { d, err := time.ParseDuration(s); return err == nil && d >= least },
+	}
+}
