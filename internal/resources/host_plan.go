@@ -51,8 +51,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 // isWithdrawn reports whether a host is out of service because its hardware is used by OneView. A configuration that has a
 // will of its own about maintenance takes it out of that.
 func isWithdrawn(config, state *hostModel) bool {
-	node := &ironic.Node{Maintenance: state.Maintenance.ValueBool(), MaintenanceReason: state.MaintenanceReason.ValueString()}
-	return oneview.Withdrawn(node) && config.Maintenance.IsNull()
+	return oneview.Withdrawn(state.node()) && config.Maintenance.IsNull()
 }
 
 // planTemporary plans the removal of a temporary server profile that an interrupted run has left on the machine.
@@ -86,7 +85,7 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 	}
 	plan.PowerManaged = config.powerManaged(ctx)
 	switch target := plan.TargetState.ValueString(); {
-	case plan.PowerManaged.Equal(types.BoolValue(false)):
+	case isFalse(plan.PowerManaged):
 		if target != targetEnroll || isSet(config.PowerState) {
 			warnUnmanaged(diags, plan)
 		}
@@ -294,44 +293,37 @@ func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
 func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
-	node := &ironic.Node{ProvisionState: state.ProvisionState.ValueString(), InstanceUUID: state.InstanceUUID.ValueString()}
 	target := plan.TargetState.ValueString()
-	switch {
-	case !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull():
+	if !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
 		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
 		return
-	case state.PowerManaged.Equal(types.BoolValue(false)) && plan.PowerManaged.Equal(state.PowerManaged):
+	}
+	if isFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) {
 		if !plan.TargetState.Equal(state.TargetState) || !plan.PowerState.Equal(state.PowerState) {
 			warnUnmanaged(diags, plan)
 		}
 		return
-	case ironic.Deployed(node):
-		if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
-			warnPower(diags, plan, "Something is deployed on it.")
-		}
-		return
-	default:
-		inspects := plan.Inspect.ValueBool() && target != targetEnroll && !inspected && state.Inventory.IsNull()
-		goal := ironic.Goal(target)
-		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
-		if (walks || inspects) && isWithdrawn(config, state) {
-			diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
-				"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
-			break
-		}
-		if walks || inspects {
-			plan.planWalked(config, state)
-		}
-		if inspects {
-			plan.Inventory = types.ObjectUnknown(inventoryType)
-			warnInspection(diags, plan)
-		}
-		if goal == ironic.GoalAvailable && (walks || inspects) {
-			warnCleaning(diags, plan)
-		}
 	}
-	if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
-		warnPower(diags, plan, "")
+	steps, why := stepsFrom(state, plan, config, inspected), ""
+	if ironic.Deployed(state.node()) {
+		why = "Something is deployed on it."
+	}
+	if steps.withheld {
+		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
+			"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
+	}
+	if steps.walks {
+		plan.planWalked(config, state)
+	}
+	if steps.inspects {
+		plan.Inventory = types.ObjectUnknown(inventoryType)
+		warnInspection(diags, plan)
+	}
+	if steps.walks && target == string(ironic.GoalAvailable) {
+		warnCleaning(diags, plan)
+	}
+	if steps.switches {
+		warnPower(diags, plan, why)
 	}
 }
 
