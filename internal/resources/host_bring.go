@@ -66,6 +66,7 @@ func (h *host) change(ctx context.Context, node *ironic.Node, c *hostChange) (*i
 		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
 	}
 	edits := p.edits(stringMap(c.config.Capabilities))
+	edits.TakeDiscovered(node)
 	if err := oneview.KeepsHardware(node, edits); err != nil {
 		return node, err
 	}
