@@ -161,7 +161,8 @@ func adviseConflict(message string) string {
 		{"Can not delete node", "Destroy what runs on the node first."},
 		{"can only be made protected", "Ironic protects only what is deployed: set protected when something is deployed on the node."},
 		{"can not have 'retired' set", "Make it manageable first (target_state = \"manageable\"), then retire it."},
-		{"updated unless", "Make it manageable first (target_state = \"manageable\"), or put it into maintenance (maintenance = true) for the change."},
+		{"have resource_class updated unless", "Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
+		{"updated unless", "Put it into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
 		{"is locked by host", "The node is busy with another operation. Apply again when it has ended."},
 		{"while a state transition is in progress", "The node is busy with another operation. Apply again when it has ended."},
 	} {

@@ -70,7 +70,7 @@ func (h *host) change(ctx context.Context, node *ironic.Node, c *hostChange) (*i
 	if err := oneview.KeepsHardware(node, edits); err != nil {
 		return node, err
 	}
-	node, err := h.client.PatchNode(ctx, node.UUID, edits)
+	node, err := h.client.PatchHost(ctx, node, edits)
 	if err != nil {
 		return node, err
 	}

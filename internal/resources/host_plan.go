@@ -195,6 +195,9 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 	if config.BMC.IsNull() {
 		unset(&m.Driver, config.Driver, state.Driver, false, types.StringNull())
 	}
+	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == ironic.ReasonChanging { // a killed run has left it
+		m.Maintenance, m.MaintenanceReason = types.BoolValue(false), types.StringNull()
+	}
 	m.keepUnmanagedPorts(ctx, config, state)
 	m.keepUnmanagedInterfaces(ctx, config, state, before)
 	for _, volatile := range []struct{ value, before *types.String }{
