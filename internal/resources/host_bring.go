@@ -30,7 +30,7 @@ type hostChange struct {
 // bring makes a node what a configuration says: settings, traits, ports, maintenance, then the walk to the target state,
 // and power last. It returns what it was doing when an error came.
 func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doing string, err error) {
-	label, power := ironic.NodeLabel(node), ironic.Power(node)
+	label, power, occupied := ironic.NodeLabel(node), ironic.Power(node), isOccupied(node)
 	if err := c.asPlanned(node); err != nil {
 		return "change node " + label, err
 	}
@@ -46,7 +46,7 @@ func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doi
 	}
 	want := c.config.PowerState.ValueString()
 	putBack := c.steps.walks && want == power // the walk may have switched it
-	if want != "" && (c.steps.switches || putBack) && ironic.PowerManaged(node) {
+	if want != "" && (c.steps.switches || putBack) && !occupied && ironic.PowerManaged(node) {
 		if _, err := h.client.SetPower(ctx, node.UUID, want == powerOn, c.limit); err != nil {
 			return "switch node " + label + " " + want, err
 		}

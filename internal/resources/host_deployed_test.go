@@ -86,3 +86,37 @@ func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 		}, Config: enrolled(s)},
 	)
 }
+
+// A host and its deployment that want the power differently do not take turns: the deployment has its way while it lasts.
+func TestAccHost_powerIsLeftToTheDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	host := hostConfig(s, target("available"), `power_state = "off"`)
+	w := acctest.NewWorkspace(t, host+deployment("metal_host.h.id", image("v1"), `power_state = "on"`))
+	w.Must(apply()...)
+	defer destroy(t, s, w)
+	for range 2 {
+		output, changes := w.Plan()
+		if changes {
+			t.Errorf("the plan has changes:\n%s", output)
+		}
+		mention(t, output, "Power is left to the deployment", "Something is deployed on host "+s.Name("h")+": its metal_deployment decides. It is on, and stays so")
+		w.Must(apply()...)
+	}
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on"}); len(found) > 0 {
+		t.Errorf("the node in Ironic: %v", found)
+	}
+	w.Configure(hostConfig(s, target("available"), `power_state = "off"`, `description = "changed"`) +
+		deployment("metal_host.h.id", image("v1"), `power_state = "on"`))
+	w.Must(apply()...)
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on", "description": "changed"}); len(found) > 0 {
+		t.Errorf("the node in Ironic: %v", found)
+	}
+	w.Configure(host)
+	w.Must(apply()...)
+	w.Must(apply()...)
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power off"}); len(found) > 0 {
+		t.Errorf("the node in Ironic, when nothing is deployed any more: %v", found)
+	}
+	noChanges(t, w)
+}

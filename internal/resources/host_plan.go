@@ -97,7 +97,7 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 			warnCleaning(diags, plan)
 		}
 		if isSet(config.PowerState) {
-			warnPower(diags, plan, "")
+			warnPower(diags, plan)
 		}
 	}
 }
@@ -307,10 +307,12 @@ func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *d
 		}
 		return
 	}
-	steps, why := stepsFrom(state, plan, config, inspected), ""
-	if ironic.Deployed(state.node()) {
-		why = "Something is deployed on it."
+	if isOccupied(state.node()) && isSet(config.PowerState) && isSet(state.PowerState) && !config.PowerState.Equal(state.PowerState) {
+		plan.PowerState = state.PowerState
+		diags.AddAttributeWarning(path.Root("power_state"), "Power is left to the deployment", fmt.Sprintf("Something is deployed on host %s: its metal_deployment decides. "+
+			"It is %s, and stays so; power_state = %s counts when nothing is deployed on it.", plan.describe(), state.PowerState.ValueString(), config.PowerState))
 	}
+	steps := stepsFrom(state, plan, config, inspected)
 	if steps.withheld {
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
 			"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
@@ -326,7 +328,7 @@ func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *d
 		warnCleaning(diags, plan)
 	}
 	if steps.switches {
-		warnPower(diags, plan, why)
+		warnPower(diags, plan)
 	}
 }
 
@@ -353,12 +355,8 @@ func warnInspection(diags *diag.Diagnostics, plan *hostModel) {
 	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
 }
 
-func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {
-	detail := fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString())
-	if why != "" {
-		detail += " " + why
-	}
-	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", detail)
+func warnPower(diags *diag.Diagnostics, plan *hostModel) {
+	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString()))
 }
 
 // checkVersions refuses what the server's API does not have.

@@ -151,7 +151,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"power_state": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "`on` or `off`. Left alone when unset; the attribute then shows what it is. A change switches the machine. " +
-					"A host that runs a `metal_deployment` is switched by that.",
+					"While something is deployed on the node, this is ignored, with a warning: its `metal_deployment` decides.",
 				Validators: []validator.String{stringvalidator.OneOf(powerOn, powerOff)},
 			},
 			"on_destroy": schema.StringAttribute{

@@ -23,7 +23,7 @@ func stepsOfNew(plan, config *hostModel) hostSteps {
 // stepsFrom are the steps from a state to what is planned. inspected says whether there was an inspection before.
 func stepsFrom(state, plan, config *hostModel, inspected bool) hostSteps {
 	wasUnmanaged := isFalse(state.PowerManaged)
-	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) {
+	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) || isOccupied(state.node()) {
 		return hostSteps{}
 	}
 	s := hostSteps{switches: isSet(config.PowerState) && (wasUnmanaged || !config.PowerState.Equal(state.PowerState))}
@@ -39,6 +39,11 @@ func stepsFrom(state, plan, config *hostModel, inspected bool) hostSteps {
 	}
 	s.walks, s.inspects = walks, inspects
 	return s
+}
+
+// isOccupied reports whether something is deployed on a node, or about to be: then its power is that one's to switch.
+func isOccupied(node *ironic.Node) bool {
+	return ironic.Deployed(&ironic.Node{ProvisionState: node.ProvisionState})
 }
 
 // node is what a state tells of the node's whereabouts.
