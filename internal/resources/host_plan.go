@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // ModifyPlan settles what is not in the configuration, sees what the node still has to do, and warns of what that costs.
@@ -36,10 +35,10 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.planDefaults(ctx, &config)
-		planNew(ctx, &plan, &config, &resp.Diagnostics)
+		h.planNew(ctx, &plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
-		h.planWalk(&plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
+		h.planWalk(ctx, &plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	if changes && h.known() {
@@ -48,34 +47,8 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// isWithdrawn reports whether a host is out of service because its hardware is used by OneView. A configuration that has a
-// will of its own about maintenance takes it out of that.
-func isWithdrawn(config, state *hostModel) bool {
-	return oneview.Withdrawn(state.node()) && config.Maintenance.IsNull()
-}
-
-// planTemporary plans the removal of a temporary server profile that an interrupted run has left on the machine.
-func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.Diagnostics) {
-	if !h.known() || !h.hasOneView() || plan.ProvisionState.IsUnknown() || !ironic.Parked(ironic.State(plan.ProvisionState.ValueString())) {
-		return
-	}
-	node, err := h.client.NodeForRefresh(ctx, plan.ID.ValueString())
-	if err != nil {
-		return // the refresh has said so
-	}
-	profile, err := h.pool.Temporarily(ctx, node)
-	if err != nil {
-		diags.AddWarning("Server profile cannot be read", fmt.Sprintf("Whether host %s has a temporary server profile is not known: %v.", plan.describe(), err))
-		return
-	}
-	if profile != nil {
-		plan.ProvisionState = types.StringUnknown()
-		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or metal-oneview sync was about to remove it.", oneview.ProfileLabel(profile), plan.describe()))
-	}
-}
-
 // planNew plans a host that is to be created.
-func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnostics) {
+func (h *host) planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnostics) {
 	if config.BMC.IsNull() && config.Driver.IsNull() {
 		diags.AddError("No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info: how shall Ironic reach the machine? "+
 			"For a machine that Ironic knows already, import it.")
@@ -90,12 +63,8 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 			warnUnmanaged(diags, plan)
 		}
 	default:
-		if plan.Inspect.ValueBool() && target != targetEnroll {
-			warnInspection(diags, plan)
-		}
-		if target == string(ironic.GoalAvailable) {
-			warnCleaning(diags, plan)
-		}
+		inspects := plan.Inspect.ValueBool() && target != targetEnroll
+		h.warnBoot(ctx, plan, inspects, target == string(ironic.GoalAvailable), diags)
 		if isSet(config.PowerState) {
 			warnPower(diags, plan)
 		}
@@ -145,6 +114,19 @@ func (m *hostModel) planDefaults(ctx context.Context, config *hostModel) {
 	unset(&m.Extra, config.Extra, types.DynamicNull(), false, types.DynamicNull())
 	unset(&m.Ports, config.Ports, types.MapNull(portType), false, types.MapNull(portType))
 	m.keepUnmanagedPorts(ctx, config, &hostModel{})
+}
+
+// warnBoot warns of what makes the machine boot on its way: or, if OneView users have it, that it will not come to that.
+func (h *host) warnBoot(ctx context.Context, plan *hostModel, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	if inspects {
+		warnInspection(diags, plan)
+	}
+	if becomesAvailable {
+		warnCleaning(diags, plan)
+	}
 }
 
 // warnCleaning warns of cleaning. The summary is the same for all hosts, so that Terraform folds the warnings into one.
@@ -295,7 +277,7 @@ func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *
 }
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
-func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
+func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
 	target := plan.TargetState.ValueString()
 	if !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
 		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
@@ -322,11 +304,8 @@ func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *d
 	}
 	if steps.inspects {
 		plan.Inventory = types.ObjectUnknown(inventoryType)
-		warnInspection(diags, plan)
 	}
-	if steps.walks && target == string(ironic.GoalAvailable) {
-		warnCleaning(diags, plan)
-	}
+	h.warnBoot(ctx, plan, steps.inspects, steps.walks && target == string(ironic.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}
