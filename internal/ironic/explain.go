@@ -19,7 +19,7 @@ func Explain(doing string, err error) (summary, detail string) {
 	if IsInterrupted(err) {
 		return summary, "The run was interrupted. What was started goes on in Ironic; the next apply takes it up again."
 	}
-	detail = sentence(err.Error())
+	detail = Sentence(err)
 	if advice := advise(err); advice != "" {
 		detail += "\n\n" + advice
 	}
@@ -187,15 +187,27 @@ func adviseBadRequest(message string) string {
 	return ""
 }
 
-// sentence makes an error's text presentable: a capital letter and a full stop.
-func sentence(text string) string {
+// Sentence makes an error's text presentable: a capital letter, unless it begins with the name of an attribute, and a full stop.
+func Sentence(err error) string {
+	text := err.Error()
 	if text == "" {
 		return text
 	}
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
+	if !beginsWithName(err) {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
 	return text
+}
+
+func beginsWithName(err error) bool {
+	var version *VersionError
+	if errors.As(err, &version) && strings.HasPrefix(err.Error(), version.Feature) {
+		return !strings.Contains(version.Feature, " ")
+	}
+	first, _, _ := strings.Cut(err.Error(), " ")
+	return strings.Contains(first, "_")
 }

@@ -118,7 +118,7 @@ func TestAccHost_attributesThatTheAPILacksAreRefusedInThePlan(t *testing.T) {
 	} {
 		steps = append(steps, resource.TestStep{
 			Config: config(tt.below, tt.setting), PlanOnly: true,
-			ExpectError: regexp.MustCompile("(?i)" + wrapped(tt.attribute+" needs API "+tt.needs+" of Ironic, but "+tt.below+" is in use")),
+			ExpectError: regexp.MustCompile(wrapped(tt.attribute + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
 		})
 	}
 	test(t, append(steps,
@@ -135,7 +135,7 @@ func TestFakeHost_attributesThatTheServerLacksAreRefusedInThePlan(t *testing.T) 
 	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	test(t, resource.TestStep{
 		Config: hostConfig(s, `shard = "s1"`), PlanOnly: true,
-		ExpectError: regexp.MustCompile("(?i)" + wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting")),
+		ExpectError: regexp.MustCompile(wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting")),
 	})
 }
 

@@ -24,7 +24,7 @@ func (bmcAddress) ValidateString(_ context.Context, req validator.StringRequest,
 		return
 	}
 	if _, err := ironic.ParseBMC(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not the address of a BMC", err.Error()+".")
+		resp.Diagnostics.AddAttributeError(req.Path, "Not the address of a BMC", ironic.Sentence(err))
 	}
 }
 
