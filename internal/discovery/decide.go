@@ -130,6 +130,8 @@ func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 		return "it already has the name " + show(h.Name), asked
 	case h.State != StateEnroll:
 		return fmt.Sprintf("it is in state %s, not %s", show(h.State), StateEnroll), asked
+	case h.ByHand:
+		return "it was enrolled, not discovered", asked
 	case h.Reserved:
 		return "being claimed by another run", true
 	case h.Locked:

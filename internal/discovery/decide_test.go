@@ -48,6 +48,7 @@ func named(s string) func(*discovery.Host)    { return func(h *discovery.Host) {
 func portless(h *discovery.Host)              { h.PortMACs, h.PXEMACs = nil, nil }
 func reserved(h *discovery.Host)              { h.Reserved = true }
 func locked(h *discovery.Host)                { h.Locked = true }
+func enrolled(h *discovery.Host)              { h.ByHand, h.HasInventory = true, false }
 func manageable(h *discovery.Host)            { h.State = "manageable" }
 func marked(owner, name string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.Owner, h.OwnerName, h.Name = owner, name, name }
@@ -121,11 +122,15 @@ func TestDecide(t *testing.T) {
 			1: "being claimed by another run", 2: "busy: its inspection has not ended",
 		}},
 		{"named by others or not in enroll: none of our business", bySerial(), []discovery.Host{found(1, named("web")), found(2, manageable)}, "", nil},
+		{"enrolled by hand: likewise", bySerial(), []discovery.Host{found(1, enrolled), found(2)}, "r12-SN2=2", nil},
 		{
-			"but explained to those who ask", with(bySerial(), func(r *discovery.Rules) { r.Only = []string{"sn1", "SN2", "SN3", "SN4"}; r.Exclude = []string{"SN4"} }),
-			[]discovery.Host{found(1, named("web")), found(2, manageable), found(3), found(4)},
+			"but explained to those who ask", with(bySerial(), func(r *discovery.Rules) {
+				r.Only = []string{"sn1", "SN2", "SN3", "SN4", found(5).PortMACs[0]}
+				r.Exclude = []string{"SN4"}
+			}),
+			[]discovery.Host{found(1, named("web")), found(2, manageable), found(3), found(4), found(5, enrolled)},
 			"r12-SN3=3",
-			reasons{1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude"},
+			reasons{1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude", 5: "it was enrolled, not discovered"},
 		},
 		{"filter", with(bySerial(), func(r *discovery.Rules) {
 			r.Manufacturer, r.BMC = regexp.MustCompile("^Dell"), []netip.Prefix{netip.MustParsePrefix("10.12.0.0/24")}

@@ -28,6 +28,8 @@ type Host struct {
 	Reserved  bool   // somebody's claim or instance is on it (instance_uuid); not set for a claim that its run has abandoned
 	Locked    bool   // a conductor works on it (reservation): after discovery, the inspection has not ended
 
+	ByHand bool // somebody has enrolled it
+
 	// Marker of the discovery that named it; empty: none.
 	Owner, OwnerName string
 

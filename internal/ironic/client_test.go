@@ -86,7 +86,7 @@ func TestAMissingFeatureIsNamed(t *testing.T) {
 			if !errors.As(err, &version) || version.Needs != 95 || version.Have != 82 {
 				t.Fatalf("Requires = %v, want a VersionError", err)
 			}
-			if _, detail := ironic.Explain("use it", err); !strings.Contains(detail, "Disable_power_off needs API 1.95") || !strings.Contains(detail, tc.advice) {
+			if _, detail := ironic.Explain("use it", err); !strings.Contains(detail, "disable_power_off needs API 1.95") || !strings.Contains(detail, tc.advice) {
 				t.Errorf("detail %q, want %q", detail, tc.advice)
 			}
 		})

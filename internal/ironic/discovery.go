@@ -26,10 +26,11 @@ const abandonedAfter = 10 * time.Minute
 // Discovery is what a node remembers of its discovery.
 type Discovery struct {
 	Version int    `json:"v"`
-	Owner   string `json:"owner"` // name of the metal_discovery_import
-	Name    string `json:"name"`  // given once, whatever becomes of the template
-	From    string `json:"from"`  // hardware detail that the name was made from
-	At      string `json:"at"`    // RFC 3339
+	Owner   string `json:"owner"`           // name of the metal_discovery_import
+	Name    string `json:"name"`            // given once, whatever becomes of the template
+	From    string `json:"from"`            // hardware detail that the name was made from
+	At      string `json:"at"`              // RFC 3339
+	Taken   bool   `json:"taken,omitempty"` // a metal_host manages it
 }
 
 // DiscoveryOf returns what a node remembers of its discovery; nil if it was not discovered by this provider.
@@ -40,6 +41,28 @@ func DiscoveryOf(n *Node) *Discovery {
 		return nil
 	}
 	return &d
+}
+
+// keyEnrolled marks, in extra, a node without a name that a metal_host manages, so that discovery does not take it for nobody's.
+const keyEnrolled = "terraform_metal_enrolled"
+
+// TakeDiscovered adds to a patch that a metal_host manages the node from now on, where discovery has to know it and does not yet.
+func (p *Patch) TakeDiscovered(n *Node) {
+	switch d := DiscoveryOf(n); {
+	case d != nil && !d.Taken:
+		d.Taken = true
+		p.Set("/extra/"+keyDiscovery, *d)
+	case d == nil && n.Name == "" && State(n.ProvisionState) == nodes.Enroll && n.Extra[keyEnrolled] == nil:
+		p.Set("/extra/"+keyEnrolled, true)
+	}
+}
+
+// byHand reports whether somebody has enrolled a node, going by what its driver knows: of what it discovers, Ironic tells the
+// driver nothing, and ironic-inspector the address of the BMC for IPMI. Rules may tell it more, but then there is an inventory.
+func byHand(n *Node, inventory *Inventory) bool {
+	_, byInspector := n.DriverInfo["ipmi_address"]
+	isTold := len(n.DriverInfo) > 1 || len(n.DriverInfo) == 1 && !byInspector
+	return n.Extra[keyEnrolled] != nil || isTold && inventory == nil
 }
 
 // surveyFields is what discovery needs to know of every node. When a node was created and changed Ironic tells only
@@ -137,7 +160,7 @@ func (c *Client) facts(ctx context.Context, all []Node, isNew func(*Node) bool) 
 	if len(f.inventories) == 0 {
 		return f, nil
 	}
-	if err := c.readTimes(ctx, all); err != nil {
+	if err := c.readEnrolled(ctx, all); err != nil {
 		return nil, err
 	}
 	ports, err := list[Port](ctx, c, "ports/detail", "ports", nil)
@@ -153,8 +176,9 @@ func (c *Client) facts(ctx context.Context, all []Node, isNew func(*Node) bool) 
 	return f, nil
 }
 
-// readTimes adds to nodes when they were created and changed; to those in enroll, of which discovery has to know it.
-func (c *Client) readTimes(ctx context.Context, all []Node) error {
+// readEnrolled adds to nodes when they were created and changed, and what their drivers know; to those in enroll, of which
+// discovery has to know it.
+func (c *Client) readEnrolled(ctx context.Context, all []Node) error {
 	enrolled, err := c.ListNodes(ctx, NodeFilter{ProvisionState: string(nodes.Enroll)})
 	if err != nil {
 		return err
@@ -162,7 +186,7 @@ func (c *Client) readTimes(ctx context.Context, all []Node) error {
 	known := byUUID(enrolled, func(n *Node) string { return n.UUID })
 	for i := range all {
 		if node := known[all[i].UUID]; node != nil {
-			all[i].CreatedAt, all[i].UpdatedAt = node.CreatedAt, node.UpdatedAt
+			all[i].CreatedAt, all[i].UpdatedAt, all[i].DriverInfo = node.CreatedAt, node.UpdatedAt, node.DriverInfo
 		}
 	}
 	return nil
@@ -191,6 +215,7 @@ func (c *Client) discovered(node *Node, f *facts) discovery.Host {
 	slices.Sort(h.PortMACs)
 	slices.Sort(h.PXEMACs)
 	i := f.inventories[node.UUID]
+	h.ByHand = byHand(node, i)
 	if i == nil {
 		return h
 	}
@@ -367,44 +392,68 @@ func (c *Client) letGo(ctx context.Context, id, claim string) error {
 	return err
 }
 
-// FindDiscovered returns a node that was discovered and is nobody's yet but discovery's: by name, or by the MAC address of
-// a port. nil means that there is none; a node of that name or address that is somebody's, or that has another name
-// already, is none.
+// FindDiscovered returns the node that a new host of a name and of ports takes over: one in enroll that discovery has named so, or an
+// unnamed one in enroll with such a port that nobody has enrolled by hand. nil means that there is none, and that the ports are
+// free; it is for the enrolling to find that the name is not. An address that another node has is an error.
 func (c *Client) FindDiscovered(ctx context.Context, name string, addresses []string) (*Node, error) {
+	var found *Node
+	if name != "" {
+		node, err := c.getNode(ctx, name)
+		switch {
+		case IsNotFound(err):
+		case err != nil:
+			return nil, err
+		case DiscoveryOf(node) == nil || !adoptable(node):
+			return nil, nil //nolint:nilnil // none is an ordinary answer
+		default:
+			found = node
+		}
+	}
 	for _, address := range addresses {
 		ports, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
 		if err != nil {
 			return nil, err
 		}
-		if len(ports) > 0 {
-			node, err := c.getNode(ctx, ports[0].NodeUUID)
-			if err != nil {
-				return nil, err
-			}
-			if adoptable(node) && (node.Name == "" || node.Name == name) {
-				return node, nil
+		if len(ports) == 0 || found != nil && found.UUID == ports[0].NodeUUID {
+			continue
+		}
+		node, err := c.getNode(ctx, ports[0].NodeUUID)
+		if err != nil {
+			return nil, err
+		}
+		free, err := c.unnamed(ctx, node)
+		switch {
+		case err != nil:
+			return nil, err
+		case !free || found != nil:
+			return nil, &StatusError{
+				Status: http.StatusConflict, Message: fmt.Sprintf("A port with MAC address %s already exists, on node %s.", address, NodeLabel(node)),
 			}
 		}
+		found = node
 	}
-	if name == "" {
-		return nil, nil //nolint:nilnil // none is an ordinary answer
-	}
-	node, err := c.getNode(ctx, name)
-	if err == nil && adoptable(node) {
-		return node, nil
-	}
-	if err != nil && !IsNotFound(err) {
-		return nil, err
-	}
-	return nil, nil //nolint:nilnil // likewise
+	return found, nil
 }
 
-// adoptable reports whether a node was discovered, and nobody uses or claims it.
+// unnamed reports whether a node was discovered and has no name yet.
+func (c *Client) unnamed(ctx context.Context, n *Node) (bool, error) {
+	if n.Name != "" || !adoptable(n) {
+		return false, nil
+	}
+	if DiscoveryOf(n) != nil || !byHand(n, nil) {
+		return true, nil
+	}
+	inventory, err := c.Inventory(ctx, n.UUID)
+	return err == nil && !byHand(n, inventory), err
+}
+
+// adoptable reports whether nobody uses, claims or manages a node in enroll.
 func adoptable(n *Node) bool {
-	return n.InstanceUUID == "" && Discovered(n)
+	d := DiscoveryOf(n)
+	return n.InstanceUUID == "" && State(n.ProvisionState) == nodes.Enroll && (d == nil || !d.Taken)
 }
 
-// Discovered reports whether a node was discovered: by this provider's mark, or because it has no name.
+// Discovered reports whether a node may have been discovered: by this provider's mark, or because it has no name.
 func Discovered(n *Node) bool {
 	return DiscoveryOf(n) != nil || (n.Name == "" && State(n.ProvisionState) == nodes.Enroll)
 }

@@ -434,36 +434,74 @@ func TestInventoriesComeFromIronicInspectorWhereIronicHasNone(t *testing.T) {
 
 func TestFindDiscovered(t *testing.T) {
 	t.Parallel()
-	fake := fleet(1)
+	fake := &fakeironic.Server{}
 	client := newClient(fake)
-	unnamed := fake.Discover(fakeironic.SampleInventory(1))
-	marked := fake.Discover(fakeironic.SampleInventory(2))
-	fake.Set(marked, "name", "web")
-	fake.Set(marked, "extra", map[string]any{"terraform_metal_discovery": mark()})
-	named := fake.Discover(fakeironic.SampleInventory(3))
-	fake.Set(named, "name", "db")
-	inUse := fake.Discover(fakeironic.SampleInventory(4))
-	fake.Set(inUse, "instance_uuid", ironic.NewUUID())
+	machine := func(n int, fields map[string]any) string {
+		id := fake.Discover(fakeironic.SampleInventory(n))
+		for key, value := range fields {
+			fake.Set(id, key, value)
+		}
+		return id
+	}
+	marked := func(m ironic.Discovery) map[string]any { return map[string]any{"terraform_metal_discovery": m} }
+	taken := mark()
+	taken.Taken = true
+	unnamed := machine(1, nil)
+	web := machine(2, map[string]any{"name": "web", "extra": marked(mark())})
+	machine(3, map[string]any{"name": "db"})
+	machine(4, map[string]any{"instance_uuid": ironic.NewUUID()})
+	machine(5, map[string]any{"name": "ready", "extra": marked(mark()), "provision_state": "manageable"})
+	machine(6, map[string]any{"name": "taken", "extra": marked(taken)})
+	ruled := machine(7, map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.7", "redfish_password": "calvin"}})
+	byHand, err := client.Enroll(t.Context(), ironic.Enrollment{
+		UUID: ironic.NewUUID(), Driver: "ipmi", DriverInfo: map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
+	})
+	if err == nil {
+		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
+		err = client.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
+	}
+	nameless, err2 := client.Enroll(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Driver: "ipmi"})
+	if err2 == nil {
+		err2 = client.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
+	}
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
 	mac := func(n int) string { return fmt.Sprintf("52:55:00:00:%02x:00", n) }
 	for _, tt := range []struct {
 		what, name string
 		addresses  []string
-		want       string
+		want       string // "MAC": an error
 	}{
 		{"nothing asked for", "", nil, ""},
 		{"no such name", "mail", nil, ""},
-		{"a discovered name", "web", nil, marked},
+		{"a discovered name", "web", nil, web},
 		{"a name of somebody's", "db", nil, ""},
+		{"a name that was discovered and has gone further", "ready", nil, ""},
+		{"a name that another host has", "taken", nil, ""},
 		{"the address of an unnamed one", "mail", []string{"52:00:00:00:00:01", mac(1)}, unnamed},
-		{"the address of one with another name", "mail", []string{mac(2)}, ""},
-		{"the address and name of one", "web", []string{mac(2)}, marked},
-		{"an address of somebody's", "mail", []string{mac(3)}, ""},
-		{"the address of one in use", "mail", []string{mac(4)}, ""},
-		{"addresses come first", "web", []string{mac(1)}, unnamed},
+		{"the address of one with another name", "mail", []string{mac(2)}, "MAC"},
+		{"the address and name of one", "web", []string{mac(2)}, web},
+		{"an address of somebody's", "mail", []string{mac(3)}, "MAC"},
+		{"the address of one in use", "mail", []string{mac(4)}, "MAC"},
+		{"the address of one and the name of another", "web", []string{mac(1)}, "MAC"},
+		{"the addresses of two", "mail", []string{mac(1), mac(3)}, "MAC"},
+		{"the address of one that rules have told of its BMC", "mail", []string{mac(7)}, ruled},
+		{"the address of one enrolled by hand", "mail", []string{"52:54:00:00:00:08"}, "MAC"},
+		{"the address of a host without a name", "mail", []string{"52:54:00:00:00:09"}, "MAC"},
 	} {
 		node, err := client.FindDiscovered(t.Context(), tt.name, tt.addresses)
-		if err != nil || (node == nil) != (tt.want == "") || node != nil && node.UUID != tt.want {
-			t.Errorf("%s: %+v, %v, want %q", tt.what, node, err, tt.want)
+		got := ""
+		switch {
+		case err != nil && strings.Contains(err.Error(), "A port with MAC address "+tt.addresses[len(tt.addresses)-1]+" already exists, on node "):
+			got = "MAC"
+		case err != nil:
+			t.Error(tt.what, err)
+		case node != nil:
+			got = node.UUID
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func Explain(doing string, err error) (summary, detail string) {
 	if IsInterrupted(err) {
 		return summary, "The run was interrupted. What was started goes on in Ironic; the next apply takes it up again."
 	}
-	detail = sentence(err.Error())
+	detail = Sentence(err)
 	if advice := advise(err); advice != "" {
 		detail += "\n\n" + advice
 	}
@@ -168,7 +168,8 @@ func adviseConflict(message string) string {
 		{"Can not delete node", "Destroy what runs on the node first."},
 		{"can only be made protected", "Ironic protects only what is deployed: set protected when something is deployed on the node."},
 		{"can not have 'retired' set", "Make it manageable first (target_state = \"manageable\"), then retire it."},
-		{"updated unless", "Make it manageable first (target_state = \"manageable\"), or put it into maintenance (maintenance = true) for the change."},
+		{"have resource_class updated unless", "Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
+		{"updated unless", "Put it into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
 		{"is locked by host", "The node is busy with another operation. Apply again when it has ended."},
 		{"while a state transition is in progress", "The node is busy with another operation. Apply again when it has ended."},
 	} {
@@ -193,15 +194,27 @@ func adviseBadRequest(message string) string {
 	return ""
 }
 
-// sentence makes an error's text presentable: a capital letter and a full stop.
-func sentence(text string) string {
+// Sentence makes an error's text presentable: a capital letter, unless it begins with the name of an attribute, and a full stop.
+func Sentence(err error) string {
+	text := err.Error()
 	if text == "" {
 		return text
 	}
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
+	if !beginsWithName(err) {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
 	return text
+}
+
+func beginsWithName(err error) bool {
+	var version *VersionError
+	if errors.As(err, &version) && strings.HasPrefix(err.Error(), version.Feature) {
+		return !strings.Contains(version.Feature, " ")
+	}
+	first, _, _ := strings.Cut(err.Error(), " ")
+	return strings.Contains(first, "_")
 }

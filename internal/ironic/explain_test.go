@@ -29,7 +29,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 	}{
 		{&ironic.UnknownConfigError{Attribute: "endpoint"}, []string{"endpoint depends on something", "-target"}},
 		{&ironic.AuthError{Auth: ironic.AuthKeystone, Err: errors.New("no")}, []string{"keystone", "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID", "clouds.yaml"}},
-		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"Shard needs API 1.82", "Upgrade Ironic"}},
+		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
 		{&ironic.FailedError{Node: in("enroll")}, []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
 		{&ironic.FailedError{Node: in("deploy failed")}, []string{"it broke", "image, checksum, network"}},

@@ -3,6 +3,7 @@ package ironic
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -83,6 +84,11 @@ func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
 	err := c.defect.check(ctx, c, func() (string, string, error) { return e.Driver, e.ConductorGroup, nil })
 	if err != nil {
 		return nil, err
+	}
+	if e.Name == "" {
+		extra := map[string]any{keyEnrolled: true}
+		maps.Copy(extra, e.Extra)
+		e.Extra = extra
 	}
 	var node *Node
 	err = c.create(ctx, func() error {

@@ -37,14 +37,14 @@ func TestTLSNeedsACertificateThatIsTrusted(t *testing.T) {
 		"its authority is given": {func(cfg *ironic.Config) { cfg.CACertFile = authority }, ""},
 		"it is not verified":     {func(cfg *ironic.Config) { cfg.Insecure = true }, ""},
 		"nothing is given":       {func(*ironic.Config) {}, "Set cacert_file"},
-		"no such file":           {func(cfg *ironic.Config) { cfg.CACertFile = authority + ".old" }, "Cacert_file: open "},
+		"no such file":           {func(cfg *ironic.Config) { cfg.CACertFile = authority + ".old" }, "cacert_file: open "},
 		"no certificate": {
 			func(cfg *ironic.Config) { cfg.CACertFile = file(t, "empty.pem", "nothing") }, "empty.pem holds no PEM certificate",
 		},
 		"no client certificate": {
 			func(cfg *ironic.Config) {
 				cfg.CACertFile, cfg.ClientCertFile, cfg.ClientKeyFile = authority, authority+".crt", authority+".key"
-			}, "Client_cert_file and client_key_file: open ",
+			}, "client_cert_file and client_key_file: open ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ const keyAllocation = "terraform_metal_allocation"
 
 // OwnKey reports whether a key of extra or instance_info is this provider's own bookkeeping.
 func OwnKey(key string) bool {
-	return key == keyAllocation || key == keyMarker || key == keyFailures || key == keyProbe || key == keyDiscovery || key == keyBoot
+	return key == keyAllocation || key == keyMarker || key == keyFailures || key == keyProbe || key == keyDiscovery || key == keyEnrolled ||
+		key == keyBoot
 }
 
 // SuspendedAllocation returns the allocation that waits for a node to be undeployed, to be created again then; nil if

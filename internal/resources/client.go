@@ -117,3 +117,6 @@ func orNull(s string) types.String {
 
 // isSet reports whether a value is there and known.
 func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// isFalse reports whether a value is known to be false.
+func isFalse(v types.Bool) bool { return isSet(v) && !v.ValueBool() }

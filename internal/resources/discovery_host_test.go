@@ -1,7 +1,9 @@
 package resources_test
 
 import (
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -85,5 +87,61 @@ func TestFakeDiscovery_aRackIsManagedInOneApply(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(bmc))
 	mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
 	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
+	noChanges(t, w)
+}
+
+// What another configuration manages, or somebody has enrolled by hand, is taken over neither by name nor by address, and
+// discovery leaves it alone.
+func TestFakeDiscovery_whatIsSomebodysIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	theirs := s.Fake.Discover(s.Machine(1))
+	byHand := text(s.Must(http.MethodPost, "nodes", map[string]any{
+		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_username": "root", "ipmi_password": "calvin"},
+	})["uuid"])
+	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": byHand, "address": s.MAC(2)})
+	rack := func(target string) string {
+		bmc := target + "\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial("")) + rackImport + rackHosts(bmc)
+	}
+	w := acctest.NewWorkspace(t, rack(target("enroll")))
+	name := s.Name("SN") + "-1"
+	for _, state := range []string{"enroll", "available"} {
+		w.Configure(rack(target(state)))
+		w.Must(apply()...)
+		if got := discoveries(t, w)["rack"].names(); len(got) != 1 || got[0] != name {
+			t.Errorf("discovered are %v, want %s alone", got, name)
+		}
+		before := []any{s.Node(theirs)["updated_at"], s.Node(byHand)["updated_at"]}
+		for block, refusal := range map[string]string{
+			hostBlock(name, `driver = "fake-hardware"`):                                            "Names are unique in Ironic. Import the existing node",
+			hostBlock("mine", `driver = "fake-hardware"`, "ports = { "+quoted(s.MAC(1))+" = {} }"): "A MAC address belongs to one node only. Import the node that has it",
+			hostBlock("mine", `driver = "fake-hardware"`, "ports = { "+quoted(s.MAC(2))+" = {} }"): "A MAC address belongs to one node only. Import the node that has it",
+		} {
+			other := acctest.NewWorkspace(t, s.Provider()+block)
+			fails(t, other, apply(), refusal)
+			if inState(t, other, hostAddress) != nil {
+				t.Errorf("%s: there is something in state", block)
+			}
+		}
+		if after := []any{s.Node(theirs)["updated_at"], s.Node(byHand)["updated_at"]}; !slices.Equal(before, after) || len(s.Fake.Nodes()) != 2 {
+			t.Errorf("the nodes were changed, or others made: %v", s.Fake.Nodes())
+		}
+	}
+	noChanges(t, w)
+}
+
+// A host without a name, which is recorded only, is not taken for a machine of nobody.
+func TestFakeDiscovery_aHostWithoutANameIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	host := "resource \"metal_host\" \"h\" {\n  driver = \"fake-hardware\"\n  target_state = \"enroll\"\n  ports = { " + quoted(s.MAC(1)) + " = {} }\n}\n"
+	w := acctest.NewWorkspace(t, s.Provider()+host)
+	w.Must(apply()...)
+	w.Configure(s.Provider() + host + "resource \"metal_discovery_import\" \"d\" {\n  name = \"d\"\n  name_template = { hardware_details = \"boot-mac\" }\n}\n")
+	w.Must(apply()...)
+	if d := discoveries(t, w)["d"]; len(d.Hosts)+len(d.Pending) > 0 {
+		t.Errorf("discovered is %+v", d)
+	}
 	noChanges(t, w)
 }

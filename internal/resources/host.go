@@ -59,7 +59,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	h.hide(ctx, &config)
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
-	change := &hostChange{config: &config, plan: &plan, limit: limit}
+	change := &hostChange{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit}
 	node, err := h.adopt(ctx, &config)
 	if node != nil {
 		change.written, change.sendSecrets = map[string]any{}, true // nothing of the configuration is there yet
@@ -149,7 +149,8 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		return
 	}
 	change := &hostChange{
-		config: &config, plan: &plan, limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx),
+		config: &config, plan: &plan, state: &state, steps: stepsFrom(&state, &plan, &config, wasInspected(ctx, req.Private)),
+		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx),
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, node, change)

@@ -163,7 +163,7 @@ func TestAccHost_bmcAddressChangedBehindTheBackIsSeenAndPutBack(t *testing.T) {
 
 func TestFakeHost_wrongBMCSettingsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 	for _, tt := range []struct{ name, settings, want string }{
-		{"unknown scheme", bmc("telnet://192.0.2.1"), `unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`},
+		{"unknown scheme", bmc("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`},
 		{"unknown transport", bmc("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
 		{"credentials in it", bmc("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
 		{"no host", bmc("redfish:///redfish/v1/Systems/1"), "names no host"},

@@ -18,6 +18,8 @@ import (
 // hostChange is what a host is to become.
 type hostChange struct {
 	config, plan *hostModel
+	state        *hostModel // the prior state; nil for a new host
+	steps        hostSteps  // what the plan has announced
 	limit        time.Duration
 	before       managed        // what was managed until now
 	written      map[string]any // settings of the prior configuration
@@ -28,7 +30,10 @@ type hostChange struct {
 // bring makes a node what a configuration says: settings, traits, ports, maintenance, then the walk to the target state,
 // and power last. It returns what it was doing when an error came.
 func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doing string, err error) {
-	label := ironic.NodeLabel(node)
+	label, power, occupied := ironic.NodeLabel(node), ironic.Power(node), isOccupied(node)
+	if err := c.asPlanned(node); err != nil {
+		return "change node " + label, err
+	}
 	if node, err = h.change(ctx, node, c); err != nil {
 		return "change node " + label, err
 	}
@@ -39,7 +44,9 @@ func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doi
 	if err := h.prepare(ctx, node, c); err != nil {
 		return "prepare node " + label, err
 	}
-	if want := c.config.PowerState.ValueString(); want != "" && ironic.PowerManaged(node) {
+	want := c.config.PowerState.ValueString()
+	putBack := c.steps.walks && want == power // the walk may have switched it
+	if want != "" && (c.steps.switches || putBack) && !occupied && ironic.PowerManaged(node) {
 		if _, err := h.client.SetPower(ctx, node.UUID, want == powerOn, c.limit); err != nil {
 			return "switch node " + label + " " + want, err
 		}
@@ -59,10 +66,11 @@ func (h *host) change(ctx context.Context, node *ironic.Node, c *hostChange) (*i
 		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
 	}
 	edits := p.edits(stringMap(c.config.Capabilities))
+	edits.TakeDiscovered(node)
 	if err := oneview.KeepsHardware(node, edits); err != nil {
 		return node, err
 	}
-	node, err := h.client.PatchNode(ctx, node.UUID, edits)
+	node, err := h.client.PatchHost(ctx, node, edits)
 	if err != nil {
 		return node, err
 	}
@@ -138,14 +146,11 @@ func (m portModel) spec(mac string) ironic.PortSpec {
 // prepare walks the node to its target state, with an inspection on the way.
 func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) error {
 	target := c.plan.TargetState.ValueString()
-	if !ironic.PowerManaged(node) || target == targetEnroll {
+	if !ironic.PowerManaged(node) || target == targetEnroll || c.isWithdrawn(node) {
 		return nil
 	}
-	if oneview.Withdrawn(node) && c.config.Maintenance.IsNull() {
-		return nil // metal-oneview sync brings it back when its hardware is free
-	}
 	goal := ironic.Goal(target)
-	if c.plan.Inspect.ValueBool() && ironic.InspectedAt(node).IsZero() && !ironic.Deployed(node) {
+	if c.steps.inspects && ironic.InspectedAt(node).IsZero() && !ironic.Deployed(node) {
 		inventory, err := h.client.Inventory(ctx, node.UUID)
 		if err != nil {
 			return err
@@ -157,17 +162,14 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 			c.plan.Inventory = types.ObjectUnknown(inventoryType)
 		}
 	}
-	if ironic.Settled(goal, ironic.State(node.ProvisionState)) {
+	if !c.steps.walks || ironic.Settled(goal, ironic.State(node.ProvisionState)) {
 		return h.endTemporary(ctx, node.UUID)
 	}
 	node, err := h.reach(ctx, node.UUID, goal, c.limit)
 	if err != nil {
 		return err
 	}
-	if goal == ironic.GoalAvailable && node.PowerState == "" && isSet(c.config.PowerState) {
-		return nil // it is about to be switched
-	}
-	if goal == ironic.GoalAvailable && node.PowerState == "" {
+	if goal == ironic.GoalAvailable && node.PowerState == "" && !c.steps.switches {
 		// Ironic hands out no node whose power state it does not know; after cleaning it is off.
 		_, err = h.client.SetPower(ctx, node.UUID, false, c.limit)
 		return err

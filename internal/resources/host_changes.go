@@ -139,10 +139,10 @@ func (p patch) edits(capabilities map[string]string) ironic.Patch {
 	for _, path := range slices.Sorted(maps.Keys(p.secrets)) {
 		edits.Set(path, p.secrets[path])
 	}
-	for _, path := range p.before {
+	for _, path := range p.before { // a driver that is not written any more stays: a node needs one
 		_, kept := p.settings[path]
 		_, secret := p.secrets[path]
-		if !kept && !secret && !isPseudo(path) && p.at(path) != nil {
+		if !kept && !secret && path != "/driver" && !isPseudo(path) && p.at(path) != nil {
 			edits.Remove(path)
 		}
 	}

@@ -55,10 +55,10 @@ func TestAccHost_takenMACSaysWhatToDo(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	mention(t, output, "Could not set the ports of node "+s.Name("h"), "A port with MAC address "+s.MAC(1)+" already exists",
+	mention(t, output, "Could not enroll node "+s.Name("h"), "A port with MAC address "+s.MAC(1)+" already exists, on node "+s.Name("taken"),
 		"A MAC address belongs to one node only. Import the node that has it")
-	if host := inState(t, w, hostAddress); host == nil || !host.Tainted {
-		t.Fatalf("in state is %+v, want a tainted host", host)
+	if host := inState(t, w, hostAddress); host != nil || s.Node(s.Name("h")) != nil {
+		t.Fatalf("in state is %+v, in Ironic %v, want no half-made node", host, s.Node(s.Name("h")))
 	}
 	w.Configure(config(s.MAC(2)))
 	w.Must("apply", "-auto-approve")
@@ -91,7 +91,7 @@ func TestAccHost_portsOfAnAvailableHostSayWhenTheyCanChange(t *testing.T) {
 		resource.TestStep{Config: config("true", target("available"))},
 		resource.TestStep{
 			Config:      config("false", target("available")),
-			ExpectError: regexp.MustCompile(wrapped("can not have any connectivity attributes") + `[\s\S]*` + wrapped(`Make it manageable first`)),
+			ExpectError: regexp.MustCompile(wrapped("can not have any connectivity attributes") + `[\s\S]*` + wrapped(`Put it into maintenance for the change`)),
 		},
 		resource.TestStep{
 			Config:            config("false", target("available"), `maintenance = true`),
@@ -118,7 +118,7 @@ func TestAccHost_attributesThatTheAPILacksAreRefusedInThePlan(t *testing.T) {
 	} {
 		steps = append(steps, resource.TestStep{
 			Config: config(tt.below, tt.setting), PlanOnly: true,
-			ExpectError: regexp.MustCompile("(?i)" + wrapped(tt.attribute+" needs API "+tt.needs+" of Ironic, but "+tt.below+" is in use")),
+			ExpectError: regexp.MustCompile(wrapped(tt.attribute + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
 		})
 	}
 	test(t, append(steps,
@@ -135,7 +135,7 @@ func TestFakeHost_attributesThatTheServerLacksAreRefusedInThePlan(t *testing.T) 
 	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	test(t, resource.TestStep{
 		Config: hostConfig(s, `shard = "s1"`), PlanOnly: true,
-		ExpectError: regexp.MustCompile("(?i)" + wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting")),
+		ExpectError: regexp.MustCompile(wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting")),
 	})
 }
 

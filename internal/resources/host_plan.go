@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 // ModifyPlan settles what is not in the configuration, sees what the node still has to do, and warns of what that costs.
@@ -36,11 +35,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.planDefaults(ctx, &config)
-		planNew(ctx, &plan, &config, &resp.Diagnostics)
+		h.planNew(ctx, &plan, &config, &resp.Diagnostics)
 		h.planUnguarded(&plan, &config, &resp.Diagnostics)
 	} else {
 		plan.keepUnmanaged(ctx, &config, state, readManaged(ctx, req.Private))
-		h.planWalk(&plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
+		h.planWalk(ctx, &plan, &config, state, wasInspected(ctx, req.Private), &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	if changes && h.known() {
@@ -49,51 +48,8 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// isWithdrawn reports whether a host is out of service because its hardware is used by OneView. A configuration that has a
-// will of its own about maintenance takes it out of that.
-func isWithdrawn(config, state *hostModel) bool {
-	node := &ironic.Node{Maintenance: state.Maintenance.ValueBool(), MaintenanceReason: state.MaintenanceReason.ValueString()}
-	return oneview.Withdrawn(node) && config.Maintenance.IsNull()
-}
-
-// planTemporary plans the removal of a temporary server profile that an interrupted run has left on the machine.
-func (h *host) planTemporary(ctx context.Context, plan *hostModel, diags *diag.Diagnostics) {
-	if !h.known() || !h.hasOneView() || plan.ProvisionState.IsUnknown() || !ironic.Parked(ironic.State(plan.ProvisionState.ValueString())) {
-		return
-	}
-	node, err := h.client.NodeForRefresh(ctx, plan.ID.ValueString())
-	if err != nil {
-		return // the refresh has said so
-	}
-	profile, err := h.pool.Temporarily(ctx, node)
-	if err != nil {
-		diags.AddWarning("Server profile cannot be read", fmt.Sprintf("Whether host %s has a temporary server profile is not known: %v.", plan.describe(), err))
-		return
-	}
-	if profile != nil {
-		plan.ProvisionState = types.StringUnknown()
-		diags.AddWarning("Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or metal-oneview sync was about to remove it.", oneview.ProfileLabel(profile), plan.describe()))
-	}
-}
-
-// planUnguarded refuses to prepare a machine that is shared with OneView where no OneView is configured.
-func (h *host) planUnguarded(plan, config *hostModel, diags *diag.Diagnostics) {
-	idle := plan.TargetState.ValueString() != string(ironic.GoalAvailable) && !plan.Inspect.ValueBool() && !isSet(config.PowerState)
-	if h.pool == nil || h.pool.OneView != nil || idle {
-		return
-	}
-	info := map[string]any{}
-	for key, value := range stringMap(config.DriverInfo) {
-		info[key] = value
-	}
-	if b, err := oneview.BindingOf(&ironic.Node{DriverInfo: info}); err == nil && b.Shared() {
-		unguarded := oneview.UnguardedError{Node: plan.describe(), HardwareURI: b.HardwareURI}
-		diags.AddAttributeError(path.Root("driver_info"), "Shared host without OneView", "As it is now, the apply will fail: "+unguarded.Why()+".")
-	}
-}
-
 // planNew plans a host that is to be created.
-func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnostics) {
+func (h *host) planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnostics) {
 	if config.BMC.IsNull() && config.Driver.IsNull() {
 		diags.AddError("No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info: how shall Ironic reach the machine? "+
 			"For a machine that Ironic knows already, import it.")
@@ -103,19 +59,15 @@ func planNew(ctx context.Context, plan, config *hostModel, diags *diag.Diagnosti
 	}
 	plan.PowerManaged = config.powerManaged(ctx)
 	switch target := plan.TargetState.ValueString(); {
-	case plan.PowerManaged.Equal(types.BoolValue(false)):
+	case isFalse(plan.PowerManaged):
 		if target != targetEnroll || isSet(config.PowerState) {
 			warnUnmanaged(diags, plan)
 		}
 	default:
-		if plan.Inspect.ValueBool() && target != targetEnroll {
-			warnInspection(diags, plan)
-		}
-		if target == string(ironic.GoalAvailable) {
-			warnCleaning(diags, plan)
-		}
+		inspects := plan.Inspect.ValueBool() && target != targetEnroll
+		h.warnBoot(ctx, plan, inspects, target == string(ironic.GoalAvailable), diags)
 		if isSet(config.PowerState) {
-			warnPower(diags, plan, "")
+			warnPower(diags, plan)
 		}
 	}
 }
@@ -165,6 +117,19 @@ func (m *hostModel) planDefaults(ctx context.Context, config *hostModel) {
 	m.keepUnmanagedPorts(ctx, config, &hostModel{})
 }
 
+// warnBoot warns of what makes the machine boot on its way: or, if OneView users have it, that it will not come to that.
+func (h *host) warnBoot(ctx context.Context, plan *hostModel, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	if inspects {
+		warnInspection(diags, plan)
+	}
+	if becomesAvailable {
+		warnCleaning(diags, plan)
+	}
+}
+
 // warnCleaning warns of cleaning. The summary is the same for all hosts, so that Terraform folds the warnings into one.
 func warnCleaning(diags *diag.Diagnostics, plan *hostModel) {
 	if isSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
@@ -212,6 +177,9 @@ func (m *hostModel) keepUnmanaged(ctx context.Context, config, state *hostModel,
 	unset(&m.TargetState, config.TargetState, state.TargetState, false, types.StringNull())
 	if config.BMC.IsNull() {
 		unset(&m.Driver, config.Driver, state.Driver, false, types.StringNull())
+	}
+	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == ironic.ReasonChanging { // a killed run has left it
+		m.Maintenance, m.MaintenanceReason = types.BoolValue(false), types.StringNull()
 	}
 	m.keepUnmanagedPorts(ctx, config, state)
 	m.keepUnmanagedInterfaces(ctx, config, state, before)
@@ -310,45 +278,37 @@ func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *
 }
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
-func (h *host) planWalk(plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
-	node := &ironic.Node{ProvisionState: state.ProvisionState.ValueString(), InstanceUUID: state.InstanceUUID.ValueString()}
+func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
 	target := plan.TargetState.ValueString()
-	switch {
-	case !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull():
+	if !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
 		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
 		return
-	case state.PowerManaged.Equal(types.BoolValue(false)) && plan.PowerManaged.Equal(state.PowerManaged):
+	}
+	if isFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) {
 		if !plan.TargetState.Equal(state.TargetState) || !plan.PowerState.Equal(state.PowerState) {
 			warnUnmanaged(diags, plan)
 		}
 		return
-	case ironic.Deployed(node):
-		if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
-			warnPower(diags, plan, "Something is deployed on it.")
-		}
-		return
-	default:
-		inspects := plan.Inspect.ValueBool() && target != targetEnroll && !inspected && state.Inventory.IsNull()
-		goal := ironic.Goal(target)
-		walks := target != targetEnroll && !ironic.Settled(goal, ironic.State(node.ProvisionState))
-		if (walks || inspects) && isWithdrawn(config, state) {
-			diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
-				"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
-			break
-		}
-		if walks || inspects {
-			plan.planWalked(config, state)
-		}
-		if inspects {
-			plan.Inventory = types.ObjectUnknown(inventoryType)
-			warnInspection(diags, plan)
-		}
-		if goal == ironic.GoalAvailable && (walks || inspects) {
-			warnCleaning(diags, plan)
-		}
 	}
-	if isSet(config.PowerState) && !config.PowerState.Equal(state.PowerState) {
-		warnPower(diags, plan, "")
+	if isOccupied(state.node()) && isSet(config.PowerState) && isSet(state.PowerState) && !config.PowerState.Equal(state.PowerState) {
+		plan.PowerState = state.PowerState
+		diags.AddAttributeWarning(path.Root("power_state"), "Power is left to the deployment", fmt.Sprintf("Something is deployed on host %s: its metal_deployment decides. "+
+			"It is %s, and stays so; power_state = %s counts when nothing is deployed on it.", plan.describe(), state.PowerState.ValueString(), config.PowerState))
+	}
+	steps := stepsFrom(state, plan, config, inspected)
+	if steps.withheld {
+		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal-oneview sync has taken host %s out of service, because a OneView user has its server. "+
+			"It stays as it is until it is freed; then metal-oneview sync cleans it and makes it available.", plan.describe()))
+	}
+	if steps.walks {
+		plan.planWalked(config, state)
+	}
+	if steps.inspects {
+		plan.Inventory = types.ObjectUnknown(inventoryType)
+	}
+	h.warnBoot(ctx, plan, steps.inspects, steps.walks && target == string(ironic.GoalAvailable), diags)
+	if steps.switches {
+		warnPower(diags, plan)
 	}
 }
 
@@ -375,12 +335,8 @@ func warnInspection(diags *diag.Diagnostics, plan *hostModel) {
 	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
 }
 
-func warnPower(diags *diag.Diagnostics, plan *hostModel, why string) {
-	detail := fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString())
-	if why != "" {
-		detail += " " + why
-	}
-	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", detail)
+func warnPower(diags *diag.Diagnostics, plan *hostModel) {
+	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString()))
 }
 
 // checkVersions refuses what the server's API does not have.

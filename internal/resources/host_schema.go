@@ -151,7 +151,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"power_state": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "`on` or `off`. Left alone when unset; the attribute then shows what it is. A change switches the machine. " +
-					"A host that runs a `metal_deployment` is switched by that.",
+					"While something is deployed on the node, this is ignored, with a warning: its `metal_deployment` decides.",
 				Validators: []validator.String{stringvalidator.OneOf(powerOn, powerOff)},
 			},
 			"on_destroy": schema.StringAttribute{
@@ -190,7 +190,7 @@ func (h *host) bmcSchema() schema.Attribute {
 	password := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "The machine's BMC, in place of `driver`. Address and credentials change in place; the machine does not notice.",
+		MarkdownDescription: "The machine's BMC, in place of `driver`. Address and credentials change in place; the machine does not notice. Removed, Ironic forgets the address and credentials, and the driver stays.",
 		Attributes: map[string]schema.Attribute{
 			"address": schema.StringAttribute{
 				Required: true,
@@ -249,7 +249,7 @@ func (h *host) interfacesSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true, Attributes: attributes,
 		MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. A change counts from the next operation. " +
-			"While something is deployed, Ironic refuses one of `bios` and `storage`.",
+			"While something is deployed, Ironic takes it in maintenance only: the apply puts the node into maintenance for that moment, and out again.",
 	}
 }
 

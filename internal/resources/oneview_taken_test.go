@@ -270,3 +270,37 @@ func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
 		})
 	}
 }
+
+// A plan that would clean or inspect what OneView users have says that it will not come to that.
+func TestAccOneView_planSaysThatTakenHardwareIsNotPrepared(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(target("available")))
+	theirs := o.Take(1)
+	says := func() {
+		t.Helper()
+		output, _ := w.Plan()
+		mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As it is now, the apply will fail for host "+s.Name("h"))...)
+		for _, warning := range []string{"Cleaning erases data", "Inspection boots the machine"} {
+			if strings.Contains(output, warning) {
+				t.Errorf("the plan warns of %q:\n%s", warning, output)
+			}
+		}
+	}
+	says() // of a new host
+	w.Configure(config(target("manageable")))
+	w.Must(apply()...) // which does nothing to the machine
+	w.Configure(config(target("available"), `inspect = true`))
+	says()
+	fails(t, w, apply(), refusal(o, theirs)...)
+
+	o.GiveBack(1)
+	w.Configure(config(target("available")))
+	output, _ := w.Plan()
+	mention(t, output, "Cleaning erases data")
+	w.Must(apply()...)
+	noChanges(t, w)
+	w.Must(destroyAll()...)
+}

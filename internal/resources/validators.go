@@ -58,7 +58,7 @@ var (
 		ok: func(s string) bool { _, err := ironic.ParseBMC(s); return err == nil },
 		why: func(s string) string {
 			_, err := ironic.ParseBMC(s)
-			return err.Error() + "."
+			return ironic.Sentence(err)
 		},
 	}
 	// macAddress accepts the one spelling that Ironic uses, and tells it to who writes another.
