@@ -34,6 +34,11 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}
+	if o.Check != nil {
+		if err := o.Check(node); err != nil {
+			return node, 0, err
+		}
+	}
 	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}
 	}

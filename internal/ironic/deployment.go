@@ -281,6 +281,9 @@ type DeployOptions struct {
 	Other    Other         // what to do with a node that runs something else
 	Attempts int           // how often to try; at least once
 	Limit    time.Duration // of each attempt, without the time in the queue
+
+	// Check, if there is one, has the last word before BootISO gives a running machine another live ISO.
+	Check func(*Node) error
 }
 
 // Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
