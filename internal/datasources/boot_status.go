@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -74,7 +76,7 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"Costs one list of the nodes, however many machines are asked for. See the guide [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
-				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. The same local value can serve both; `metal_deployment.NAME.live_iso` cannot, as it says what the machine runs on with.",
+				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. Keys that are no nodes are left out, with a warning. The same local value can serve both; `metal_deployment.NAME.live_iso` cannot, as it says what the machine runs on with.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"url":          schema.StringAttribute{Required: true, MarkdownDescription: "Where the conductors get the ISO."},
 					"version":      optional("Identity of the content. Default: `url` without user, query and fragment."),
@@ -132,10 +134,11 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	hosts := map[string]attr.Value{}
 	lists := map[string][]string{}
+	var missing []string
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		node, exists := known[key]
 		if !exists {
-			resp.Diagnostics.AddAttributeWarning(path.Root("live_iso").AtMapKey(key), "No such node", "There is no node with this UUID or name: it is left out.")
+			missing = append(missing, key)
 			continue
 		}
 		want := wanted[key]
@@ -149,6 +152,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		lists[action] = append(lists[action], key)
 		hosts[key] = hostBoot(ctx, node, status)
 	}
+	warnMissing(missing, &resp.Diagnostics)
 	list := func(name string) types.List {
 		value, diags := types.ListValueFrom(ctx, types.StringType, append([]string{}, lists[name]...))
 		resp.Diagnostics.Append(diags...)
@@ -158,9 +162,24 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
+// warnMissing tells which keys are no nodes.
+func warnMissing(keys []string, diags *diag.Diagnostics) {
+	const few = 10
+	if len(keys) == 0 {
+		return
+	}
+	named := strings.Join(keys[:min(few, len(keys))], ", ")
+	if len(keys) > few {
+		named += fmt.Sprintf(" and %d more", len(keys)-few)
+	}
+	diags.AddAttributeWarning(path.Root("live_iso"), "No such node", "There is no node with this UUID or name, and it is left out: "+named+". If this run makes the node, "+
+		"give the data source depends_on = [metal_deployment.NAME]: it is then read afterwards.")
+}
+
 // judgeBoot decides like a plan, and remembers what somebody had to restart by hand and has not, for all that Ironic has seen.
 func judgeBoot(node *ironic.Node, want ironic.WantedBoot) bootiso.Status {
-	status, record := ironic.JudgeBoot(node, want), ironic.BootRecord(node)
+	facts := ironic.BootFactsOf(node)
+	status, record := facts.Judge(want), facts.Record
 	if status.Action == bootiso.None && record != nil && record.Manual && !ironic.Restarted(node, record.At) {
 		return bootiso.Status{
 			Stale: true, Obsolete: []string{bootiso.ObsoleteImage}, Action: bootiso.Manual,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -129,7 +130,8 @@ func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
 	live[empty], live["nobody-"+s.Class()] = v1, v1
 	w.Configure(booted + bootStatusOutput(live))
 	output := w.Must("apply", "-auto-approve")
-	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(output, "No such node") {
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
+	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(flat, "it is left out: nobody-"+s.Class()+".") {
 		t.Errorf("the data source changed something, or says nothing of a node that is not there:\n%s", output)
 	}
 	got, gotLists := bootStatuses(t, w)
@@ -221,6 +223,79 @@ func TestAccBootStatus_restartByHandIsListedUntilItIsSeen(t *testing.T) {
 	s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "rebooting"})
 	s.Await(id, "power_state", "power on")
 	wantManual("after the restart")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeBootStatus_manyKeysThatAreNoNodesAreOneWarning(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	live := map[string]string{}
+	for n := range 12 {
+		live[fmt.Sprintf("nobody-%02d", n)] = `url = "http://127.0.0.1:9/a.iso"`
+	}
+	output := acctest.NewWorkspace(t, s.Provider()+bootStatusOutput(live)).Must("apply", "-auto-approve")
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
+	if n := strings.Count(output, "No such node"); n != 1 || !strings.Contains(flat, "nobody-00, nobody-01, nobody-02") || !strings.Contains(flat, "nobody-09 and 2 more.") {
+		t.Errorf("%d warnings, want one with the keys:\n%s", n, output)
+	}
+}
+
+// guideStatus is the HCL of the guide on live ISOs that tells who runs what.
+func guideStatus(t *testing.T) string {
+	t.Helper()
+	guide, err := os.ReadFile("../../templates/guides/live-iso.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(guide), "\n## Who runs what\n")
+	_, block, _ := strings.Cut(section, "```terraform\n")
+	block, _, found := strings.Cut(block, "```")
+	if !found {
+		t.Fatal("the guide has no such example")
+	}
+	return block
+}
+
+// Who does what the guide says makes hosts, deployments and status in one apply, and has nothing left to do after it.
+func TestFakeBootStatus_theGuidesExampleIsTrueAfterOneApply(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	config := func(version, infraEnv, networks string) string {
+		return s.Provider() + guideStatus(t) + fmt.Sprintf(`
+			variable "url" { default = %q }
+			variable "infra_env" { default = %q }
+			variable "networks" { default = { %s } }
+			resource "metal_host" "site" {
+			  for_each = toset(["n1", "n2", "n3"])
+			  name     = each.key
+			  bmc = {
+			    address  = "redfish-virtualmedia://192.0.2.${trimprefix(each.key, "n")}/redfish/v1/Systems/1"
+			    username = "root"
+			    password = "calvin"
+			  }
+			  target_state = "available"
+			}
+		`, iso.URL(version), infraEnv, networks)
+	}
+	w := acctest.NewWorkspace(t, config("v1", "1", ""))
+	apply := func(config, stale string) {
+		t.Helper()
+		w.Configure(config)
+		output := w.Must("apply", "-auto-approve")
+		if strings.Contains(output, "No such node") {
+			t.Errorf("it takes nodes that the apply makes for missing:\n%s", output)
+		}
+		output = w.Must("output", "-json", "stale")
+		if got := strings.TrimSpace(output[strings.Index(output, "{"):]); got != stale {
+			t.Errorf("stale is %s, want %s", got, stale)
+		}
+		if output, changes := w.Plan(); changes {
+			t.Errorf("the second plan is not empty:\n%s", output)
+		}
+	}
+	apply(config("v1", "1", ""), "{}")
+	apply(config("v2", "2", `n2 = { nmstate = "uid/1" }`), `{"n1":["shared.infra_env"],"n3":["shared.infra_env"]}`)
+	apply(config("v3", "3", `n2 = { nmstate = "uid/1" }`), `{"n1":["shared.infra_env"],"n2":["shared.infra_env"],"n3":["shared.infra_env"]}`)
 	w.Must("destroy", "-auto-approve")
 }
 

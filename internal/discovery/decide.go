@@ -163,6 +163,10 @@ func (r Rules) propose(h Host) (proposal, error) {
 		return named[0], nil
 	}
 	name, err := r.Template.Name(h)
+	var none *NoValueError
+	if errors.As(err, &none) && h.HasInventory && h.BootMAC() != "" && !strings.HasSuffix(none.Reason, "in names") {
+		err = &NoValueError{Reason: none.Reason + "; name it in names by its MAC address"}
+	}
 	if err != nil {
 		return proposal{}, err
 	}

@@ -67,6 +67,24 @@ func (h Host) BootMAC() string {
 	return ""
 }
 
+// Describe is how a person finds the machine: the node's UUID, and what is known of its addresses and hostname.
+func (h Host) Describe() string {
+	var known []string
+	if mac := h.BootMAC(); mac != "" {
+		known = append(known, "MAC address "+mac)
+	}
+	if bmc := bmcAddress(h); bmc.IsValid() {
+		known = append(known, "BMC "+bmc.WithZone("").String())
+	}
+	if h.Hostname != "" {
+		known = append(known, "hostname "+show(h.Hostname))
+	}
+	if len(known) == 0 {
+		return h.ID
+	}
+	return h.ID + " (" + strings.Join(known, ", ") + ")"
+}
+
 // IP is the address of the host's first interface that has a global one: IPv4, else IPv6 in the form of RFC 5952 without
 // scope. First comes the interface that the host booted from, then those with a carrier by PCI address and name, then the
 // others by MAC: Ironic lists them in no order. It is empty if no interface has such an address.

@@ -364,7 +364,7 @@ func TestBootISOThatFailsLeavesWhatRanOnRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for version, want := range map[string]bool{"1": false, "2": true} {
-			status := ironic.JudgeBoot(seen, ironic.WantedBoot{Artifacts: *live(version).LiveISO, Policy: bootiso.PolicyAlways, Registered: true, Settled: true})
+			status := ironic.BootFactsOf(seen).Judge(ironic.WantedBoot{Artifacts: *live(version).LiveISO, Policy: bootiso.PolicyAlways, Registered: true, Settled: true})
 			if status.Stale != want {
 				t.Errorf("in view of %s it is %+v", version, status)
 			}

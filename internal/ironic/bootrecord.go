@@ -78,12 +78,36 @@ type WantedBoot struct {
 	Settled    bool // the quiet period of the image is over
 }
 
-// JudgeBoot decides what an image asks of a node. A protected node counts as being installed.
-func JudgeBoot(n *Node, want WantedBoot) bootiso.Status {
+// BootFacts are what of a node decides about a live ISO. They can be kept as JSON.
+type BootFacts struct {
+	Label     string          `json:"label"`            // of the node, for people
+	Record    *bootiso.Record `json:"record,omitempty"` // nil: nobody knows what it was booted with
+	Protected bool            `json:"protected,omitempty"`
+	Powered   bool            `json:"powered,omitempty"` // Ironic can switch it
+}
+
+// BootFactsOf are the facts of a node.
+func BootFactsOf(n *Node) BootFacts {
+	return BootFacts{Label: NodeLabel(n), Record: BootRecord(n), Protected: n.Protected, Powered: PowerManaged(n)}
+}
+
+// Judge decides what an image asks of a node. A protected node counts as being installed.
+func (f BootFacts) Judge(want WantedBoot) bootiso.Status {
 	return bootiso.Judge(bootiso.Machine{
-		Booted: BootRecord(n), Want: want.Artifacts, Policy: want.Policy, Installing: want.Installing || n.Protected,
-		Registered: want.Registered, Settled: want.Settled, Powered: PowerManaged(n),
+		Booted: f.Record, Want: want.Artifacts, Policy: want.Policy, Installing: want.Installing || f.Protected,
+		Registered: want.Registered, Settled: want.Settled, Powered: f.Powered,
 	})
+}
+
+// BootChangedError says that a node is not what it was when it was decided what is done to it.
+type BootChangedError struct {
+	Node *Node
+	Why  string // it is another decision now
+}
+
+// Error gives the reason.
+func (e *BootChangedError) Error() string {
+	return fmt.Sprintf("node %s has changed since the plan: %s", NodeLabel(e.Node), e.Why)
 }
 
 // BootKey reports whether a key of instance_info is one that a live ISO sets.

@@ -50,7 +50,7 @@ func TestNobodyKnowsWhatAMachineWasBootedWith(t *testing.T) {
 				if record := ironic.BootRecord(node); record != nil {
 					t.Errorf("the record is %+v", record)
 				}
-				status := ironic.JudgeBoot(node, wanted("2"))
+				status := ironic.BootFactsOf(node).Judge(wanted("2"))
 				if status.Action != bootiso.None || !slices.Equal(status.Obsolete, []string{bootiso.ObsoleteUnknown}) {
 					t.Errorf("judged %+v", status)
 				}
@@ -81,7 +81,7 @@ func TestAProtectedMachineIsExempt(t *testing.T) {
 			}
 			want2 := wanted("2")
 			want2.Own = map[string]string{"nmstate": "uid/1"}
-			if status := ironic.JudgeBoot(node, want2); status.Action != want {
+			if status := ironic.BootFactsOf(node).Judge(want2); status.Action != want {
 				t.Errorf("protected %v: %+v", protected, status)
 			}
 		}
@@ -105,7 +105,7 @@ func TestRecordBootTouchesNothingElse(t *testing.T) {
 				if record == nil || record.Boots != 1 || record.Manual != manual || time.Since(record.At) > time.Minute {
 					t.Fatalf("the record is %+v", record)
 				}
-				if status := ironic.JudgeBoot(node, wanted("2")); status.Stale || len(status.Obsolete) > 0 {
+				if status := ironic.BootFactsOf(node).Judge(wanted("2")); status.Stale || len(status.Obsolete) > 0 {
 					t.Errorf("judged %+v", status)
 				}
 				if !live("2").DeployedWith(node) || !ironic.RunsInstance(node) {

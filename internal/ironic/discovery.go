@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,8 +77,9 @@ type Survey struct {
 
 	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their mark
 
-	Exists  map[string]bool   `json:"-"` // nodes by UUID
-	Renamed map[string]string `json:"-"` // held hosts that are called otherwise now: given name -> name
+	Exists   map[string]bool   `json:"-"` // nodes by UUID
+	Renamed  map[string]string `json:"-"` // held hosts that are called otherwise now: given name -> name
+	Replaced map[string]string `json:"-"` // held hosts whose node is gone, and whose name another one has: given name -> its UUID
 }
 
 // All are the hosts to decide about: those of the survey, and one for every other name that is taken.
@@ -102,6 +104,7 @@ func (c *Client) Survey(ctx context.Context, owner string, held map[string]strin
 	if err != nil {
 		return nil, err
 	}
+	held, replaced := follow(held, all)
 	isNew := func(n *Node) bool {
 		mark := DiscoveryOf(n)
 		return held[n.UUID] == "" && (mark == nil && n.Name == "" && State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
@@ -110,7 +113,7 @@ func (c *Client) Survey(ctx context.Context, owner string, held map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{Exists: map[string]bool{}, Renamed: map[string]string{}}
+	s := &Survey{Exists: map[string]bool{}, Renamed: map[string]string{}, Replaced: replaced}
 	for i := range all {
 		node := &all[i]
 		s.Exists[node.UUID] = true
@@ -133,6 +136,23 @@ func (c *Client) Survey(ctx context.Context, owner string, held map[string]strin
 	}
 	slices.Sort(s.Names)
 	return s, nil
+}
+
+// follow gives the hosts that were replaced, by deleting a node and enrolling it again under its name, as their new nodes.
+// A node that discovery has marked is none of these: that was discovered anew.
+func follow(held map[string]string, all []Node) (now, replaced map[string]string) {
+	exists := byUUID(all, func(n *Node) string { return n.UUID })
+	named := byUUID(all, func(n *Node) string { return n.Name })
+	now, replaced = maps.Clone(held), map[string]string{}
+	for id, name := range held {
+		heir := named[name]
+		if exists[id] != nil || heir == nil || held[heir.UUID] != "" || DiscoveryOf(heir) != nil {
+			continue
+		}
+		delete(now, id)
+		now[heir.UUID], replaced[name] = name, heir.UUID
+	}
+	return now, replaced
 }
 
 // facts are the ports of all nodes, and the inventories and addresses of new machines. All are empty if there are none.

@@ -43,6 +43,7 @@ func advise(err error) string {
 	var drive *NoConfigDriveError
 	var loop *BootLoopError
 	var changed *ImageChangedError
+	var moved *BootChangedError
 	var invalid *InvalidNodeError
 	switch {
 	case errors.As(err, &unknown):
@@ -70,6 +71,8 @@ func advise(err error) string {
 		return "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put what it has into the ISO."
 	case errors.As(err, &loop):
 		return "Nothing was restarted: something else is wrong with the machine or the image. A new version of the image, or terraform apply -replace, starts anew."
+	case errors.As(err, &moved):
+		return "Nothing was done to it. Run terraform plan again."
 	case errors.As(err, &invalid):
 		if strings.Contains(err.Error(), "ramdisk_boot") {
 			return fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", invalid.Node.BootInterface)

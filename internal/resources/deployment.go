@@ -33,6 +33,9 @@ const importedKey = "imported"
 // follows redirections. While it has the same, the image in state runs.
 const imageKey = "image_source"
 
+// bootKey is where private state keeps what of the node decides about a live ISO, as the last refresh has seen it.
+const bootKey = "boot"
+
 // NewDeployment returns metal_deployment.
 func NewDeployment() resource.Resource { return &deployment{} }
 
@@ -195,6 +198,10 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.showImage(ctx, node)
 	}
 	state.readBoot(ctx, node, imported)
+	if !state.LiveISO.IsNull() {
+		facts, _ := json.Marshal(ironic.BootFactsOf(node)) // they always can be
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, bootKey, facts)...)
+	}
 	state.volatile(node)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -267,6 +274,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, bootKey, nil)...) // the node is about to change
 	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit, admit: d.pool.Admit}
 	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
 	node, attempts, err := d.change(ctx, u)

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,16 +45,26 @@ type bootPlan struct {
 	plan, config, state *deploymentModel
 	imported            bool          // and not applied since
 	iso, prior          *liveISOModel // of the configuration and the state
-	node                *ironic.Node
+	node                ironic.BootFacts
 }
 
-// decideBoot plans a deployment with a live ISO that stays on its node.
-func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploymentModel, imported bool, diags *diag.Diagnostics) {
-	b := bootPlan{plan: plan, config: config, state: state, imported: imported, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
+// bootFacts are what Read has kept of a node; nil if nothing.
+func bootFacts(text []byte) *ironic.BootFacts {
+	var facts ironic.BootFacts
+	if len(text) == 0 || json.Unmarshal(text, &facts) != nil {
+		return nil
+	}
+	return &facts
+}
+
+// decideBoot plans a deployment with a live ISO that stays on its node, by what the last refresh has seen of the node: Terraform
+// plans again during apply, and must come to the same. Without that, as after an apply, Ironic is asked.
+func (d *deployment) decideBoot(ctx context.Context, b bootPlan, seen *ironic.BootFacts, diags *diag.Diagnostics) {
+	b.iso, b.prior = b.config.liveISO(ctx), b.state.liveISO(ctx)
 	b.keep()
 	switch {
-	case !ironic.Finished(ironic.State(state.ProvisionState.ValueString())):
-		inPlace{plan: plan, config: config, state: state, label: func() string { return d.label(ctx, plan) }}.warnResume(diags)
+	case !ironic.Finished(ironic.State(b.state.ProvisionState.ValueString())):
+		inPlace{plan: b.plan, config: b.config, state: b.state, label: func() string { return d.label(ctx, b.plan) }}.warnResume(diags)
 		b.starts(booted(ctx))
 		return
 	case b.iso == nil || !b.iso.decidable() || !d.known():
@@ -62,12 +73,16 @@ func (d *deployment) decideBoot(ctx context.Context, plan, config, state *deploy
 		b.starts(types.ObjectUnknown(bootStatusTypes))
 		return
 	}
-	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
-	if err != nil {
-		report(diags, "read the deployment of node "+state.ID.ValueString(), err)
-		return
+	if seen == nil {
+		node, err := d.client.NodeForRefresh(ctx, b.state.ID.ValueString())
+		if err != nil {
+			report(diags, "read the deployment of node "+b.state.ID.ValueString(), err)
+			return
+		}
+		facts := ironic.BootFactsOf(node)
+		seen = &facts
 	}
-	b.node = node
+	b.node = *seen
 	if b.iso.known() {
 		b.decide(ctx, diags)
 		return
@@ -94,7 +109,7 @@ func (b bootPlan) foresee(ctx context.Context, diags *diag.Diagnostics) {
 	some := *b.iso
 	some.URL, some.Version = types.StringNull(), types.StringNull() // no machine was booted with that
 	status := b.judge(&some)
-	label := ironic.NodeLabel(b.node)
+	label := b.node.Label
 	switch {
 	case slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown) || b.prior == nil:
 		b.plan.BootStatus = types.ObjectUnknown(bootStatusTypes)
@@ -130,7 +145,7 @@ func (b bootPlan) starts(status types.Object) {
 func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 	status := b.judge(b.iso)
 	changed := b.plan.changedAttributes(b.state)
-	label := ironic.NodeLabel(b.node)
+	label := b.node.Label
 	newer := b.iso.artifacts().Digest() != b.prior.artifacts().Digest()
 	unknown := slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown)
 	switch {
@@ -168,23 +183,63 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 
 // older reports whether the machine runs another image than the configured one.
 func (b bootPlan) older() bool {
-	record := ironic.BootRecord(b.node)
+	record := b.node.Record
 	return record != nil && record.Image != bootiso.NewRecord(b.iso.artifacts(), record.At, nil).Image
 }
 
 // boot does what was planned of a live ISO: boots the machine, or notes what it is taken to run.
 func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ironic.Node, int, error) {
 	id, attempts := u.state.ID.ValueString(), int(u.state.Attempts.ValueInt64())
-	if u.plan.ProvisionState.IsUnknown() {
+	planned := u.plan.bootAction(ctx)
+	restarts, byHand := u.plan.ProvisionState.IsUnknown(), planned == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
+	check := func(node *ironic.Node) error { return u.check(ctx, node, planned) }
+	if restarts && planned != bootiso.Reboot { // an unfinished one is continued
+		check = nil
+	}
+	if check != nil && (restarts || byHand) {
+		node, err := client.Node(ctx, id)
+		if err == nil {
+			err = check(node)
+		}
+		if err != nil {
+			return node, attempts, err
+		}
+	}
+	if restarts {
 		if err := client.Settle(ctx, u.plan.liveISO(ctx).newImage()); err != nil {
 			return nil, attempts, err
 		}
-		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: u.admit})
+		admit := func(ctx context.Context, node *ironic.Node) error {
+			if check != nil {
+				if err := check(node); err != nil {
+					return err
+				}
+			}
+			return u.admit(ctx, node)
+		}
+		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{
+			Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
+		})
 	}
 	node, err := client.Node(ctx, id)
-	byHand := u.plan.bootAction(ctx) == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
 	if err == nil && (byHand || (ironic.RunsInstance(node) && ironic.BootRecord(node) == nil)) {
 		node, err = client.RecordBoot(ctx, id, u.what, byHand)
 	}
 	return node, attempts, err
+}
+
+// check decides anew, by the node as it is now, and refuses what was planned if that is something else. That the node runs
+// what it shall by now is fine: there is nothing left to do.
+func (u *deploymentUpdate) check(ctx context.Context, node *ironic.Node, planned bootiso.Action) error {
+	iso := u.plan.liveISO(ctx)
+	status := iso.judge(ironic.BootFactsOf(node), u.plan.changedAttributes(u.state))
+	switch {
+	case status.Action == planned || u.what.DeployedWith(node):
+		return nil
+	case !ironic.RunsInstance(node):
+		status.Why = fmt.Sprintf("it is in state %q", node.ProvisionState)
+	case node.Protected && !iso.Installing.ValueBool():
+		status.Why = "it is protected"
+	}
+	return &ironic.BootChangedError{Node: node, Why: status.Why}
 }

@@ -184,22 +184,22 @@ func (m *liveISOModel) settled(now time.Time) string {
 }
 
 // judge decides what the image asks of a node, and what a change of the rest of the deployment does.
-func (m *liveISOModel) judge(node *ironic.Node, changed []string) bootiso.Status {
+func (m *liveISOModel) judge(node ironic.BootFacts, changed []string) bootiso.Status {
 	want := ironic.WantedBoot{
 		Artifacts: m.artifacts(), Policy: bootiso.Policy(m.RebootPolicy.ValueString()),
 		Installing: m.Installing.ValueBool(), Registered: m.Registered.IsNull() || m.Registered.ValueBool(),
 		Settled: true, // the apply waits until it is
 	}
-	status := ironic.JudgeBoot(node, want)
+	status := node.Judge(want)
 	exempt := want.Installing || node.Protected || want.Policy == bootiso.PolicyNever
-	if len(changed) == 0 || exempt || ironic.BootRecord(node) == nil {
+	if len(changed) == 0 || exempt || node.Record == nil {
 		return status
 	}
 	status.Stale, status.Obsolete = true, append(status.Obsolete, changed...)
 	slices.Sort(status.Obsolete)
 	if status.Action == bootiso.None || status.Action == bootiso.Wait {
 		status.Action, status.Why = bootiso.Reboot, strings.Join(changed, ", ")+" changed"
-		if !ironic.PowerManaged(node) {
+		if !node.Powered {
 			status.Action, status.Why = bootiso.Manual, status.Why+", and Ironic cannot switch its power"
 		}
 	}
@@ -241,7 +241,7 @@ func (m *deploymentModel) readBoot(ctx context.Context, node *ironic.Node, impor
 	case record != nil && record.Manual && !ironic.Restarted(node, record.At) && m.bootAction(ctx) == bootiso.Manual:
 		// nobody has seen a restart yet
 	case ironic.RunsInstance(node):
-		m.BootStatus = bootStatus(ctx, iso.judge(node, nil))
+		m.BootStatus = bootStatus(ctx, iso.judge(ironic.BootFactsOf(node), nil))
 	}
 }
 

@@ -2,6 +2,7 @@ package resources_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// manyLive is the HCL of hosts that share a live ISO of a version, of which one may have an entry of its own.
-func manyLive(hosts []string, url, version string, own map[int]string) string {
-	var names, owns []string
+// manyLive is the HCL of hosts that share a live ISO of a version, of which one may have an entry of its own and some a
+// config drive.
+func manyLive(hosts []string, url, version string, own map[int]string, drives ...int) string {
+	var names, owns, carriers []string
+	for _, i := range drives {
+		carriers = append(carriers, fmt.Sprint(i))
+	}
 	for i, host := range hosts {
 		names = append(names, fmt.Sprintf("%q", host))
 		if own[i] != "" {
@@ -19,8 +24,9 @@ func manyLive(hosts []string, url, version string, own map[int]string) string {
 		}
 	}
 	return fmt.Sprintf(`locals {
-  hosts = [%s]
-  own   = { %s }
+  hosts  = [%s]
+  own    = { %s }
+  drives = [%s]
 }
 resource "metal_deployment" "d" {
   count    = length(local.hosts)
@@ -30,8 +36,9 @@ resource "metal_deployment" "d" {
     shared = { infra_env = %q }
     own    = lookup(local.own, count.index, {})
   }
+  config_drive = contains(local.drives, count.index) ? { hostname = "web-${count.index}" } : null
 }
-`, strings.Join(names, ", "), strings.Join(owns, ", "), url, version)
+`, strings.Join(names, ", "), strings.Join(owns, ", "), strings.Join(carriers, ", "), url, version)
 }
 
 // newImageForOne gives all hosts another live ISO and the one at an index its first entry, and checks what that does to
@@ -108,17 +115,27 @@ func TestFakeLiveISO_oneOfFiveHundredIsRestarted(t *testing.T) {
 	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
 	s.Fake.AddFleet(500, s.Class())
 	var hosts []string
-	for _, node := range s.Fake.Nodes() {
-		s.Fake.Set(node.UUID, "boot_interface", "ipxe")
-		s.Fake.Set(node.UUID, "driver_info", map[string]any{"deploy_kernel": images + "kernel", "deploy_ramdisk": images + "ramdisk"})
+	var drives []int
+	for i, node := range s.Fake.Nodes() {
+		if i%10 == 0 {
+			drives = append(drives, i)
+			var patch []map[string]any
+			for field, value := range bootsISOs() {
+				patch = append(patch, map[string]any{"op": "replace", "path": "/" + field, "value": value})
+			}
+			s.Must(http.MethodPatch, "nodes/"+node.UUID+"?reset_interfaces=true", patch)
+		} else {
+			s.Fake.Set(node.UUID, "boot_interface", "ipxe")
+			s.Fake.Set(node.UUID, "driver_info", map[string]any{"deploy_kernel": images + "kernel", "deploy_ramdisk": images + "ramdisk"})
+		}
 		hosts = append(hosts, node.UUID)
 	}
 	provider := s.Provider(`provisioning_limit = { max_hosts = 0 }`)
-	w := acctest.NewWorkspace(t, provider+manyLive(hosts, iso.URL("v1"), "uid/1", nil))
+	w := acctest.NewWorkspace(t, provider+manyLive(hosts, iso.URL("v1"), "uid/1", nil, drives...))
 	start := time.Now()
 	w.Must("apply", "-auto-approve", "-parallelism=100")
 	first := time.Since(start)
-	plan, apply := newImageForOne(t, s, w, hosts, 77, provider+manyLive(hosts, iso.URL("v2"), "uid/2", map[int]string{77: "uid/8"}))
+	plan, apply := newImageForOne(t, s, w, hosts, 77, provider+manyLive(hosts, iso.URL("v2"), "uid/2", map[int]string{77: "uid/8"}, drives...))
 	t.Logf("500 hosts: first boot %.1f s; another image for all, and an entry for one: plan %.1f s, apply %.1f s", first.Seconds(), plan.Seconds(), apply.Seconds())
 	for i, host := range hosts {
 		want, url := 1, iso.URL("v1")

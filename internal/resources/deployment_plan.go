@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -44,7 +45,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		}
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	case !plan.LiveISO.IsNull():
-		d.decideBoot(ctx, &plan, &config, state, len(mark) > 0, &resp.Diagnostics)
+		seen, diags := req.Private.GetKey(ctx, bootKey)
+		resp.Diagnostics.Append(diags...)
+		d.decideBoot(ctx, bootPlan{plan: &plan, config: &config, state: state, imported: len(mark) > 0}, bootFacts(seen), &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
@@ -85,7 +88,7 @@ func (d *deployment) checkConfigDrive(ctx context.Context, plan *deploymentModel
 	if plan.LiveISO.IsNull() || plan.ConfigDrive.IsNull() || !isSet(plan.NodeID) {
 		return
 	}
-	node, err := d.client.Node(ctx, plan.NodeID.ValueString())
+	node, err := d.client.NodeForRefresh(ctx, cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString()))
 	if err != nil || ironic.CarriesConfigDrive(node) {
 		return // what is wrong with the node, the apply says
 	}

@@ -3,7 +3,6 @@ package resources_test
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -182,6 +181,7 @@ func TestFakeDiscovery_aMachineBetweenTheFirstPlanAndItsApplyChangesNothing(t *t
 	if code != 1 {
 		t.Errorf("this was expected to fail:\n%s", output)
 	}
+	mention(t, output, "Provider produced inconsistent final plan", "metal_discovery_import.rack", "invalid new value for .hosts")
 	for _, id := range ids {
 		if node, _ := s.Fake.Node(id); node.Name != "" || node.InstanceUUID != "" {
 			t.Errorf("the failed apply has changed node %+v", node)
@@ -189,6 +189,70 @@ func TestFakeDiscovery_aMachineBetweenTheFirstPlanAndItsApplyChangesNothing(t *t
 	}
 	mention(t, w.Must("apply", "-auto-approve"), "1 added, 2 changed, 0 destroyed")
 	noChanges(t, w)
+}
+
+// Only which machines there are counts between the first plan and its apply: not who waits, and why.
+func TestFakeDiscovery_whatIsPendingMayChangeBeforeTheFirstApply(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	s.Fake.Discover(s.Machine(1))
+	gone, busy := s.Fake.Discover(withSerial(s.Machine(2), "None")), s.Fake.Discover(withSerial(s.Machine(3), "None"))
+	s.Fake.Set(busy, "reservation", "conductor-1")
+	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial(""))+"output \"pending\" {\n  value = metal_discovery_import.rack.pending\n}\n")
+	planned(t, w)["rack"].wantPending(t, map[string]string{gone: "serial number is \"None\"", busy: "busy: its inspection has not ended"})
+
+	s.Must(http.MethodDelete, "nodes/"+gone, nil)
+	s.Fake.Set(busy, "reservation", nil)
+	late := s.Fake.Discover(withSerial(s.Machine(4), ""))
+	mention(t, w.Must("apply", "plan"), "1 added, 1 changed, 0 destroyed")
+	got := discoveries(t, w)["rack"]
+	if len(got.Hosts) != 1 {
+		t.Errorf("in state are %v", got.names())
+	}
+	got.wantPending(t, map[string]string{busy: "serial number is \"None\"", late: "no serial number in the inventory"})
+	noChanges(t, w)
+}
+
+// Whoever stands at the rack has to find the machine, and to know what to do.
+func TestFakeDiscovery_theWarningOfAMachineThatIsNotTakenTellsWhichAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	data := withHostname(withSerial(s.Machine(1), "To be filled by O.E.M."), "web")
+	inventory(data)["bmc_address"] = "10.12.0.7"
+	id := s.Fake.Discover(data)
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial("")))
+	mention(t, w.Must("apply", "-auto-approve"), id+" (MAC address "+s.MAC(1)+", BMC 10.12.0.7, hostname web): serial number is \"To be filled by O.E.M.\"; name it in names by its MAC address")
+
+	w.Configure(s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "names = { "+quoted(s.MAC(1))+" = \"slot-01\" }"))
+	w.Must("apply", "-auto-approve")
+	if got := discoveries(t, w)["rack"]; got.id("slot-01") != id {
+		t.Errorf("in state are %v", got.Hosts)
+	}
+}
+
+func TestFakeDiscovery_anotherNameWarnsOfTheMachinesThatLeave(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	for n := range 3 {
+		s.Fake.Discover(s.Machine(n))
+	}
+	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("")))
+	w.Must("apply", "-auto-approve")
+	w.Configure(rack(s, "rack13", bySerial("")))
+	output, _ := w.Plan()
+	mention(t, output, "3 machines leave hosts", "They stay marked as those of rack12", "a metal_host deletes its node", "1 to add, 0 to change, 4 to destroy")
+}
+
+func TestFakeDiscovery_aTypoIsOneError(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	for _, typo := range []string{`name_template = { hardware_details = "serial" }`, bySerial("") + "\n  style = \"windows\""} {
+		output, code := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", typo)).Run("plan")
+		if code != 1 || strings.Count(output, "Error: ") != 1 {
+			t.Errorf("%s: exit code %d, want one error:\n%s", typo, code, output)
+		}
+		mention(t, output, "value must be one of")
+	}
 }
 
 func TestFakeDiscovery_whatOthersDoToNodesShows(t *testing.T) {
@@ -253,8 +317,7 @@ func TestFakeDiscovery_ironicInspectorsMachinesHaveNames(t *testing.T) {
 		  name          = "mac"
 		  name_template = { hardware_details = "boot-mac" }
 		}`)
-	alone.Must("plan", "-out="+filepath.Join(alone.Dir, "plan"))
-	found := discoveries(t, alone, "plan")
+	found := planned(t, alone)
 	found["serial"].wantPending(t, map[string]string{second: "no inventory"})
 	if got := found["mac"].names(); !slices.Equal(got, []string{strings.ReplaceAll(s.MAC(2), ":", "-")}) {
 		t.Errorf("named by address are %v", got)

@@ -145,3 +145,41 @@ func TestFakeDiscovery_aHostWithoutANameIsLeftAlone(t *testing.T) {
 	}
 	noChanges(t, w)
 }
+
+// A host that is replaced is deleted and enrolled again: the machine is another node then, and still the same machine.
+func TestFakeDiscovery_aReplacedHostStays(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	old := s.Fake.Discover(s.Machine(1))
+	s.Fake.Discover(s.Machine(2))
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(`driver = "fake-hardware"`))
+	w.Must("apply", "-auto-approve")
+	before := discoveries(t, w)["rack"]
+	name := s.Name("SN") + "-1"
+	address := `metal_host.rack["` + name + `"]`
+	mention(t, w.Must("apply", "-auto-approve", "-replace="+address), "1 added, 0 changed, 1 destroyed")
+	noChanges(t, w)
+	mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 0 destroyed")
+
+	id := text(inState(t, w, address).Values["id"])
+	if node, exists := s.Fake.Node(id); id == old || !exists || node.Name != name {
+		t.Errorf("the host is node %s, %+v; it was %s", id, node, old)
+	}
+	got := discoveries(t, w)["rack"]
+	for fact, value := range before.Hosts[name] {
+		if fact != "id" && got.Hosts[name][fact] != value {
+			t.Errorf("%s of the machine is %v, want %v", fact, got.Hosts[name][fact], value)
+		}
+	}
+	if got.id(name) != id || len(got.Hosts) != 2 {
+		t.Errorf("in state are %v, want %s as node %s", got.Hosts, name, id)
+	}
+
+	// Like any mark that is lost, the new node's comes with the next machine.
+	s.Fake.Discover(s.Machine(3))
+	mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 2 changed, 0 destroyed")
+	if owner := markOwner(s.Node(id)); owner != "rack12" {
+		t.Errorf("the mark of the new node is that of %q", owner)
+	}
+	noChanges(t, w)
+}

@@ -73,13 +73,16 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 		return
 	}
-	var seen *ironic.Survey
-	if text, _ := req.Private.GetKey(ctx, surveyKey); state != nil && len(resp.RequiresReplace) == 0 {
-		seen = parseSurvey(text)
-	} else {
-		state = nil
+	if state != nil && !plan.Name.Equal(state.Name) { // a replacement, for which Terraform plans once more, without a state
+		plan.Hosts, plan.Pending = types.MapUnknown(discoveredType), types.MapUnknown(types.StringType)
+		state.warnLeaving(&resp.Diagnostics)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		return
 	}
-	if seen == nil {
+	text, _ := req.Private.GetKey(ctx, surveyKey)
+	seen := parseSurvey(text)
+	remembered := seen != nil
+	if !remembered {
 		var err error
 		if seen, err = d.survey(ctx, &plan, state); err != nil {
 			report(&resp.Diagnostics, "look for discovered machines", err)
@@ -87,8 +90,19 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		}
 	}
 	plan.decide(ctx, seen, state, &resp.Diagnostics)
+	if !remembered && (state == nil || !plan.Pending.Equal(state.Pending)) {
+		plan.Pending = types.MapUnknown(types.StringType) // Terraform plans again during apply, and reasons change by the second
+	}
 	plan.ID = plan.Name
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// warnLeaving warns of the machines that another name leaves behind.
+func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
+	if n := len(m.Hosts.Elements()); n > 0 {
+		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("%d machines leave hosts", n), fmt.Sprintf("They stay marked as those of %s. What is made of hosts for each of them is destroyed, "+
+			"and a metal_host deletes its node. To keep them, leave name as it is: the template may change without it.", m.Name.ValueString()))
+	}
 }
 
 // decide sets hosts and pending.
@@ -120,24 +134,23 @@ func (m *discoveryModel) decide(ctx context.Context, seen *ironic.Survey, state 
 	}
 	m.Hosts = types.MapValueMust(discoveredType, hosts)
 	pending := map[string]attr.Value{}
-	for id, reason := range decided.Pending {
-		if !held[id] {
-			pending[id] = types.StringValue(reason)
+	var lines []string
+	for _, h := range seen.Hosts {
+		if reason := decided.Pending[h.ID]; reason != "" && !held[h.ID] {
+			pending[h.ID] = types.StringValue(reason)
+			lines = append(lines, h.Describe()+": "+reason)
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
-	if len(pending) > 0 {
-		diags.AddAttributeWarning(path.Root("pending"), "Machines are not taken", describePending(decided.Pending))
+	if len(lines) > 0 {
+		diags.AddAttributeWarning(path.Root("pending"), "Machines are not taken", describePending(lines))
 	}
 }
 
 // describePending lists machines that are not taken, the first few.
-func describePending(pending map[string]string) string {
+func describePending(lines []string) string {
 	const few = 10
-	var lines []string
-	for _, id := range slices.Sorted(maps.Keys(pending)) {
-		lines = append(lines, id+": "+pending[id])
-	}
+	slices.Sort(lines)
 	if len(lines) > few {
 		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
 	}
@@ -151,6 +164,14 @@ func hostID(value attr.Value) string {
 	return id.ValueString()
 }
 
+// withID is a machine in hosts whose node is another one now.
+func withID(value attr.Value, id string) attr.Value {
+	object, _ := value.(types.Object)
+	facts := object.Attributes()
+	facts["id"] = types.StringValue(id)
+	return types.ObjectValueMust(discoveredType.AttrTypes, facts)
+}
+
 // Create names the planned machines.
 func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer d.finish(ctx, &resp.Diagnostics)
@@ -160,6 +181,7 @@ func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest
 		return
 	}
 	d.settle(ctx, &plan, nil, &resp.Diagnostics)
+	d.lookAgain(ctx, &plan, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
@@ -174,6 +196,7 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	d.settle(ctx, &plan, &state, &resp.Diagnostics)
+	d.lookAgain(ctx, &plan, &resp.Diagnostics)
 	text, _ := req.Private.GetKey(ctx, surveyKey)
 	if seen := parseSurvey(text); seen != nil {
 		d.restoreMarks(ctx, &state, seen.Unmarked, &resp.Diagnostics)
@@ -229,6 +252,25 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
 }
 
+// lookAgain sets a pending that could not be planned to what is not taken now, after the planned machines were named.
+func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, diags *diag.Diagnostics) {
+	if !plan.Pending.IsUnknown() {
+		return
+	}
+	now := *plan
+	now.Pending = types.MapValueMust(types.StringType, nil)
+	seen, err := d.survey(ctx, plan, plan)
+	switch {
+	case err == nil:
+		var quiet diag.Diagnostics // the plan has said it
+		now.decide(ctx, seen, plan, &quiet)
+	case !ironic.IsInterrupted(err):
+		_, detail := ironic.Explain("", err)
+		diags.AddAttributeWarning(path.Root("pending"), "Nobody knows which machines are not taken", "The next refresh looks again: "+detail)
+	}
+	plan.Pending = now.Pending
+}
+
 // restoreMarks gives back the marks that others have taken away from machines of ours.
 func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryModel, unmarked []string, diags *diag.Diagnostics) {
 	for name, value := range state.Hosts.Elements() {
@@ -242,7 +284,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 	}
 }
 
-// Read drops machines that are gone, and looks which have come.
+// Read drops machines that are gone, follows those whose host was replaced to their new node, and looks which have come.
 func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state discoveryModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -257,7 +299,9 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	hosts := map[string]attr.Value{}
 	for name, value := range state.Hosts.Elements() {
-		if seen.Exists[hostID(value)] {
+		if id := seen.Replaced[name]; id != "" {
+			hosts[name] = withID(value, id)
+		} else if seen.Exists[hostID(value)] {
 			hosts[name] = value
 		}
 	}

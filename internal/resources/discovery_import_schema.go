@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -97,7 +98,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			},
 			"pending": schema.MapAttribute{
 				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "Machines that are not taken though the filter lets them pass: the reason by node UUID. None of them holds up the others.",
+				MarkdownDescription: "Machines that are not taken though the filter lets them pass: the reason by node UUID. None of them holds up the others. Not known in the first plan, which warns of them.",
 			},
 		},
 	}
@@ -112,8 +113,8 @@ func (d *discoveryImport) ValidateConfig(ctx context.Context, req resource.Valid
 	}
 	rules, diags := m.rules(ctx)
 	resp.Diagnostics.Append(diags...)
-	if diags.HasError() {
-		return
+	if diags.HasError() || !slices.Contains(discovery.Details(), string(rules.Template.Detail)) || !slices.Contains(discovery.Styles(), string(rules.Template.Style)) {
+		return // of the latter two their own validators tell
 	}
 	if err := rules.Template.Validate(); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Not a template for names", err.Error()+".")

@@ -71,6 +71,37 @@ func discoveries(t *testing.T, w *acctest.Workspace, plan ...string) map[string]
 	return found
 }
 
+// planned makes a plan file, "plan", and returns the metal_discovery_import in it by label. Their first plan tells what
+// is pending by a warning alone.
+func planned(t *testing.T, w *acctest.Workspace) map[string]discovered {
+	t.Helper()
+	output := w.Must("plan", "-json", "-out=plan")
+	found := discoveries(t, w, "plan")
+	for _, line := range strings.Split(output, "\n") {
+		var message struct {
+			Diagnostic struct{ Summary, Detail, Address string }
+		}
+		label, isDiscovery := "", false
+		if json.Unmarshal([]byte(line), &message) == nil && message.Diagnostic.Summary == "Machines are not taken" {
+			label, isDiscovery = strings.CutPrefix(message.Diagnostic.Address, "metal_discovery_import.")
+		}
+		if !isDiscovery {
+			continue
+		}
+		d := found[label]
+		if d.Pending != nil {
+			t.Errorf("pending of %s is planned: %v", label, d.Pending)
+		}
+		d.Pending = map[string]string{}
+		for _, machine := range strings.Split(message.Diagnostic.Detail, "\n") {
+			id, reason, _ := strings.Cut(machine, " ")
+			d.Pending[id] = reason
+		}
+		found[label] = d
+	}
+	return found
+}
+
 type discovered struct {
 	Hosts   map[string]map[string]any
 	Pending map[string]string
@@ -208,8 +239,7 @@ func TestAccDiscovery_oddMachinesWaitAndHoldUpNobody(t *testing.T) {
 		discoveryBlock(s, "serial", s.Name("serial"), bySerial("s-"))+
 		discoveryBlock(s, "hostname", s.Name("hostname"), `name_template = { prefix = "h-", hardware_details = "hostname" }`)+
 		discoveryBlock(s, "ip", s.Name("ip"), `name_template = { prefix = "i-", hardware_details = "ip" }`))
-	w.Must("plan", "-out=plan")
-	found := discoveries(t, w, "plan")
+	found := planned(t, w)
 	for label, want := range map[string]struct {
 		hosts   int
 		pending map[string]string
@@ -272,8 +302,7 @@ func TestFakeDiscovery_rulesSayWhoIsTakenAndHowItIsCalled(t *testing.T) {
 		}
 	}
 	w := acctest.NewWorkspace(t, config)
-	w.Must("plan", "-out=plan")
-	found := discoveries(t, w, "plan")
+	found := planned(t, w)
 	for label, tt := range tests {
 		got := found[label]
 		slices.Sort(tt.hosts)
