@@ -28,16 +28,16 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err != nil {
 		return nil, 0, err
 	}
+	if o.Check != nil {
+		if err := o.Check(node); err != nil {
+			return node, 0, err
+		}
+	}
 	if o.Other != RebuildOther || State(node.ProvisionState) != nodes.Active || d.DeployedWith(node) {
 		return c.Deploy(ctx, node.UUID, d, o)
 	}
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
-	}
-	if o.Check != nil {
-		if err := o.Check(node); err != nil {
-			return node, 0, err
-		}
 	}
 	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}

@@ -282,7 +282,7 @@ type DeployOptions struct {
 	Attempts int           // how often to try; at least once
 	Limit    time.Duration // of each attempt, without the time in the queue
 
-	// Check, if there is one, has the last word before BootISO gives a running machine another live ISO.
+	// Check, if there is one, has the last word before BootISO does anything.
 	Check func(*Node) error
 }
 
