@@ -28,16 +28,16 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := o.admit(ctx, node); err != nil {
+		return node, 0, err
+	}
+	o.Admit = nil // it has been asked
 	if o.Other != RebuildOther || State(node.ProvisionState) != nodes.Active || d.DeployedWith(node) {
 		return c.Deploy(ctx, node.UUID, d, o)
 	}
 	if err := CheckReservation(node, o.Instance); err != nil {
 		return node, 0, err
 	}
-	if err := o.admit(ctx, node); err != nil {
-		return node, 0, err
-	}
-	o.Admit = nil // it has been asked
 	if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 		return node, 0, &NoConfigDriveError{Node: node}
 	}

@@ -231,6 +231,9 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 // check decides anew, by the node as it is now, and refuses what was planned if that is something else. That the node runs
 // what it shall by now is fine: there is nothing left to do.
 func (u *deploymentUpdate) check(ctx context.Context, node *ironic.Node, planned bootiso.Action) error {
+	if err := ironic.CheckReservation(node, u.state.InstanceUUID.ValueString()); err != nil {
+		return err
+	}
 	iso := u.plan.liveISO(ctx)
 	status := iso.judge(ironic.BootFactsOf(node), u.plan.changedAttributes(u.state))
 	switch {
