@@ -68,6 +68,40 @@ func TestAnAllocationThatFailsIsExplainedAndDeleted(t *testing.T) {
 	})
 }
 
+func TestManyPlansShareOneCensusUntilSomethingIsWritten(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(5)
+		client := newClient(fake)
+		want := func(matching, lists int) {
+			t.Helper()
+			for range 50 {
+				census, err := client.Census(t.Context(), ironic.AllocationSpec{ResourceClass: "baremetal"})
+				if err != nil || census.Matching != matching {
+					t.Fatalf("%s, %v, want %d that match", census, err, matching)
+				}
+			}
+			if got := count(fake, http.MethodGet, "/v1/nodes"); got != lists {
+				t.Errorf("%d lists, want %d", got, lists)
+			}
+		}
+		want(5, 1)
+		if client.Applying() {
+			t.Error("reading is taken for an apply")
+		}
+		<-time.After(time.Second)
+		if err := client.SetMaintenance(t.Context(), nodeOf(t, fake, "node-000").UUID, true, ""); err != nil {
+			t.Fatal(err)
+		}
+		if !client.Applying() {
+			t.Error("a write is not taken for an apply")
+		}
+		<-time.After(time.Second)
+		fake.ResetRequests()
+		want(4, 1)
+	})
+}
+
 func TestAnAllocationMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
