@@ -136,7 +136,7 @@ func imageSchema() schema.Attribute {
 			},
 			"pull_secret_wo": schema.StringAttribute{
 				Optional: true, Sensitive: true, WriteOnly: true,
-				MarkdownDescription: "What the registry of an `oci://` image demands, as `auth` in a Docker configuration has it: `base64encode(\"USER:PASSWORD\")`. " +
+				MarkdownDescription: "What the registry of an `oci://` image demands: a token, or `USER:PASSWORD` (read as such by newer Ironics; 39 does). " +
 					"Write-only: in no plan and no state (Terraform and OpenTofu from 1.11). Ironic 29 and later have `oci://` images.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version"))},
 			},
