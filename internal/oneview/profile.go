@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -207,6 +208,20 @@ func mark(name, nodeID string) string {
 func marked(description, formerName, name, nodeID string) string {
 	description = strings.TrimSpace(strings.ReplaceAll(description, mark(formerName, nodeID), ""))
 	return strings.TrimSpace(description + " " + mark(name, nodeID))
+}
+
+// markPattern finds the node in a mark, uuidPattern tells a node's UUID from its name.
+var (
+	markPattern = regexp.MustCompile(`\[terraform-provider-metal: .* for Ironic node ([0-9a-f-]{36})\]`)
+	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F-]{36}$`)
+)
+
+// nodeID is the UUID of the node that a profile carries the mark of having been made here for; empty if there is none.
+func (p *Profile) nodeID() string {
+	if found := markPattern.FindStringSubmatch(p.Description); found != nil && p.madeFor(found[1]) {
+		return found[1]
+	}
+	return ""
 }
 
 // madeFor reports whether a profile carries the mark of having been made here for a node.

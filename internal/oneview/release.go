@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -22,6 +23,12 @@ func (p *Pool) Release(ctx context.Context, nodeID, profileURI string, limit tim
 	}
 	deadline := time.Now().Add(limit)
 	node, err := p.Ironic.Node(ctx, nodeID)
+	if ironic.IsNotFound(err) && !uuidPattern.MatchString(nodeID) {
+		if nodeID, err = p.formerly(ctx, nodeID, profileURI); err != nil || nodeID == "" {
+			return err
+		}
+		node, err = p.Ironic.Node(ctx, nodeID)
+	}
 	if ironic.IsNotFound(err) {
 		return p.releaseOrphan(ctx, nodeID, profileURI, deadline)
 	}
@@ -89,6 +96,22 @@ func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h H
 		return nil, nil
 	}
 	return profile, nil
+}
+
+// formerly is the UUID of the node that a profile was made for, where the node is known by a name that none has any more; empty
+// if the profile is gone.
+func (p *Pool) formerly(ctx context.Context, name, profileURI string) (string, error) {
+	profile, err := p.OneView.Profile(ctx, profileURI)
+	if IsNotFound(err) {
+		return "", nil
+	}
+	if err == nil && profile.nodeID() == "" {
+		err = fmt.Errorf("no node is called %s any more, and server profile %s does not tell which node it was made for: give node_id as a UUID", name, ProfileLabel(profile))
+	}
+	if err != nil {
+		return "", err
+	}
+	return profile.nodeID(), nil
 }
 
 // releaseOrphan removes the profile of a node that is not in Ironic any more, or whose hardware is not known, if its mark says

@@ -277,6 +277,28 @@ func TestAccOneView_profileOfANodeThatIsGone(t *testing.T) {
 	wantNoProfile(t, o)
 }
 
+// A node that is renamed behind Terraform's back keeps its profile, and loses it when the resource is destroyed.
+func TestAccOneView_profileOfANodeThatIsRenamed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
+		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(text(s.Node(node)["name"]))))
+		w.Must("apply", "-auto-approve")
+		s.Patch(node, "replace", "/name", s.Name("renamed"+refresh[9:]))
+		fails(t, w, []string{"plan"}, "No such node")
+		w.Configure(s.Provider(o.Setting()) + profile(quoted(s.Name("renamed"+refresh[9:]))))
+		if refresh == "-refresh=true" {
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, node)
+			noChanges(t, w)
+		}
+		w.Must("destroy", "-auto-approve", refresh)
+		wantFree(t, s, o, node)
+	}
+}
+
 // A change of the node makes the profile anew, on other hardware.
 func TestAccOneView_otherNodeMeansAnotherProfile(t *testing.T) {
 	t.Parallel()

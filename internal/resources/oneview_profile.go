@@ -203,6 +203,9 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
 	node, err := o.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // it was known by another name
+		node, err = o.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	}
 	if ironic.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(oneview.UsedByOneView))
 		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s does not exist in Ironic any more; its server profile %s does. Destroy it.", state.NodeID.ValueString(), oneview.ProfileLabel(profile)))
