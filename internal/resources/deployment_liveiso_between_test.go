@@ -2,7 +2,6 @@ package resources_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
@@ -42,7 +41,7 @@ func TestAccLiveISO_nodeThatIsProtectedAfterThePlanIsNotRestarted(t *testing.T) 
 	w.Configure(config("v2"))
 	w.Must("plan", "-out=plan")
 	s.Patch(node, "replace", "/protected", true)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	output, code := w.Run("apply", "plan")
 	wantNotRestarted(t, s, w, iso, node, output, code)
 	watch.wantStarts(t, s, map[string]int{node: 0})
@@ -58,11 +57,9 @@ func TestAccLiveISO_nodeThatIsProtectedWhileTheImageSettlesIsNotRestarted(t *tes
 	w.Must("apply", "-auto-approve")
 	iso.BuildLate("v2")
 	w.Configure(config("v2"))
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	running := w.Start("apply", "-auto-approve")
-	for iso.Looks("v2") == 0 {
-		<-time.After(50 * time.Millisecond)
-	}
+	acctest.Until(t, "a look at the new image", func() bool { return iso.Looks("v2") > 0 })
 	s.Patch(node, "replace", "/protected", true)
 	output, code := running.Wait()
 	wantNotRestarted(t, s, w, iso, node, output, code)
@@ -82,7 +79,7 @@ func TestAccLiveISO_nodeThatIsNoLongerProtectedAfterThePlanRunsOn(t *testing.T) 
 	w.Configure(twoImages(s, iso, node, `reboot_policy = "affected"`)("v2"))
 	w.Must("plan", "-out=plan")
 	s.Patch(node, "replace", "/protected", false)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed")
 	watch.wantStarts(t, s, map[string]int{node: 0})
 	mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
@@ -102,7 +99,7 @@ func TestAccLiveISO_whatAnotherRunHasRestartedAfterThePlanIsNotRestartedAgain(t 
 	other.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
 	w.Must("plan", "-out=plan")
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	other.Configure(config("v2"))
 	mention(t, other.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
 	mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed")

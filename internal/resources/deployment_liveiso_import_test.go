@@ -27,7 +27,7 @@ func TestAccLiveISO_importOfSomebodyElsesIsTheBaseline(t *testing.T) {
 	}
 	w := acctest.NewWorkspace(t, config("v2", `{ nmstate = "uid/1" }`))
 	w.Must("import", deploymentAddress, s.Name("n1"))
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	output, _ := w.Plan()
 	mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "Nobody knows what node "+s.Name("n1")+" ("+node+") was booted with. The machine is not touched")
 	w.Must("apply", "-auto-approve")
@@ -38,7 +38,7 @@ func TestAccLiveISO_importOfSomebodyElsesIsTheBaseline(t *testing.T) {
 	noChanges(t, w)
 	watch.wantStarts(t, s, map[string]int{node: 0})
 
-	watch = watchPower(s)
+	watch = watchPower(t, s)
 	w.Configure(config("v3", `{ nmstate = "uid/1" }`))
 	noChanges(t, w)
 	w.Configure(config("v3", `{ nmstate = "uid/2" }`)) // what is known by now
@@ -61,7 +61,7 @@ func TestAccLiveISO_importOfOursIsNothingToDo(t *testing.T) {
 
 	w := acctest.NewWorkspace(t, config("v1", "uid/1")) // the state was lost
 	w.Must("import", deploymentAddress, node)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	output := w.Must("apply", "-auto-approve")
 	wantWarned(t, output)
 	if now := bootRecord(s, node); now["at"] != record["at"] || now["image"] != record["image"] {
@@ -79,7 +79,7 @@ func TestAccLiveISO_importOfOursIsNothingToDo(t *testing.T) {
 	noChanges(t, w)
 	watch.wantStarts(t, s, map[string]int{node: 0})
 
-	watch = watchPower(s)
+	watch = watchPower(t, s)
 	w.Configure(config("v3", "uid/2"))
 	w.Must("apply", "-auto-approve")
 	watch.wantStarts(t, s, map[string]int{node: 1})
@@ -99,7 +99,7 @@ func TestAccLiveISO_importNeverRestarts(t *testing.T) {
 	acctest.NewWorkspace(t, config("v1", "uid/1")).Must("apply", "-auto-approve")
 	w := acctest.NewWorkspace(t, config("v2", "uid/2"))
 	w.Must("import", deploymentAddress, node)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	mention(t, w.Must("apply", "-auto-approve"), "is not restarted: it was imported, which touches no machine", "0 added, 1 changed, 0 destroyed")
 	watch.wantStarts(t, s, map[string]int{node: 0})
 	output, changes := w.Plan()
@@ -107,7 +107,7 @@ func TestAccLiveISO_importNeverRestarts(t *testing.T) {
 		t.Errorf("the plan after does not show that the host is concerned:\n%s", output)
 	}
 	mention(t, output, "is restarted: its own configuration changed (obsolete: own.nmstate)")
-	watch = watchPower(s)
+	watch = watchPower(t, s)
 	w.Must("apply", "-auto-approve")
 	watch.wantStarts(t, s, map[string]int{node: 1})
 	noChanges(t, w)
@@ -135,7 +135,7 @@ func TestAccLiveISO_restartThatTheStateDoesNotKnow(t *testing.T) {
 	if err := os.WriteFile(state, old, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	output := w.Must("apply", "-auto-approve")
 	wantWarned(t, output)
 	watch.wantStarts(t, s, map[string]int{node: 0})

@@ -29,7 +29,7 @@ func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, de
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	w.Configure(config("v2"))
 	running := w.Start("apply", "-auto-approve")
 	awaitState(t, s, node, busyRestarting()...)

@@ -43,7 +43,7 @@ func TestAccLiveISO_bootInterfaceThatCarriesNoConfigDrive(t *testing.T) {
 	w.Configure(plain)
 	w.Must("apply", "-auto-approve")
 	w.Configure(carrying) // a change of a running machine
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	refused(w)
 	watch.wantStarts(t, s, map[string]int{node: 0})
 	w.Configure(plain)
@@ -60,7 +60,7 @@ func TestAccLiveISO_loopGuard(t *testing.T) {
 	}
 	w := acctest.NewWorkspace(t, config("v1", 0))
 	w.Must("apply", "-auto-approve")
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	for note := 1; note <= 3; note++ {
 		w.Configure(config("v1", note))
 		mention(t, w.Must("apply", "-auto-approve"), "is restarted: instance_info changed (obsolete: instance_info)")
@@ -100,7 +100,7 @@ func TestAccLiveISO_hostWithoutABMCIsRestartedByHand(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2", "uid/1"))
 	noChanges(t, w)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	w.Configure(config("v2", "uid/2"))
 	output := w.Must("apply", "-auto-approve")
 	mention(t, output, "0 added, 1 changed, 0 destroyed", "Machine has to be restarted by hand",

@@ -59,7 +59,7 @@ func newImageForOne(t *testing.T, s *acctest.Site, w *acctest.Workspace, hosts [
 		}
 		t.Logf("the plan of %d hosts took %d requests", len(hosts), len(s.Fake.Requests()))
 	}
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	start = time.Now()
 	mention(t, w.Must("apply", "-parallelism=30", "plan.bin"), "0 added, 1 changed, 0 destroyed")
 	apply = time.Since(start)
@@ -96,7 +96,7 @@ func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
 
 	// And with something new that all share: the one that has its own is current, and runs on like the others.
 	w.Configure(s.Provider() + manyLive(hosts, iso.URL("v3")+"?token=third", "uid/2", map[int]string{7: "uid/8"}))
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	output := w.Must("apply", "-auto-approve", "-parallelism=30")
 	mention(t, output, "No changes.", "(and 19 more similar warnings elsewhere)")
 	wantWarned(t, output, "Host runs an older live ISO")

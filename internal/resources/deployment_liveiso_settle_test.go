@@ -44,7 +44,7 @@ func TestAccLiveISO_applyWaitsUntilTheImageHasSettled(t *testing.T) {
 	if output, changes := w.Plan(); !changes || iso.Looks("v2") != 0 {
 		t.Errorf("the plan looked at the image %d times:\n%s", iso.Looks("v2"), output)
 	}
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	w.Must("apply", "-auto-approve")
 	want := map[string]int{}
 	for _, node := range nodes {
@@ -71,7 +71,7 @@ func TestAccLiveISO_imageThatChangesBeforeItHasSettledRestartsNothing(t *testing
 	w.Must("apply", "-auto-approve")
 	iso.BuildLate("v2")
 	w.Configure(config("v2"))
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	running := w.Start("apply", "-auto-approve")
 	awaitLook(t, iso, "v2")
 	<-time.After(1100 * time.Millisecond) // servers tell whole seconds
@@ -116,7 +116,7 @@ func TestAccLiveISO_planSaysWhenTheImageHasSettled(t *testing.T) {
 	mention(t, output, "The apply first waits until "+built.Add(time.Hour).UTC().Format(time.RFC3339)+", when the image has settled.")
 	running := w.Start("apply", "-auto-approve") // which can be stopped while it waits
 	awaitLook(t, iso, "v2")
-	watch, start := watchPower(s), time.Now()
+	watch, start := watchPower(t, s), time.Now()
 	output = interrupt(t, running)
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s to stop", took)

@@ -1,6 +1,7 @@
 package resources_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -95,19 +96,22 @@ func bootRecord(s *acctest.Site, node string) map[string]any {
 // powerWatch counts how often machines are started, by what their Ironic says of them: a node that is on has been started
 // as often as the time of its last change of power was another one.
 type powerWatch struct {
-	stop chan struct{}
+	stop func()
 	done sync.WaitGroup
 	seen map[string]map[string]bool // by the node's UUID: the times
 }
 
-// watchPower looks at the nodes of an Ironic until Starts is called.
-func watchPower(s *acctest.Site) *powerWatch {
-	w := &powerWatch{stop: make(chan struct{}), seen: map[string]map[string]bool{}}
+// watchPower looks at the nodes of an Ironic until starts is called or the test ends.
+func watchPower(t *testing.T, s *acctest.Site) *powerWatch {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	w := &powerWatch{stop: stop, seen: map[string]map[string]bool{}}
+	t.Cleanup(w.done.Wait) // t's context has ended by then
 	w.look(s)
 	w.done.Go(func() {
 		for {
 			select {
-			case <-w.stop:
+			case <-ctx.Done():
 				return
 			case <-time.After(50 * time.Millisecond):
 				w.look(s)
@@ -136,7 +140,7 @@ func (w *powerWatch) look(s *acctest.Site) {
 
 // starts ends the watch. It returns how often each node that was on in the beginning has been started since.
 func (w *powerWatch) starts(s *acctest.Site) map[string]int {
-	close(w.stop)
+	w.stop()
 	w.done.Wait()
 	w.look(s)
 	counts := map[string]int{}
@@ -262,7 +266,7 @@ func TestAccLiveISO_whomANewImageRestarts(t *testing.T) {
 		output := w.Must("plan", "-target=metal_deployment."+kind.name)
 		mention(t, output, "Node "+s.Name(kind.name)+" ("+ids[kind.name]+") "+kind.says)
 	}
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	mention(t, w.Must("apply", "-auto-approve"), "0 added, 3 changed, 0 destroyed")
 	watch.wantStarts(t, s, want)
 	output, changes := w.Plan()
@@ -307,7 +311,7 @@ func TestAccLiveISO_itsOwnConfigurationDecides(t *testing.T) {
 		w.Configure(config(step.version, step.shared, step.own))
 		output := w.Must("plan", "-target=metal_deployment.n1")
 		mention(t, output, step.says)
-		watch := watchPower(s)
+		watch := watchPower(t, s)
 		w.Must("apply", "-auto-approve")
 		if got := watch.starts(s); got[mine] != step.starts || got[other] != 0 {
 			t.Errorf("%s: it was started %d times, the other %d times", step.name, got[mine], got[other])
@@ -338,7 +342,7 @@ func TestAccLiveISO_affectedHostWaitsForANewerImage(t *testing.T) {
 		t.Error("the node was touched")
 	}
 	w.Configure(config("v2", "uid/2"))
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	w.Must("apply", "-auto-approve")
 	watch.wantStarts(t, s, map[string]int{node: 1})
 	bootStatusIs(t, w, "reboot", true, "own.nmstate")
@@ -408,7 +412,7 @@ func TestAccLiveISO_ofAManagedHost(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	noChanges(t, w)
-	watch := watchPower(s)
+	watch := watchPower(t, s)
 	w.Configure(config("v2"))
 	mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed", "is restarted: its own configuration changed (obsolete: own.nmstate, shared.infra_env)")
 	watch.wantStarts(t, s, map[string]int{text(s.Node(s.Name("h1"))["uuid"]): 1})

@@ -12,7 +12,7 @@ import (
 
 func TestFakeDeployment_manyAtOnceKeepToTheLimit(t *testing.T) {
 	t.Parallel()
-	const hosts, limit = 25, 5
+	const hosts, limit = 40, 5
 	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 300 * time.Millisecond})
 	s.Fake.AddFleet(hosts, s.Class())
 	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("provisioning_limit = { max_hosts = %d }", limit))+fmt.Sprintf(`

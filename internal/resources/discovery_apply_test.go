@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// Two processes want the same 30 machines at the same time. Each machine goes to one of them; who has lost some is told,
+// Two processes want the same 50 machines at the same time. Each machine goes to one of them; who has lost some is told,
 // and the next apply of each is a success, which takes nothing from the other, though both have imported all.
 func TestAccDiscovery_twoProcessesShareARackWithoutASharedMachine(t *testing.T) {
 	t.Parallel()
@@ -22,12 +22,12 @@ func TestAccDiscovery_twoProcessesShareARackWithoutASharedMachine(t *testing.T) 
 		workspaces[owner] = acctest.NewWorkspace(t, rack(s, owner, bySerial("r12-")))
 		workspaces[owner].Must("apply", "-auto-approve")
 	}
-	ids := s.DiscoverAll(machines(s, 30)...)
+	ids := s.DiscoverAll(machines(s, 50)...)
 	var running []*acctest.Running
 	for _, w := range workspaces {
 		w.Must("plan", "-out=plan")
-		if got := discoveries(t, w, "plan")["rack"]; len(got.Hosts) != 30 {
-			t.Errorf("planned are %v, want all 30", got.names())
+		if got := discoveries(t, w, "plan")["rack"]; len(got.Hosts) != 50 {
+			t.Errorf("planned are %v, want all 50", got.names())
 		}
 	}
 	for _, w := range workspaces {

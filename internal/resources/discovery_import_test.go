@@ -157,12 +157,12 @@ func withHostname(data map[string]any, hostname string) map[string]any {
 func TestAccDiscovery_aRackIsNamedImportedAndManagedInOneApply(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartDiscovery(t)
-	s.DiscoverAll(machines(s, 20)...)
+	s.DiscoverAll(machines(s, 40)...)
 	w := acctest.NewWorkspace(t, rack(s, s.Name("rack"), bySerial("r12-")))
-	mention(t, w.Must("apply", "-auto-approve"), "20 to import, 1 to add, 20 to change, 0 to destroy")
+	mention(t, w.Must("apply", "-auto-approve"), "40 to import, 1 to add, 40 to change, 0 to destroy")
 	noChanges(t, w)
 
-	s.Discover(s.Machine(20))
+	s.Discover(s.Machine(40))
 	mention(t, w.Must("apply", "-auto-approve"), "1 to import, 0 to add, 2 to change, 0 to destroy")
 	noChanges(t, w)
 

@@ -49,7 +49,7 @@ func refresh(tb testing.TB, s *acctest.Site, w *acctest.Workspace, args ...strin
 // A thousand hosts, as in the benchmark, keep the CLI alone busy for minutes.
 func TestFakeHost_refreshOfManyTakesAHandfulOfRequests(t *testing.T) {
 	t.Parallel()
-	s, w := manyHosts(t, 100)
+	s, w := manyHosts(t, 300)
 	refresh(t, s, w)
 	refresh(t, s, w, "-refresh-only")
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// TestAccLimit_threeRunsTogether lets three provider processes deploy six hosts each, with a limit of five over all.
+// TestAccLimit_threeRunsTogether lets three provider processes deploy ten hosts each, with a limit of five over all.
 // On a real Ironic it has to be alone: the limit counts the hosts of other tests, too.
 func TestAccLimit_threeRunsTogether(t *testing.T) {
-	const runs, each, limit = 3, 6, 5
+	const runs, each, limit = 3, 10, 5
 	site := acctest.StartSlow(t)
 	if site.Fake != nil {
 		t.Parallel()
