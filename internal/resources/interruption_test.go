@@ -294,9 +294,9 @@ func TestAccInterruption_oneOfManyKeepsItsPlace(t *testing.T) {
 	s := acctest.StartSlow(t)
 	var nodes []string
 	for i := range 3 {
-		nodes = append(nodes, addNode(t, s, fmt.Sprintf("n%d", i), nil))
+		nodes = append(nodes, addNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()})) // other tests do not take its slot
 	}
-	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_hosts = 1, coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
+	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_hosts = 1, scope = "shard", coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
   count = 3
   node_id = [%q, %q, %q][count.index]
   %s
