@@ -89,5 +89,5 @@ func (p *Pool) EndTemporary(ctx context.Context, nodeID string, limit time.Durat
 	if err != nil || profile == nil {
 		return err
 	}
-	return p.Release(ctx, node.UUID, profile.URI, limit)
+	return p.Release(ctx, ReleaseOptions{NodeID: node.UUID, ProfileURI: profile.URI, Limit: limit})
 }

@@ -280,7 +280,7 @@ func (m *migration) release(ctx context.Context, node *ironic.Node, profileURI s
 	if _, err := m.pool.Ironic.PatchNode(ctx, node.UUID, patch); err != nil {
 		return err
 	}
-	return m.pool.Release(ctx, node.UUID, profileURI, m.o.Limit)
+	return m.pool.Release(ctx, ReleaseOptions{NodeID: node.UUID, ProfileURI: profileURI, Limit: m.o.Limit})
 }
 
 // provenFor reports whether a profile on hardware is provably a node's own: it carries our mark, or the name that temporary

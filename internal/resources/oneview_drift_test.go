@@ -277,6 +277,39 @@ func TestAccOneView_profileOfANodeThatIsGone(t *testing.T) {
 	wantNoProfile(t, o)
 }
 
+// Once others have moved a profile to another server, it is theirs, and stays there even if its node is gone.
+func TestAccOneView_movedProfileIsLeftToItsUser(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(s *acctest.Site){
+		"node gone": func(s *acctest.Site) { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
+		"node without hardware": func(s *acctest.Site) {
+			s.Patch(s.Name("h"), "remove", "/driver_info/server_hardware_uri", nil)
+		},
+		"node as it was": func(*acctest.Site) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := acctest.StartOneView(t, nil, 2)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o)+profile("metal_host.h.id"))
+			w.Must("apply", "-auto-approve")
+			uri := o.Profiles()[0].URI
+			o.Fake.MoveProfile(uri, o.Blades.Hardware[1])
+			w.Plan() // which says that something is wrong, and must not forget where the profile was applied
+			w.Run("apply", "-refresh-only", "-auto-approve")
+			if p := inState(t, w, profileAddress); p.Values["server_hardware_uri"] != o.Blades.Hardware[0] {
+				t.Errorf("in state is %+v", p)
+			}
+			lose(s)
+			w.Run("apply", "-refresh-only", "-auto-approve")
+			w.Must("destroy", "-auto-approve", "-refresh=false")
+			if h := o.Hardware(2); h.ProfileURI != uri || h.Power != fakeoneview.On {
+				t.Errorf("the other user's server is %+v", h)
+			}
+		})
+	}
+}
+
 // A node that is renamed behind Terraform's back keeps its profile, and loses it when the resource is destroyed.
 func TestAccOneView_profileOfANodeThatIsRenamed(t *testing.T) {
 	t.Parallel()

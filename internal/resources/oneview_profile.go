@@ -196,9 +196,6 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)), orNull(profile.Status)
-	if profile.HardwareURI != "" {
-		state.HardwareURI = sameOr(state.HardwareURI, profile.HardwareURI)
-	}
 	if profile.TemplateURI != "" {
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
@@ -215,6 +212,9 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	var holding oneview.Holding
 	if err == nil {
 		holding, err = o.pool.Inspect(ctx, node)
+	}
+	if err == nil && state.HardwareURI.IsNull() { // else it stays the one that the profile was applied to, wherever others move that
+		state.HardwareURI = types.StringValue(holding.Hardware.URI)
 	}
 	if err != nil {
 		report(&resp.Diagnostics, doing, err)
@@ -327,7 +327,8 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
 		return
 	}
-	if err := o.pool.Release(ctx, state.NodeID.ValueString(), state.ID.ValueString(), limit); err != nil {
+	gone := oneview.ReleaseOptions{NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit}
+	if err := o.pool.Release(ctx, gone); err != nil {
 		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
 	}
 }
