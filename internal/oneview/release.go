@@ -68,7 +68,7 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err := maySpare(node, target); err != nil {
 		return err
 	}
-	if err := p.remove(ctx, target.URI, h.Hardware.URI, deadline); err != nil && !errors.Is(err, errMoved) {
+	if err := p.remove(ctx, removal{profileURI: target.URI, hardwareURI: h.Hardware.URI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return p.retract(ctx, node.UUID, target.URI, o.ProfileURI)
@@ -149,7 +149,7 @@ func (p *Pool) releaseOrphan(ctx context.Context, node *ironic.Node, o ReleaseOp
 		return fmt.Errorf("server profile %s was made for node %s, and nothing tells any more for which server hardware. It is on %s now: "+
 			"if it still is the node's, and not somebody else's who has moved it there, delete it in OneView", ProfileLabel(profile), o.NodeID, profile.HardwareURI)
 	}
-	if err := p.remove(ctx, profile.URI, o.HardwareURI, deadline); err != nil && !errors.Is(err, errMoved) {
+	if err := p.remove(ctx, removal{profileURI: profile.URI, hardwareURI: o.HardwareURI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return p.retract(ctx, o.NodeID, profile.URI)
