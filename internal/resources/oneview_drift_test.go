@@ -203,6 +203,39 @@ func TestAccOneView_changedTemplateDoesNotDisturbWhatRuns(t *testing.T) {
 	release(t, s, o, w, node)
 }
 
+// A rename is planned as a rename, and does nothing else to what runs, not even what OneView could change while it runs.
+func TestAccOneView_renameOfWhatRunsAppliesNoTemplate(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node))+deployedProfile())
+	w.Must("apply", "-auto-approve")
+	o.Fake.PowerOn(o.Blades.Hardware[0])
+	for name, change := range map[string]func(map[string]any){
+		"online": func(document map[string]any) {
+			document["connectionSettings"] = map[string]any{"manageConnections": true, "connections": []any{}}
+		},
+		"offline": differently,
+	} {
+		o.Fake.EditTemplate(o.Blades.TemplateURI, change)
+		w.Configure(s.Provider(o.Setting()) + profile(quoted(node), `name = `+quoted("web-"+name)) + deployedProfile())
+		w.Must("apply", "-auto-approve")
+		if p := inState(t, w, profileAddress); p.Values["name"] != "web-"+name || p.Values["template_compliance"] != "NonCompliant" {
+			t.Errorf("%s: in state is %+v", name, p)
+		}
+		noChanges(t, w)
+	}
+	if n := o.Fake.Count(http.MethodPatch, oneProfile); n != 0 || o.Hardware(1).Power != fakeoneview.On {
+		t.Errorf("the template was applied %d times; the server is %+v", n, o.Hardware(1))
+	}
+	wantHeld(t, s, o, w, node)
+	w.Configure(s.Provider(o.Setting()) + profile(quoted(node), `name = "web"`)) // which ends the deployment first
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	release(t, s, o, w, node)
+}
+
 func TestAccOneView_otherTemplateIsAppliedInPlace(t *testing.T) {
 	t.Parallel()
 	s, o, w, node := held(t)

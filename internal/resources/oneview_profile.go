@@ -294,7 +294,8 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit, Reapply: state.Compliance.ValueString() == string(oneview.NonCompliant)}
+	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
+	change.Reapply = state.Compliance.ValueString() == string(oneview.NonCompliant) && o.parked(ctx, plan.NodeID.ValueString())
 	if !plan.Name.Equal(state.Name) {
 		change.Name = plan.Name.ValueString()
 	}
@@ -315,6 +316,13 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 	plan.applied(applied)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// parked reports whether nothing runs on a node, so that the plan brings its profile in line with the template. Whether something
+// does may have changed since, by the very same apply.
+func (o *oneviewProfile) parked(ctx context.Context, id string) bool {
+	node, err := o.client.Node(ctx, id)
+	return err == nil && ironic.Parked(ironic.State(node.ProvisionState))
 }
 
 // Delete removes the profile, if Ironic uses it.
