@@ -13,8 +13,9 @@ import (
 // stillLimit is how long Still may keep others waiting.
 const stillLimit = 5 * time.Second
 
-// Still refuses, as Ready does, to touch hardware that OneView users have taken while its node was in the queue.
-func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) error {
+// Still refuses, as Ready does, to touch hardware that OneView users have taken while its node was in the queue, and to boot a
+// machine that has lost its server profile there.
+func (p *Pool) Still(ctx context.Context, seen *ironic.Node, verb ironic.Verb) error {
 	if p.OneView == nil {
 		return nil // Ready has looked at all that there is
 	}
@@ -22,13 +23,46 @@ func (p *Pool) Still(ctx context.Context, seen *ironic.Node, _ ironic.Verb) erro
 	defer cancel()
 	node, err := p.Ironic.Node(within, seen.UUID)
 	if err == nil {
-		err = p.Admit(within, node)
+		err = p.still(within, node, verb)
 	}
 	if within.Err() != nil && ctx.Err() == nil {
 		return fmt.Errorf("node %s: OneView did not tell within %s who uses its hardware; nothing was sent", ironic.NodeLabel(seen), stillLimit)
 	}
 	return err
 }
+
+func (p *Pool) still(ctx context.Context, node *ironic.Node, verb ironic.Verb) error {
+	if boots(verb) {
+		return p.Deployable(ctx, node)
+	}
+	owner, err := p.admit(ctx, node)
+	if purpose := purposeOf(node, verb); err == nil && owner == Free && purpose != "" {
+		return &LostProfileError{Node: ironic.NodeLabel(node), Purpose: purpose}
+	}
+	return err
+}
+
+// boots reports whether a machine runs what it is for after a verb.
+func boots(verb ironic.Verb) bool { return verb == nodes.TargetActive || verb == nodes.TargetRebuild }
+
+// purposeOf is what a node needs a profile for, at least a temporary one, while Ironic does what a verb asks for; empty: for
+// nothing, or for an instance.
+func purposeOf(node *ironic.Node, verb ironic.Verb) Purpose {
+	switch verb { //nolint:exhaustive // the verbs after which a ramdisk boots
+	case nodes.TargetProvide:
+		if cleans(node) {
+			return Cleaning
+		}
+	case nodes.TargetClean:
+		return Cleaning
+	case nodes.TargetInspect:
+		return Inspecting
+	}
+	return ""
+}
+
+// cleans reports whether Ironic cleans a node that is provided, as far as its API shows.
+func cleans(node *ironic.Node) bool { return node.AutomatedClean == nil || *node.AutomatedClean }
 
 // Ready makes a pool an ironic.Guard: whatever boots, switches or erases a machine is refused while OneView users have its
 // hardware, or deployed while it has no server profile; and before Ironic cleans or inspects a machine that has none, it is
@@ -42,19 +76,10 @@ func (p *Pool) Ready(ctx context.Context, seen *ironic.Node, verb ironic.Verb) e
 	if err != nil {
 		return err
 	}
-	purpose := Purpose("")
-	switch verb { //nolint:exhaustive // the verbs after which a machine boots
-	case nodes.TargetActive, nodes.TargetRebuild:
+	if boots(verb) {
 		return p.Deployable(ctx, node)
-	case nodes.TargetProvide:
-		if node.AutomatedClean == nil || *node.AutomatedClean {
-			purpose = Cleaning
-		}
-	case nodes.TargetClean:
-		purpose = Cleaning
-	case nodes.TargetInspect:
-		purpose = Inspecting
 	}
+	purpose := purposeOf(node, verb)
 	if purpose == "" {
 		return p.Admit(ctx, node)
 	}

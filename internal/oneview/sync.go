@@ -308,7 +308,7 @@ func (s *syncPass) describeReturn(node *ironic.Node, binding Binding, holding Ho
 
 // cleansWithProfile reports whether provide cleans the node, and there is a template to make a profile for that from.
 func cleansWithProfile(node *ironic.Node, binding Binding) bool {
-	return binding.TemplateURI != "" && (node.AutomatedClean == nil || *node.AutomatedClean)
+	return binding.TemplateURI != "" && cleans(node)
 }
 
 // provide gives the hardware of a node a profile to be cleaned with, and sends provide. The profile is removed by the first
