@@ -90,6 +90,14 @@ func (e *OccupiedError) Error() string {
 		"If Ironic is at work on it, try again when that is over", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
+// NoTemplateError says that there is nothing to make a node's server profile from.
+type NoTemplateError struct{ Node string }
+
+// Error says where it is missing.
+func (e *NoTemplateError) Error() string {
+	return fmt.Sprintf("node %s: no server profile template is given: properties.capabilities has no %s", e.Node, capabilityTemplate)
+}
+
 // LostProfileError says that a node had a server profile to be cleaned or inspected with, and that it is gone.
 type LostProfileError struct {
 	Node    string
