@@ -3,6 +3,7 @@ package oneview
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -104,15 +105,37 @@ func (p *Pool) Temporarily(ctx context.Context, node *ironic.Node) (*Profile, er
 	return profile, nil
 }
 
-// EndTemporary removes the temporary profile from a node's hardware, if there is one. A limit of zero is DefaultLimit.
+// EndTemporary removes the temporary profile from a node's hardware, if there is one, also if Ironic does not know of it because
+// a run died before it could tell. A limit of zero is DefaultLimit.
 func (p *Pool) EndTemporary(ctx context.Context, nodeID string, limit time.Duration) error {
 	node, err := p.Ironic.Node(ctx, nodeID)
 	if err != nil {
 		return err
 	}
 	profile, err := p.Temporarily(ctx, node)
+	if err == nil && profile == nil {
+		profile, err = p.temporarilyUntold(ctx, node)
+	}
 	if err != nil || profile == nil {
 		return err
 	}
 	return p.Release(ctx, ReleaseOptions{NodeID: node.UUID, ProfileURI: profile.URI, Limit: limit})
+}
+
+// temporarilyUntold is Temporarily for a profile that Ironic does not know of: it is on the hardware, and carries the node's mark.
+func (p *Pool) temporarilyUntold(ctx context.Context, node *ironic.Node) (*Profile, error) {
+	b, err := BindingOf(node)
+	if err != nil || !b.Shared() {
+		return nil, err
+	}
+	h, err := p.holding(ctx, node, b)
+	gone := IsNotFound(err) && h.Hardware == nil
+	theirs := isStatus(err, http.StatusForbidden) && h.Ownership == UsedByOneView // a profile that may not even be read
+	if gone || theirs {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil || !h.Unfinished || !isTemporary(h.Profile.Name, node.UUID) {
+		return nil, err
+	}
+	return h.Profile, nil
 }
