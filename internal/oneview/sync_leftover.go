@@ -78,7 +78,7 @@ func (s *syncPass) isLeftover(profile *Profile, node *ironic.Node) bool {
 	if ironic.Deployed(node) || node.Reservation != "" || profile.InProgress {
 		return false
 	}
-	if state == nodes.Manageable && Decide(UsedByIronic, state, maintenanceOf(node)) == Return {
+	if state == nodes.Manageable && !node.Retired && Decide(UsedByIronic, state, maintenanceOf(node)) == Return {
 		return false
 	}
 	over := state == nodes.Available || state == nodes.CleanFail || state == nodes.InspectFail
