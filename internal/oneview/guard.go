@@ -105,17 +105,29 @@ func (p *Pool) Temporarily(ctx context.Context, node *ironic.Node) (*Profile, er
 	return profile, nil
 }
 
-// EndTemporary removes the temporary profile from a node's hardware, if there is one, also if Ironic does not know of it because
-// a run died before it could tell. A limit of zero is DefaultLimit.
+// EndTemporary removes the temporary profile from a node's hardware, if Ironic knows of one. A limit of zero is DefaultLimit.
 func (p *Pool) EndTemporary(ctx context.Context, nodeID string, limit time.Duration) error {
+	return p.endTemporary(ctx, nodeID, limit, p.Temporarily)
+}
+
+// Vacate is EndTemporary for a node that is about to be deleted: it also finds a temporary profile that Ironic does not know of,
+// because a run died before it could tell. Without the node nobody would find that again.
+func (p *Pool) Vacate(ctx context.Context, nodeID string, limit time.Duration) error {
+	return p.endTemporary(ctx, nodeID, limit, func(ctx context.Context, node *ironic.Node) (*Profile, error) {
+		profile, err := p.Temporarily(ctx, node)
+		if err == nil && profile == nil {
+			return p.temporarilyUntold(ctx, node)
+		}
+		return profile, err
+	})
+}
+
+func (p *Pool) endTemporary(ctx context.Context, nodeID string, limit time.Duration, find func(context.Context, *ironic.Node) (*Profile, error)) error {
 	node, err := p.Ironic.Node(ctx, nodeID)
 	if err != nil {
 		return err
 	}
-	profile, err := p.Temporarily(ctx, node)
-	if err == nil && profile == nil {
-		profile, err = p.temporarilyUntold(ctx, node)
-	}
+	profile, err := find(ctx, node)
 	if err != nil || profile == nil {
 		return err
 	}

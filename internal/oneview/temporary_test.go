@@ -145,7 +145,7 @@ func TestTemporaryThatWasKilledLeavesNothingAfterItsHostIsDestroyed(t *testing.T
 	everyKill(t, cleanFirst, func(t *testing.T, s *site) {
 		<-time.After(time.Minute) // what the appliance has accepted and not begun, nobody can see
 		pool := s.pool(t)
-		if err := pool.EndTemporary(t.Context(), s.nodes[0], 0); err != nil {
+		if err := pool.Vacate(t.Context(), s.nodes[0], 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := pool.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
@@ -178,7 +178,7 @@ func TestTheEndOfATemporaryProfileIsTheEndOfNoOther(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				s := newSite(t, 1)
 				put(t, s)
-				if err := s.pool(t).EndTemporary(t.Context(), s.nodes[0], 0); err != nil {
+				if err := s.pool(t).Vacate(t.Context(), s.nodes[0], 0); err != nil {
 					t.Error(err)
 				}
 				if h := s.appliance.HardwareAt(s.blades.Hardware[0]); h.ProfileURI == "" {

@@ -184,7 +184,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	err := h.endTemporary(ctx, state.ID.ValueString())
+	err := h.endTemporary(ctx, state.ID.ValueString(), h.pool.Vacate)
 	if err == nil || ironic.IsNotFound(err) {
 		err = h.client.Withdraw(ctx, state.ID.ValueString(), limit)
 	}

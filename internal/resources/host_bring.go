@@ -163,7 +163,7 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 		}
 	}
 	if !c.steps.walks || ironic.Settled(goal, ironic.State(node.ProvisionState)) {
-		return h.endTemporary(ctx, node.UUID)
+		return h.endTemporary(ctx, node.UUID, h.pool.EndTemporary)
 	}
 	node, err := h.reach(ctx, node.UUID, goal, c.limit)
 	if err != nil {
@@ -184,15 +184,15 @@ func (h *host) reach(ctx context.Context, id string, goal ironic.Goal, limit tim
 	if ctx.Err() != nil {
 		return node, err
 	}
-	return node, errors.Join(err, h.endTemporary(ctx, id))
+	return node, errors.Join(err, h.endTemporary(ctx, id, h.pool.EndTemporary))
 }
 
-// endTemporary removes a temporary server profile, if there is one.
-func (h *host) endTemporary(ctx context.Context, id string) error {
+// endTemporary removes a temporary server profile, if there is one, in one of the two ways of the pool.
+func (h *host) endTemporary(ctx context.Context, id string, end func(context.Context, string, time.Duration) error) error {
 	if !h.hasOneView() {
 		return nil
 	}
-	if err := h.pool.EndTemporary(ctx, id, 0); err != nil {
+	if err := end(ctx, id, 0); err != nil {
 		return fmt.Errorf("remove the temporary server profile: %w", err)
 	}
 	return nil

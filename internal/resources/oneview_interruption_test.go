@@ -280,6 +280,24 @@ func TestAccOneView_deletedHostTakesAnUntoldTemporaryProfileAlong(t *testing.T) 
 	wantNoProfile(t, o)
 }
 
+// What concerns no machine is done even while the appliance does not answer.
+func TestAccOneView_sharedHostIsChangedWithoutTheAppliance(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(target("manageable")))
+	w.Must("apply", "-auto-approve")
+	o.Fake.Inject(fakeoneview.Fault{Path: "^/rest/", Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotImplemented, trouble)})
+	w.Configure(config(target("manageable"), `description = "spare"`))
+	w.Must("apply", "-auto-approve")
+	if got := s.Node(s.Name("h"))["description"]; got != "spare" {
+		t.Errorf("the description is %v", got)
+	}
+	o.Fake.ClearFaults()
+	destroy(t, s, w)
+}
+
 // While the machine is still being cleaned it needs its temporary profile: the next apply waits, and removes it then.
 func TestFakeOneView_stoppedCleaningKeepsItsTemporaryProfile(t *testing.T) {
 	t.Parallel()
