@@ -339,14 +339,16 @@ func TestIronicsOwnLimitBelowOursMeansWait(t *testing.T) {
 				fake.AddFleet(4, "baremetal")
 				for _, node := range fake.Nodes() {
 					fake.Set(node.UUID, "provision_state", "active")
+					fake.Set(node.UUID, "instance_uuid", node.UUID)
 				}
 				fake.StepTime = 5 * time.Minute
 				client := run(fake, upTo(4))
 				var wg sync.WaitGroup
 				for _, node := range fake.Nodes() {
 					wg.Go(func() {
-						if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalUndeployed, time.Hour); err != nil {
-							t.Errorf("host %s: %v", node.Name, err)
+						done, err := client.Undeploy(t.Context(), node.UUID, node.UUID, "", time.Hour)
+						if err != nil || done.Node.ProvisionState != "available" {
+							t.Errorf("host %s: %+v, %v", node.Name, done, err)
 						}
 					})
 				}

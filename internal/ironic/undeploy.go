@@ -50,7 +50,7 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 		return &Undeployed{}, nil
 	}
 	if err == nil && deployedAgain(node, instance) && leaving(node) {
-		node, err = c.cleanAfterAll(ctx, node, limit)
+		node, err = c.cleanAfterAll(ctx, node, instance, limit)
 	} else if err == nil {
 		node, err = c.cleanAgain(ctx, node)
 	}
@@ -65,14 +65,14 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 }
 
 // cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again.
-func (c *Client) cleanAfterAll(ctx context.Context, node *Node, limit time.Duration) (*Node, error) {
-	node, err := c.walk(ctx, node.UUID, GoalUndeployed, order{}, limit)
+func (c *Client) cleanAfterAll(ctx context.Context, node *Node, instance string, limit time.Duration) (*Node, error) {
+	node, err := c.walk(ctx, node.UUID, GoalUndeployed, instance, order{}, limit)
 	if err == nil {
 		node, err = c.cleanAgain(ctx, node)
 	}
 	for _, goal := range []Goal{GoalManageable, GoalAvailable} {
 		if err == nil && node.InstanceUUID == "" && !node.Retired {
-			node, err = c.walk(ctx, node.UUID, goal, order{}, limit)
+			node, err = c.Reach(ctx, node.UUID, goal, limit)
 		}
 	}
 	return node, err
@@ -106,7 +106,7 @@ func (c *Client) undeploy(ctx context.Context, node *Node, instance, allocation 
 	if cleans(node) && !node.Retired {
 		goal = GoalAvailable // the instance is gone, its data perhaps not: if cleaning fails or has failed, clean again
 	}
-	if node, err = c.walk(ctx, node.UUID, goal, order{}, limit); err != nil {
+	if node, err = c.walk(ctx, node.UUID, goal, instance, order{}, limit); err != nil {
 		return &Undeployed{Node: node}, err
 	}
 	return c.release(ctx, node, instance, suspended, limit)
@@ -154,6 +154,8 @@ func (c *Client) suspend(ctx context.Context, node *Node, allocation string) (*A
 // suspended allocation again.
 func (c *Client) release(ctx context.Context, node *Node, instance string, suspended *AllocationSpec, limit time.Duration) (*Undeployed, error) {
 	out := &Undeployed{Node: node}
+	// Else it is somebody else's by now, what is written on it too.
+	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !Occupied(node))
 	var patch Patch
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
@@ -181,7 +183,7 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + keyAllocation)
 	}
-	if len(patch) == 0 {
+	if len(patch) == 0 || !free {
 		return out, nil
 	}
 	patched, err := c.PatchNode(ctx, node.UUID, patch)
