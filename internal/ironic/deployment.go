@@ -370,6 +370,9 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			goal = GoalRebuilt
 		}
 	}
+	if nextMove(goal, State(node.ProvisionState), false).kind == refuse {
+		return node, attempts, refusal(node) // before anything is written on it
+	}
 	if node, err = c.prepare(ctx, node, d); err != nil {
 		return node, attempts, err
 	}

@@ -122,7 +122,7 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 			return nil
 		}
 		interrupted := ctx.Err() != nil
-		uncertain := interrupted || isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
+		uncertain := IsInterrupted(err) || isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
 		if !uncertain {
 			return err
 		}
@@ -132,7 +132,10 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 		if found == nil {
 			return nil
 		}
-		if interrupted || !IsNotFound(found) || try >= retries {
+		if interrupted {
+			return ctx.Err()
+		}
+		if !IsNotFound(found) || try >= retries {
 			return err
 		}
 		if err := sleep(ctx, firstBackoff<<min(try-1, 3)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -90,6 +91,12 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	if node != nil {
 		plan.record(node, instance, attempts)
+	}
+	var refused *ironic.RefusedError
+	if errors.As(err, &refused) && isSet(plan.AllocationID) && !what.DeployedWith(refused.Node) {
+		resp.State.RemoveResource(ctx) // it is not ours what runs there: tainted, it would be undeployed before the next try
+		reportUndone(&resp.Diagnostics, doing, err)
+		return
 	}
 	if err == nil || ironic.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
