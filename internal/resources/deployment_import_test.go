@@ -1,6 +1,7 @@
 package resources_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -108,4 +109,61 @@ func TestAccDeployment_nothingToImport(t *testing.T) {
 		t.Errorf("nobody was imported:\n%s", output)
 	}
 	mention(t, output, "Node nobody-"+s.Class()+" could not be found")
+}
+
+// TestAccDeployment_importSwitchesNoPower imports machines that run, with a power_state that says "off".
+func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		live    bool
+		content []string
+		warned  []string
+	}{
+		"with other content":      {content: []string{image("v1"), `config_drive = { hostname = "web" }`}, warned: []string{"Imported deployment is left as it is", "Power is not switched yet"}},
+		"with nothing else":       {content: []string{`image = { url = "` + images + `v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`}, warned: []string{"Power is not switched yet"}},
+		"with a live ISO":         {live: true, warned: []string{"Live ISO is taken as booted", "Power is not switched yet"}},
+		"with the ISO as it runs": {live: true, content: []string{}, warned: []string{"Power is not switched yet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			var node string
+			if tc.live {
+				iso := acctest.ServeISO(t)
+				node = addLiveNode(t, s, 1, nil)
+				liveByHand(s, node, iso.URL("v1"))
+				if tc.content == nil {
+					tc.content = []string{liveISO(iso.URL("v2"))}
+				} else {
+					tc.content = []string{`live_iso = { url = ` + quoted(iso.URL("v1")) + ` }`}
+				}
+			} else {
+				node = addNode(t, s, "n1", nil)
+				deployByHand(s, node, foreignInstance(s))
+			}
+			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
+			s.Await(node, "power_state", "power on")
+			w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), append(tc.content, `power_state = "off"`)...))
+			w.Must("import", deploymentAddress, node)
+			output, _ := w.Plan()
+			wantWarned(t, output, tc.warned...)
+			mention(t, output, "Node "+s.Name("n1")+" ("+node+") was imported, which touches no machine")
+			watch := watchPower(t, s)
+			w.Must("apply", "-auto-approve")
+			if power := s.Node(node)["power_state"]; power != "power on" {
+				t.Errorf("after the import the machine is %v", power)
+			}
+			watch.wantStarts(t, s, map[string]int{node: 0})
+
+			output, _ = w.Plan()
+			wantWarned(t, output, "Power is switched")
+			mention(t, output, "is switched off", "0 to add, 1 to change, 0 to destroy")
+			w.Must("apply", "-auto-approve")
+			if power := s.Node(node)["power_state"]; power != "power off" {
+				t.Errorf("after the apply that announces it the machine is %v", power)
+			}
+			noChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
 }

@@ -141,6 +141,7 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 		diags.AddWarning("Imported deployment is left as it is", fmt.Sprintf("What the configuration says of node %s is noted, and the machine is not touched. "+
 			"If its image turns out to be another one, the plan after this shows that; what cannot be read back, such as a config drive, is taken as it is written. "+
 			"To deploy the node anew, use terraform apply -replace.", p.label()))
+		p.warnPower(diags)
 		return
 	case rebuilds && p.begun():
 		p.warnResume(diags)
@@ -158,9 +159,22 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 			m.PowerState = types.StringUnknown()
 		}
 	}
-	if isSet(p.config.PowerState) && !p.config.PowerState.Equal(p.state.PowerState) && !resumes {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", p.label(), p.config.PowerState.ValueString()))
+	if !resumes {
+		p.warnPower(diags)
 	}
+}
+
+// warnPower warns that the machine is switched. The first apply after an import switches none: power_state is noted then, and the plan
+// after shows what the machine is.
+func (p inPlace) warnPower(diags *diag.Diagnostics) {
+	if !isSet(p.config.PowerState) || p.config.PowerState.Equal(p.state.PowerState) {
+		return
+	}
+	summary, detail := "Power is switched", "Node %s is switched %s."
+	if p.imported {
+		summary, detail = "Power is not switched yet", "Node %s was imported, which touches no machine. The plan after this apply shows what its power is, and switches it %s."
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), summary, fmt.Sprintf(detail, p.label(), p.config.PowerState.ValueString()))
 }
 
 // warnResume warns of a deployment that an earlier run has not finished.
