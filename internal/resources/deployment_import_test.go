@@ -167,3 +167,78 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 		})
 	}
 }
+
+// TestAccDeployment_importNeverReplaces imports machines that run something under a configuration that would have them undeployed.
+func TestAccDeployment_importNeverReplaces(t *testing.T) {
+	t.Parallel()
+	const iso = images + "live.iso"
+	runsImage := func(s *acctest.Site, node string) { deployByHand(s, node, foreignInstance(s)) }
+	runsISO := func(s *acctest.Site, node string) { liveByHand(s, node, iso) }
+	runsRamdisk := func(s *acctest.Site, node string) {
+		s.Patch(node, "add", "/instance_uuid", foreignInstance(s))
+		s.Verb(node, "active", "active")
+	}
+	live := `live_iso = { url = "` + iso + `" }`
+	for name, tc := range map[string]struct {
+		runs     func(*acctest.Site, string)
+		settings []string
+		refused  string
+	}{
+		"an image, under live_iso":              {runsImage, []string{live}, "it runs the image " + images + "v1.qcow2, and the configuration says a live ISO"},
+		"neither, under live_iso":               {runsRamdisk, []string{live}, "it runs neither an image nor a live ISO, and the configuration says a live ISO"},
+		"a live ISO, under image":               {runsISO, []string{image("v1")}, "it runs a live ISO, and the configuration says the image " + images + "v1.qcow2"},
+		"a live ISO, under neither":             {runsISO, nil, "it runs a live ISO, and the configuration says neither an image nor a live ISO"},
+		"an image, under an unknown allocation": {runsImage, []string{image("v1"), `allocation_id = terraform_data.later.id`}, "and the configuration names allocation that is not known yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := addLiveNode(t, s, 1, nil)
+			tc.runs(s, node)
+			before := s.Node(node)["updated_at"]
+			w := acctest.NewWorkspace(t, s.Provider()+"resource \"terraform_data\" \"later\" {}\n"+deployment(quoted(node), tc.settings...))
+			w.Must("import", deploymentAddress, node)
+			for range 2 { // that it was planned changes nothing
+				output, code := w.Run("apply", "-auto-approve")
+				if code == 0 {
+					t.Errorf("the apply worked:\n%s", output)
+				}
+				mention(t, output, "Imported deployment is not replaced", "Node "+s.Name("n1")+" ("+node+") was imported: ", tc.refused)
+			}
+			if s.Node(node)["updated_at"] != before {
+				t.Error("the import changed the node")
+			}
+			w.Configure(s.Provider())
+			w.Must("apply", "-auto-approve")
+			wantVerbs(t, s, node, "active", "deleted") // that is asked for
+		})
+	}
+}
+
+// TestAccDeployment_importThatIsAppliedIsReplacedLikeAnyOther goes the way that the refusal describes.
+func TestAccDeployment_importThatIsAppliedIsReplacedLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addLiveNode(t, s, 1, nil)
+	deployByHand(s, node, foreignInstance(s))
+	before := s.Node(node)["updated_at"]
+	runs := `image = { url = "` + images + `v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`
+	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), runs))
+	w.Must("import", deploymentAddress, node)
+	noChanges(t, w) // nothing is applied, and it is still an import
+	live := `live_iso = { url = "` + images + `live.iso" }`
+	w.Configure(s.Provider() + deployment(quoted(node), live))
+	output, _ := w.Run("plan")
+	mention(t, output, "Imported deployment is not replaced", `apply that with on_destroy = "undeploy", which touches nothing`)
+	w.Configure(s.Provider() + deployment(quoted(node), runs, `on_destroy = "undeploy"`))
+	w.Must("apply", "-auto-approve")
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the node was changed")
+	}
+	w.Configure(s.Provider() + deployment(quoted(node), live, `on_destroy = "undeploy"`))
+	output = w.Must("apply", "-auto-approve")
+	mention(t, output, "Destroying undeploys the machine", "1 added, 0 changed, 1 destroyed")
+	wantVerbs(t, s, node, "active", "deleted", "active")
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

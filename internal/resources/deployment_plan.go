@@ -30,12 +30,13 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
-	d.planReplacement(ctx, &plan, state, resp)
+	mark, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
+	imported := len(mark) > 0
+	d.planReplacement(ctx, &plan, state, imported, resp)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	mark, diags := req.Private.GetKey(ctx, importedKey)
-	resp.Diagnostics.Append(diags...)
 	fresh := state == nil || len(resp.RequiresReplace) > 0
 	switch {
 	case fresh:
@@ -47,12 +48,12 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	case !plan.LiveISO.IsNull():
 		seen, diags := req.Private.GetKey(ctx, bootKey)
 		resp.Diagnostics.Append(diags...)
-		d.decideBoot(ctx, bootPlan{plan: &plan, config: &config, state: state, imported: len(mark) > 0}, bootFacts(seen), &resp.Diagnostics)
+		d.decideBoot(ctx, bootPlan{plan: &plan, config: &config, state: state, imported: imported}, bootFacts(seen), &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		p := inPlace{
-			plan: &plan, config: &config, state: state, imported: len(mark) > 0,
+			plan: &plan, config: &config, state: state, imported: imported,
 			label: func() string { return d.label(ctx, &plan) },
 			begun: func() bool { return d.begun(ctx, &config, state) },
 		}
@@ -66,13 +67,17 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // planReplacement plans whether the deployment is replaced, and tells of what that does.
-func (d *deployment) planReplacement(ctx context.Context, plan, state *deploymentModel, resp *resource.ModifyPlanResponse) {
+func (d *deployment) planReplacement(ctx context.Context, plan, state *deploymentModel, imported bool, resp *resource.ModifyPlanResponse) {
 	if state == nil {
 		d.warnOccupied(ctx, plan, &resp.Diagnostics)
 		return
 	}
 	resp.RequiresReplace = d.replacedFor(ctx, plan, state, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) == 0 {
+		return
+	}
+	if imported && state.occupied() {
+		d.refuseReplacement(ctx, plan, state, resp.RequiresReplace, &resp.Diagnostics)
 		return
 	}
 	plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
