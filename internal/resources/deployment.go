@@ -277,6 +277,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	limit, diags := plan.Timeouts.Update(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
 	what := d.contentOf(ctx, &config, &resp.Diagnostics)
+	mark, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -289,7 +291,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		doing = "deploy node " + ironic.NodeLabel(node)
 	}
 	arrived := err == nil || (node != nil && what.DeployedWith(node))
-	if err == nil {
+	noted := len(mark) > 0 && !plan.ProvisionState.IsUnknown() // the first apply after an import, which touches no machine that runs
+	if err == nil && !noted {
 		doing = "switch node " + ironic.NodeLabel(node)
 		node, err = d.power(ctx, &config, node, limit)
 	}

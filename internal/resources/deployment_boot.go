@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
@@ -62,11 +61,14 @@ func bootFacts(text []byte) *ironic.BootFacts {
 func (d *deployment) decideBoot(ctx context.Context, b bootPlan, seen *ironic.BootFacts, diags *diag.Diagnostics) {
 	b.iso, b.prior = b.config.liveISO(ctx), b.state.liveISO(ctx)
 	b.keep()
-	switch {
-	case !ironic.Finished(ironic.State(b.state.ProvisionState.ValueString())):
-		inPlace{plan: b.plan, config: b.config, state: b.state, label: func() string { return d.label(ctx, b.plan) }}.warnResume(diags)
+	p := inPlace{plan: b.plan, config: b.config, state: b.state, imported: b.imported, label: func() string { return d.label(ctx, b.plan) }}
+	if !ironic.Finished(ironic.State(b.state.ProvisionState.ValueString())) {
+		p.warnResume(diags)
 		b.starts(booted(ctx))
 		return
+	}
+	p.warnPower(diags)
+	switch {
 	case b.iso == nil || !b.iso.decidable() || !d.known():
 		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image and what it has for each machine are known: "+
 			"those it concerns. To see them in the plan, build the image first.")
@@ -175,9 +177,6 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 		if len(changed) > 0 || !b.plan.sameContent(b.state) {
 			diags.AddWarning("Change without effect", fmt.Sprintf("What changes beside the live ISO of node %s is noted, and the machine runs on as it is.", label))
 		}
-	}
-	if isSet(b.config.PowerState) && !b.config.PowerState.Equal(b.state.PowerState) {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", label, b.config.PowerState.ValueString()))
 	}
 }
 
