@@ -221,7 +221,7 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 			Instance: u.state.InstanceUUID.ValueString(), Other: other, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
 		})
 	}
-	node, err := client.Node(ctx, id)
+	node, err := u.own(ctx, client)
 	if err == nil && (byHand || (ironic.RunsInstance(node) && ironic.BootRecord(node) == nil)) {
 		node, err = client.RecordBoot(ctx, id, u.what, byHand)
 	}
