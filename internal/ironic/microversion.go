@@ -22,6 +22,7 @@ const newest Microversion = 115
 const (
 	versionHistory      Microversion = 78
 	versionInventory    Microversion = 81
+	versionShard        Microversion = 82
 	versionParentNode   Microversion = 83
 	versionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
 )

@@ -205,17 +205,25 @@ func (w *watch[T]) stop(err error) {
 const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
 	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group"
 
-// censusFields are what counting for the limit needs beyond that.
-func (c *Client) censusFields() string {
-	switch {
-	case c.gate.limit.Max == 0:
-		return ""
-	case c.gate.limit.Count == CountAgent:
-		return ",driver_internal_info"
-	case c.gate.limit.Scope == ScopeShard:
-		return ",shard"
+// censusFields are what counting for the limit needs beyond that, each where the limit and the API have it.
+func (c *Client) censusFields(ctx context.Context) (string, error) {
+	var fields string
+	if c.gate.limit.Max == 0 {
+		return "", nil
 	}
-	return ""
+	if c.gate.limit.Count == CountAgent {
+		fields += ",driver_internal_info"
+	}
+	if c.gate.limit.Scope == ScopeShard {
+		version, err := c.Microversion(ctx)
+		if err != nil {
+			return "", err
+		}
+		if version >= versionShard {
+			fields += ",shard"
+		}
+	}
+	return fields, nil
 }
 
 // pollNodes lists all nodes with what waiting needs.
@@ -224,7 +232,11 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	query.Set("fields", pollFields+c.censusFields())
+	census, err := c.censusFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("fields", pollFields+census)
 	all, err := c.listNodes(ctx, query)
 	if err != nil {
 		return nil, err
@@ -232,10 +244,14 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 	return byUUID(all, func(n *Node) string { return n.UUID }), nil
 }
 
-// pollNode reads one node with what waiting needs.
+// pollNode reads one node with what waiting needs, the queue for a slot included.
 func (c *Client) pollNode(ctx context.Context, id string) (*Node, error) {
+	census, err := c.censusFields(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var node Node
-	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields, nil, &node); err != nil {
+	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields+census, nil, &node); err != nil {
 		return nil, err
 	}
 	return c.hushed(&node), nil
