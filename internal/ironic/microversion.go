@@ -63,6 +63,15 @@ func (c *Client) Requires(ctx context.Context, since Microversion, feature strin
 	return &VersionError{Feature: feature, Needs: since, Have: have, Server: server}
 }
 
+// LimitRequires returns nil if the provisioning limit can be kept here, else as Requires: its scope needs what an old Ironic
+// does not have.
+func (c *Client) LimitRequires(ctx context.Context) error {
+	if c.cfg.Limit.Max == 0 || c.cfg.Limit.Scope != ScopeShard {
+		return nil
+	}
+	return c.Requires(ctx, versionShard, "provisioning_limit.scope=shard")
+}
+
 // highest is the highest version that the server knows, whatever upper bound the configuration sets.
 func (c *Client) highest(ctx context.Context) (Microversion, error) {
 	if _, err := c.api(ctx); err != nil {
