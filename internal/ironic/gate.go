@@ -250,9 +250,19 @@ func (g *gate) goOn(ctx context.Context) bool {
 	return false
 }
 
-// round admits whoever there is room for, under the lock, from a fresh census. It reports whether there may be room for
-// more.
+// round holds a round and, when Ironic's own limit was met, stays away for a while: others may be let in meanwhile, who do not
+// hit that limit. It reports whether there may be room for more.
 func (g *gate) round(ctx context.Context) (again bool, err error) {
+	again, err = g.admit(ctx)
+	if isCapacityError(err) {
+		return true, sleep(ctx, backOffFrom+rand.N(2*backOffFrom)) //nolint:gosec // jitter
+	}
+	return again, err
+}
+
+// admit lets in whoever there is room for, under the lock, from a fresh census. It reports whether there may be room for
+// more; the error may be that of Ironic's own limit.
+func (g *gate) admit(ctx context.Context) (again bool, err error) {
 	until := time.Now().Add(workBudget)
 	if g.limit.Coordination == CoordinationIronic && !g.unlocked {
 		unlock, err := g.lock(ctx)
@@ -272,7 +282,7 @@ func (g *gate) round(ctx context.Context) (again bool, err error) {
 			return true, nil
 		}
 		if err := g.give(ticket.ID, turn{until: until}); isCapacityError(err) {
-			return true, sleep(ctx, backOffFrom+rand.N(2*backOffFrom)) //nolint:gosec // jitter
+			return true, err
 		}
 	}
 	g.mu.Lock()

@@ -466,3 +466,36 @@ func randomSite(t *testing.T, r *rand.Rand) {
 		t.Errorf("%d hosts were at work at once, and the limit is %d", peak, limit)
 	}
 }
+
+func TestARunThatIronicRefusesHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{MaxConcurrentClean: 1, StepTime: time.Hour}
+		fake.AddFleet(9, "baremetal")
+		hosts := fake.Nodes()
+		fake.Set(hosts[0].UUID, "provision_state", "cleaning") // by others: as many as Ironic cleans at once
+		fake.Set(hosts[1].UUID, "provision_state", "active")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := run(fake, upTo(9)).Reach(t.Context(), hosts[1].UUID, ironic.GoalUndeployed, 3*time.Hour); err != nil {
+				t.Error(err)
+			}
+		})
+		other := run(fake, upTo(9))
+		for _, host := range hosts[2:] { // from time to time, while the first run is refused again and again
+			<-time.After(time.Minute)
+			start := time.Now()
+			wg.Go(func() {
+				if _, err := other.Reach(t.Context(), host.UUID, ironic.GoalDeployed, 3*time.Hour); err != nil {
+					t.Error(err)
+				}
+			})
+			<-time.After(10 * time.Second) // the lock is asked for several times a second
+			if node, _ := fake.Node(host.UUID); node.ProvisionState != "deploying" {
+				t.Errorf("host %s is %s %s after it came to the queue", host.Name, node.ProvisionState, time.Since(start))
+			}
+		}
+		fake.Set(hosts[0].UUID, "provision_state", "available")
+		wg.Wait()
+	})
+}
