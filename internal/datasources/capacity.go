@@ -64,6 +64,10 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 
 // Read counts the fleet.
 func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	if err := c.client.LimitRequires(ctx); err != nil {
+		report(&resp.Diagnostics, "count by provisioning_limit", err)
+		return
+	}
 	nodes, err := c.client.ListNodes(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "count the hosts", err)

@@ -364,6 +364,20 @@ func listOnce[T any](ctx context.Context, c *Client, path, key string, query url
 // serverNow is the time by the server's clock, as far as its answers have told.
 func (c *Client) serverNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
 
+// setClock notes how far the server's clock is ahead of ours. Only Ironic's own answers count, by their API version: Keystone
+// and proxies have clocks of their own. The header has whole seconds; a difference of little more is none.
+func (c *Client) setClock(answer http.Header) {
+	date, err := http.ParseTime(answer.Get("Date"))
+	if err != nil || answer.Get("X-OpenStack-Ironic-API-Maximum-Version") == "" {
+		return
+	}
+	ahead := time.Until(date)
+	if ahead.Abs() <= 2*time.Second {
+		ahead = 0
+	}
+	c.clock.Store(int64(ahead))
+}
+
 // observed looks at every request: it keeps the server's time, and writes one line of log, never with headers or bodies,
 // because both carry secrets. It lets a run that is interrupted wait a moment for the answer to what it has asked to be
 // changed: who hangs up does not know what Ironic has done, and nobody would record it.
@@ -384,12 +398,7 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
 		return resp, err
 	}
-	// The header has whole seconds; a difference of less is no difference.
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		if ahead := time.Until(date); ahead.Abs() > 2*time.Second {
-			o.client.clock.Store(int64(ahead))
-		}
-	}
+	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
 	return resp, nil

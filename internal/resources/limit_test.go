@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // TestAccLimit_threeRunsTogether lets three provider processes deploy ten hosts each, with a limit of five over all.
@@ -109,6 +110,17 @@ func suffix(name string) string {
 		return "\x00"
 	}
 	return parts[len(parts)-2]
+}
+
+// A limit that the API cannot keep is refused in the plan, though the plan asks Ironic for nothing else.
+func TestFakeLimit_shardsThatTheServerLacksAreRefusedInThePlan(t *testing.T) {
+	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
+	provider := s.Provider(`provisioning_limit = { scope = "shard" }`)
+	refused := regexp.MustCompile(wrapped("provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting"))
+	test(t,
+		resource.TestStep{Config: provider + hostBlock(s.Name("h"), `driver = "fake-hardware"`), PlanOnly: true, ExpectError: refused},
+		resource.TestStep{Config: provider + `data "metal_capacity" "c" {}`, PlanOnly: true, ExpectError: refused},
+	)
 }
 
 func TestAccLimit_wrongValuesAreErrorsAtTheirAttribute(t *testing.T) {
