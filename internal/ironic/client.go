@@ -409,7 +409,7 @@ func (o *observed) send(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Err() != nil {
 		return o.next.RoundTrip(r)
 	}
-	later, stop := outlast(r.Context(), lockGrace)
+	later, stop := outlast(r.Context())
 	resp, err := o.next.RoundTrip(r.WithContext(later))
 	if err != nil {
 		stop()

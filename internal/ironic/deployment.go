@@ -241,7 +241,7 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	reserved, err := c.PatchNode(ctx, node.UUID, patch)
 	taken := isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated")
 	if taken || isTransient(err) || (err != nil && ctx.Err() != nil) {
-		answered, stop := outlast(ctx, lockGrace)
+		answered, stop := outlast(ctx)
 		defer stop()
 		if now, nerr := c.getNode(answered, id); nerr == nil && (taken || now.InstanceUUID == instance) {
 			return now, CheckReservation(now, instance) // ours, if an answer was lost

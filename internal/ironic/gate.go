@@ -58,7 +58,6 @@ const (
 	lease       = 60 * time.Second
 	workBudget  = 20 * time.Second
 	backOffFrom = 10 * time.Second // after Ironic's own limit was met
-	lockGrace   = 5 * time.Second  // for the answer to a lock that was asked for when the run was interrupted
 )
 
 // gate lets verbs pass that make a machine boot or write: as many as the limit has room for, in the order of the queue.
@@ -178,7 +177,7 @@ func (g *gate) leave(ctx context.Context, a *applicant) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(2 * lockGrace):
+	case <-time.After(2 * answerGrace):
 	}
 }
 

@@ -126,7 +126,7 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 		if !uncertain {
 			return err
 		}
-		answered, stop := outlast(ctx, lockGrace)
+		answered, stop := outlast(ctx)
 		found := look(answered)
 		stop()
 		if found == nil {
