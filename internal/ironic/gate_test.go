@@ -258,6 +258,7 @@ func TestAHostThatHangsAgesOutAndIsNamed(t *testing.T) {
 		hosts := fake.Nodes()
 		fake.Set(hosts[0].UUID, "provision_state", "wait call-back")
 		fake.Set(hosts[0].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+		fake.Set(hosts[0].UUID, "last_error", "DHCP is silent\nTraceback: …")
 		client, start := run(fake, upTo(1)), time.Now()
 		if _, err := client.Reach(t.Context(), hosts[1].UUID, ironic.GoalAvailable, time.Hour); err != nil {
 			t.Fatal(err)
@@ -265,11 +266,10 @@ func TestAHostThatHangsAgesOutAndIsNamed(t *testing.T) {
 		if waited := time.Since(start) - 10*time.Minute; waited < 44*time.Minute || waited > 47*time.Minute {
 			t.Errorf("the host that hangs blocked the slot for %s, want 45 minutes", waited)
 		}
-		notices := client.Notices()
-		if !slices.ContainsFunc(notices, func(n ironic.Notice) bool {
-			return n.Summary == "A host hangs" && strings.Contains(n.Detail, hosts[0].Name) && strings.Contains(n.Detail, "wait call-back")
-		}) {
-			t.Errorf("notices %v do not name the host that hangs", notices)
+		want := fmt.Sprintf("A host hangs. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against provisioning_limit any more. "+
+			"Its last error: DHCP is silent", hosts[0].Name, hosts[0].UUID, start.UTC().Format(time.RFC3339))
+		if got := notices(client, "hangs"); !slices.Equal(got, []string{want}) {
+			t.Errorf("said %q, want %q", got, want)
 		}
 	})
 }
@@ -558,4 +558,25 @@ func TestHowManyWaitedIsToldOnceTheyHaveAllHadTheirTurn(t *testing.T) {
 			t.Errorf("nobody else waited, and it says %q", got)
 		}
 	})
+}
+
+// TestCountAgentLimitsThoseWhoseAgentHasReported is about the rule of the guide: hosts that only boot do not count.
+func TestCountAgentLimitsThoseWhoseAgentHasReported(t *testing.T) {
+	t.Parallel()
+	for reported, want := range map[string]bool{"": true, "https://192.0.2.1:9999": false} { // is another host let in?
+		inVirtualTime(t, func(t *testing.T) {
+			fake := manageableFleet(2, 10*time.Minute)
+			hosts := fake.Nodes()
+			fake.Set(hosts[0].UUID, "provision_state", "wait call-back")
+			fake.Set(hosts[0].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+			fake.Set(hosts[0].UUID, "driver_internal_info", map[string]any{"agent_url": reported})
+			limit := upTo(1)
+			limit.Count = ironic.CountAgent
+			ctx, enough := context.WithTimeout(t.Context(), 30*time.Minute)
+			defer enough()
+			if _, err := run(fake, limit).Reach(ctx, hosts[1].UUID, ironic.GoalAvailable, time.Hour); (err == nil) != want {
+				t.Errorf("beside a host whose agent is at %q: %v", reported, err)
+			}
+		})
+	}
 }

@@ -184,7 +184,7 @@ func (k *ClassCapacity) add(node *Node) {
 		k.Maintenance++
 	case failed(State(node.ProvisionState)):
 		k.Failed++
-	case node.InstanceUUID != "":
+	case Deployed(node):
 		k.Allocated++
 	case State(node.ProvisionState) == nodes.Available:
 		k.Available++
