@@ -154,14 +154,18 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, node, change)
-	if !change.patched {
-		plan = state // nothing of the new configuration has arrived
-		plan.ProvisionState = types.StringUnknown()
-	} else {
+	switch {
+	case change.complete:
 		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+	case change.patched: // what was to go may still be there: it stays managed, and in state
+		resp.Diagnostics.Append(config.managedBy(ctx).and(change.before).write(ctx, resp.Private)...)
+		plan.addParts(ctx, &state)
+	default: // nothing of the new configuration has arrived
+		plan = state
+		plan.ProvisionState = types.StringUnknown()
 	}
 	h.record(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
-	if err != nil && !change.patched {
+	if err != nil && !change.complete {
 		reportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
