@@ -116,7 +116,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			}),
 			"node_id":    schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reserved node.", PlanModifiers: stays},
 			"node_name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node."},
-			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`, or `allocating` after an interrupted apply."},
+			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`; after an interrupted apply `allocating`, or `error` if Ironic has found no node then: the next apply makes the allocation anew."},
 			"last_error": schema.StringAttribute{Computed: true, MarkdownDescription: "Why the allocation failed."},
 			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it was made, in RFC 3339.", PlanModifiers: stays},
 		},
