@@ -361,3 +361,35 @@ func TestFakeAllocation_interruptedAndFailedThenIsMadeAnew(t *testing.T) {
 		t.Errorf("left in Ironic: %v", left)
 	}
 }
+
+// An allocation that Ironic has deleted with an instance is remembered by its node, and made again. While the node does not
+// answer, nobody knows that it is gone for good.
+func TestFakeAllocation_staysInStateWhileItsNodeDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	var node string
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if broken.Load() && r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+node {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+		}
+		return nil
+	}})
+	node = addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s))
+	w.Must("apply", "-auto-approve")
+	id := inState(t, w, allocationAddress).Values["id"]
+	s.Patch(node, "add", "/extra/terraform_metal_allocation", map[string]any{"uuid": id, "resource_class": s.Class()})
+	s.Must(http.MethodDelete, "allocations/"+text(id), nil)
+
+	broken.Store(true)
+	fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not tell whether allocation "+text(id)+" is gone for good")
+	if a := inState(t, w, allocationAddress); a == nil || a.Values["id"] != id {
+		t.Errorf("in state is %+v", a)
+	}
+	broken.Store(false)
+	noChanges(t, w)
+	s.Patch(node, "remove", "/extra/terraform_metal_allocation", nil)
+	if output, _ := w.Plan(); !strings.Contains(output, "1 to add") {
+		t.Errorf("the allocation is gone, and not to be made again:\n%s", output)
+	}
+}
