@@ -145,7 +145,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	node, err := h.client.Node(ctx, state.ID.ValueString())
 	if err != nil {
-		report(&resp.Diagnostics, "update host "+state.label(), err)
+		reportUndone(&resp.Diagnostics, "update host "+state.label(), err)
 		return
 	}
 	change := &hostChange{
