@@ -57,7 +57,7 @@ func TestManyNodesArePreparedAndReleasedAtOnceInOneSession(t *testing.T) {
 		if n := len(s.profiles()); n != len(s.nodes) {
 			t.Errorf("%d profiles for %d nodes", n, len(s.nodes))
 		}
-		each(func(id string) error { return pool.Release(t.Context(), id, "", 0) })
+		each(func(id string) error { return pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: id}) })
 		if n := s.appliance.Count("POST", logins); n != 1 {
 			t.Errorf("%d logins, want 1", n)
 		}
@@ -105,13 +105,13 @@ func TestAProfileThatSomebodyTookOffItsHardwareIsStillRemoved(t *testing.T) {
 	}
 	for name, finish := range map[string]func(*testing.T, *site, string){
 		"by a release": func(t *testing.T, s *site, uri string) {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 				t.Error(err)
 			}
 			s.wantNothing(t)
 		},
 		"by a release that does not know it": func(t *testing.T, s *site, _ string) {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 				t.Error(err)
 			}
 			s.wantNothing(t)
@@ -147,7 +147,7 @@ func TestAProfileThatSomebodyMovedIsTheirs(t *testing.T) {
 		s.appliance.PowerOn(s.blades.Hardware[1])
 		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
 		wantWords(t, err, "another server profile", s.blades.Hardware[1])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
@@ -167,7 +167,7 @@ func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
 				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 				s.appliance.PowerOn(s.blades.Hardware[0])
 				s.ironic.Set(s.nodes[0], "provision_state", state)
-				err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0)
+				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri})
 				wantWords(t, err, `state "`+state+`"`, "metal_deployment")
 				s.wantHeld(t)
 				s.wantPower(t, fakeoneview.On)
@@ -219,7 +219,7 @@ func TestHardwareThatIsTakenInTheMiddleIsLeftAlone(t *testing.T) {
 			return err
 		},
 		"of releasing": func(t *testing.T, s *site) error {
-			return s.pool(t).Release(t.Context(), s.nodes[0], s.applied(t, s.nodes[0]), 0)
+			return s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0])})
 		},
 		"of reapplying the template": func(t *testing.T, s *site) error {
 			_, err := s.pool(t).Update(t.Context(), oneview.UpdateOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0]), Name: "web", Reapply: true})
@@ -263,6 +263,78 @@ func TestHardwareThatIsTakenInTheMiddleIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*testing.T, *site){
+		"the node is gone": func(t *testing.T, s *site) {
+			if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the node names no hardware any more": func(_ *testing.T, s *site) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": s.profiles()[0].URI})
+		},
+		"OneView has the hardware not any more": func(_ *testing.T, s *site) {
+			s.appliance.Inject(fakeoneview.Fault{Path: s.blades.Hardware[0], Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+		},
+	} {
+		for _, told := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, told where it was %t", name, told), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) {
+					s := newSite(t, 2)
+					uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+					lose(t, s)
+					s.appliance.MoveProfile(uri, s.blades.Hardware[1])
+					o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}
+					if told {
+						o.HardwareURI = s.blades.Hardware[0]
+					}
+					if err := s.pool(t).Release(t.Context(), o); told && err != nil {
+						t.Error(err)
+					} else if err != nil {
+						wantWords(t, err, s.blades.Hardware[1], "delete it in OneView")
+					}
+					if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
+						t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
+					}
+					s.wantNoHarm(t)
+				})
+			})
+		}
+	}
+}
+
+// What runs may well run with the profile that was made for its node, even on other hardware: a blade was replaced.
+func TestReleaseLeavesARunningNodeAloneThatDoesNotTellItsHardware(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(s *site, uri string){
+		"the node names no hardware any more": func(s *site, uri string) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": uri})
+		},
+		"OneView has the hardware not any more": func(s *site, uri string) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{
+				"server_hardware_uri": "/rest/server-hardware/REMOVED", "dynamic_allocation": true, "applied_server_profile_uri": uri,
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				s.appliance.PowerOn(s.blades.Hardware[0])
+				s.ironic.Set(s.nodes[0], "provision_state", "active")
+				lose(s, uri)
+				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, HardwareURI: s.blades.Hardware[0]})
+				wantWords(t, err, `state "active"`, "metal_deployment")
+				s.wantHeld(t)
+				s.wantPower(t, fakeoneview.On)
+			})
+		})
+	}
+}
+
 func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 2; nth++ {
@@ -285,7 +357,7 @@ func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
 					s.appliance.MarkOthers(uri)
 					s.appliance.PowerOn(s.blades.Hardware[1])
 				})})
-				if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+				if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 					t.Fatal(err)
 				}
 				if h := s.appliance.HardwareAt(s.blades.Hardware[1]); moved && (h.ProfileURI != uri || h.Power != fakeoneview.On) {
@@ -304,7 +376,7 @@ func TestReleaseOfAnOldProfileLeavesTheNewOne(t *testing.T) {
 		old := s.mustPrepare(t, s.nodes[0]).Profile.URI
 		s.appliance.ReleaseHardware(s.blades.Hardware[0])
 		s.mustPrepare(t, s.nodes[0])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], old, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: old}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantHeld(t)
@@ -322,7 +394,7 @@ func TestTheProfileOfANodeThatIsGoneIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, known := range []string{uri, foreign, "", uri} {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], known, 0); err != nil {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: known, HardwareURI: s.blades.Hardware[0]}); err != nil {
 				t.Errorf("release %q: %v", known, err)
 			}
 		}
@@ -403,7 +475,7 @@ func TestReleaseOfHardwareThatOneViewHasNotAnyMore(t *testing.T) {
 		s := newSite(t, 1)
 		s.setApplied(t, s.nodes[0], profileA)
 		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Error(err)
 		}
 		s.wantNothing(t)
@@ -422,7 +494,7 @@ func TestHardwareThatANodeDoesNotNameIsWrittenThereAndReleased(t *testing.T) {
 		s.wantHeld(t)
 		_, err = s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], HardwareURI: s.blades.Hardware[1]})
 		wantWords(t, err, s.blades.Hardware[0], s.blades.Hardware[1])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], applied.Profile.URI, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: applied.Profile.URI}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
