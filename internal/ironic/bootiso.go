@@ -87,7 +87,7 @@ func (c *Client) redeploy(ctx context.Context, node *Node, runs *bootiso.Record,
 	m.Digest = ""
 	var patch Patch
 	patch.Set("/instance_info/"+keyMarker, m)
-	if note.Again == nil {
+	if note.Again == nil || note.Again.Dirty {
 		note.Again = &again{Instance: o.Instance}
 		switch {
 		case node.AutomatedClean == nil:

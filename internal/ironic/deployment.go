@@ -324,7 +324,21 @@ func (o DeployOptions) admit(ctx context.Context, node *Node) error {
 
 // Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
 // earlier run that is under way is waited for, one that has ended is kept. On error it returns the node as last seen.
-func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
+func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (*Node, int, error) {
+	node, attempts, err := c.deploy(ctx, id, d, o)
+	if err != nil {
+		return node, attempts, err
+	}
+	done, err := c.cleanAgain(ctx, node) // that it was dirty is of the past
+	if err != nil {
+		c.cfg.Logger.WarnContext(ctx, "a note about cleaning stays on a deployed node, and is ignored", "node", id, "error", err)
+		return node, attempts, nil
+	}
+	return done, attempts, nil
+}
+
+// deploy is Deploy, but for what the note of a redeployment says.
+func (c *Client) deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
 	}

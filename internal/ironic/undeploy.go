@@ -49,10 +49,14 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	if IsNotFound(err) {
 		return &Undeployed{}, nil
 	}
+	if err == nil && (!deployedAgain(node, instance) || !leaving(node)) {
+		node, err = c.cleanAgain(ctx, node)
+	}
+	if err == nil && Dirty(node, instance) && node.InstanceUUID == instance {
+		node, err = c.giveUp(ctx, node, allocation)
+	}
 	if err == nil && deployedAgain(node, instance) && leaving(node) {
 		node, err = c.cleanAfterAll(ctx, node, instance, limit)
-	} else if err == nil {
-		node, err = c.cleanAgain(ctx, node)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +68,39 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	return done, err
 }
 
-// cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again.
+// giveUp gives up our reservation of a node that nothing is deployed on, so that it can be cleaned. An allocation is noted, to be created
+// again.
+func (c *Client) giveUp(ctx context.Context, node *Node, allocation string) (*Node, error) {
+	patch := unprepare(node)
+	if node.AllocationUUID == "" {
+		patch.Remove("/instance_uuid")
+	} else if _, err := c.suspend(ctx, node, allocation); err != nil {
+		return node, err
+	}
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	if err == nil && node.AllocationUUID != "" {
+		err = c.DeleteAllocation(ctx, node.AllocationUUID)
+	}
+	if err != nil {
+		return node, err
+	}
+	return c.getNode(ctx, node.UUID)
+}
+
+// unprepare removes from a node what it was prepared with to be deployed.
+func unprepare(node *Node) (patch Patch) {
+	if _, exists := node.InstanceInfo[keyMarker]; !exists {
+		return nil
+	}
+	for _, key := range append(markerOf(node).Keys, keyMarker) {
+		if _, exists := node.InstanceInfo[key]; exists && key != keyTraits { // those may be the allocation's
+			patch.Remove("/instance_info/" + key)
+		}
+	}
+	return patch
+}
+
+// cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again, and has not reserved.
 func (c *Client) cleanAfterAll(ctx context.Context, node *Node, instance string, limit time.Duration) (*Node, error) {
 	node, err := c.walk(ctx, node.UUID, GoalUndeployed, instance, order{}, limit)
 	if err == nil {
@@ -156,16 +192,9 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	out := &Undeployed{Node: node}
 	// Else it is somebody else's by now, what is written on it too.
 	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !Occupied(node))
-	var patch Patch
+	patch := unprepare(node) // there is something if it was prepared and never deployed
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
-	}
-	if _, exists := node.InstanceInfo[keyMarker]; exists { // it was prepared and never deployed
-		for _, key := range append(markerOf(node).Keys, keyMarker) {
-			if _, exists := node.InstanceInfo[key]; exists && key != keyTraits { // those may be the allocation's
-				patch.Remove("/instance_info/" + key)
-			}
-		}
 	}
 	if suspended != nil {
 		if suspended.ResourceClass == "" {

@@ -1,6 +1,10 @@
 package resources_test
 
 import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,4 +160,43 @@ func TestFakeLiveISO_unfinishedBootIsNotFollowedByARestartThatNoPlanShowed(t *te
 			w.Must("destroy", "-auto-approve")
 		})
 	}
+}
+
+// TestFakeLiveISO_destroyAfterAFailedRestartCleans undeploys a machine for a new live ISO, which Ironic then does not validate. What the
+// machine has run is cleaned before the node is anybody else's, and the plan says so.
+func TestFakeLiveISO_destroyAfterAFailedRestartCleans(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s, iso := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if broken.Load() && strings.HasSuffix(r.URL.Path, "/validate") {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError, Body: `{"error_message": "the ISO has no kernel"}`}
+		}
+		return nil
+	}}), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, map[string]any{"automated_clean": nil})
+	config := func(version string) string {
+		return s.Provider() + allocation(s, `name = `+quoted(s.Name("web"))) + allocated(liveISO(iso.URL(version), `own = { nmstate = `+quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	reserved := allocationNamed(s, s.Name("web"))
+	w.Configure(config("v2"))
+	broken.Store(true)
+	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	broken.Store(false)
+	cleaned := func() bool { return slices.Contains(s.Fake.Walk(node), "manageable") } // from there it gets available by cleaning
+	if state := s.Node(node)["provision_state"]; state != "available" || cleaned() {
+		t.Fatalf("the node is %v, after %v", state, s.Fake.Walk(node))
+	}
+	output := w.Must("destroy", "-auto-approve", "-target="+deploymentAddress)
+	mention(t, output, "Destroying undeploys the machine", "Node "+s.Name("n1")+" ("+node+") is cleaned: an earlier run has undeployed it without that")
+	if !cleaned() {
+		t.Errorf("the node was not cleaned: %v", s.Fake.Walk(node))
+	}
+	if kept := allocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || s.Node(node)["automated_clean"] != nil {
+		t.Errorf("the allocation was %v and is %v; automated_clean is %v", reserved["uuid"], kept["uuid"], s.Node(node)["automated_clean"])
+	}
+	w.Must("destroy", "-auto-approve")
 }

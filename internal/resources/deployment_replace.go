@@ -151,6 +151,8 @@ func (d *deployment) warnEnd(ctx context.Context, state *deploymentModel, diags 
 			return
 		case err == nil && ironic.Lost(node, state.InstanceUUID.ValueString(), state.AllocationID.ValueString()) != "":
 			return // it is not ours any more, and is left alone
+		case err == nil && ironic.Dirty(node, state.InstanceUUID.ValueString()) && state.OnDestroy.ValueString() != destroyDetach:
+			label, loss = ironic.NodeLabel(node), "cleaned: an earlier run has undeployed it without that, and what is on its disks is lost"
 		case err == nil && ironic.Settled(ironic.GoalUndeployed, ironic.State(node.ProvisionState)):
 			return // nothing runs there
 		case err == nil:
