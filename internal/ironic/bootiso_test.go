@@ -494,6 +494,9 @@ func TestBootISOKilledAnywhereIsFinishedByTheNextRun(t *testing.T) {
 						if walk := fake.Walk(id); slices.Contains(walk, "clean wait") {
 							t.Errorf("the node was cleaned: %v", walk)
 						}
+						if note := fmt.Sprint(nodeOf(t, fake, id).Raw["extra"]); strings.Contains(note, "again") {
+							t.Errorf("on the running node is noted: %s", note)
+						}
 						if t.Failed() {
 							t.Errorf("killed after %d requests (%s)", requests, last)
 						}
@@ -548,8 +551,13 @@ func TestBootISOAfterAKillAndAChangeOfAutomatedClean(t *testing.T) {
 	})
 }
 
-// TestUndeployAfterAKilledBoot kills a run after each of its requests, and undeploys the node then. Only where the node was
-// reserved again, and not yet booted, it is not cleaned: that needs the reservation to be given up.
+// wasCleaned reports whether a walk over states cleaned the node: after undeploying, or by making a manageable one available.
+func wasCleaned(walk []string) bool {
+	return slices.Contains(walk, "clean wait") || slices.Contains(walk, "manageable") && walk[len(walk)-1] == "available"
+}
+
+// TestUndeployAfterAKilledBoot kills a run after each of its requests, and undeploys the node then: it is cleaned, also where it was
+// reserved again and not yet booted.
 func TestUndeployAfterAKilledBoot(t *testing.T) {
 	t.Parallel()
 	for name, site := range map[string]func(*testing.T) (*fakeironic.Server, string, string){
@@ -572,9 +580,11 @@ func TestUndeployAfterAKilledBoot(t *testing.T) {
 						if name == "allocated" {
 							allocation, reserved = instance, instance
 						}
-						dirty := nodeOf(t, fake, id).ProvisionState == "available" && nodeOf(t, fake, id).InstanceUUID != ""
 						if _, err := newClient(fake).Undeploy(t.Context(), id, instance, allocation, 4*time.Hour); err != nil {
 							t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
+						}
+						if name == "allocated" {
+							wantAllocation(t, fake, id, instance)
 						}
 						node := nodeOf(t, fake, id)
 						extra, _ := node.Raw["extra"].(map[string]any)
@@ -584,7 +594,7 @@ func TestUndeployAfterAKilledBoot(t *testing.T) {
 							t.Errorf("the node is %s, reserved by %q, automated_clean %v, extra %v, instance_info %v", node.ProvisionState, node.InstanceUUID,
 								node.Raw["automated_clean"], extra, info)
 						}
-						if walk := fake.Walk(id); !dirty && !slices.Contains(walk, "clean wait") && !slices.Contains(walk, "manageable") {
+						if walk := fake.Walk(id); !wasCleaned(walk) {
 							t.Errorf("the node was not cleaned: %v", walk)
 						}
 						if t.Failed() {
@@ -594,6 +604,61 @@ func TestUndeployAfterAKilledBoot(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestUndeployKilledAfterAKilledBoot kills a run that boots before the boot begins, and then, after each of its requests, the run that
+// undeploys. Whatever the next one finds, nobody is handed what the machine ran: the node is cleaned before it is free.
+func TestUndeployKilledAfterAKilledBoot(t *testing.T) {
+	t.Parallel()
+	for name, site := range map[string]func(*testing.T) (*fakeironic.Server, string, string){
+		"reserved": func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.115", overNetwork) },
+		"allocated": func(t *testing.T) (*fakeironic.Server, string, string) {
+			return bootedAllocated(t, "1.115", overNetwork)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for requests, killed := 0, true; killed && !t.Failed(); requests++ {
+				inVirtualTime(t, func(t *testing.T) {
+					fake, id, instance := site(t)
+					allocation := map[string]string{"allocated": instance}[name]
+					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+						if strings.HasSuffix(r.URL.Path, "/validate") {
+							return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: "{}"}
+						}
+						return nil
+					}
+					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err == nil {
+						t.Fatal("the node was booted")
+					}
+					fake.Reject = nil
+					if node := nodeOf(t, fake, id); node.ProvisionState != "available" || node.InstanceUUID != instance {
+						t.Fatalf("the node is %s, reserved by %q", node.ProvisionState, node.InstanceUUID)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					run := newClient(fake, func(c *ironic.Config) { c.Transport = &mortal{next: fake, kill: cancel, left: requests} })
+					_, err := run.Undeploy(ctx, id, instance, allocation, 4*time.Hour)
+					killed = err != nil
+					cancel()
+					<-time.After(time.Hour)
+					last := lastOf(fake.Requests())
+					if _, err := newClient(fake).Undeploy(t.Context(), id, instance, allocation, 4*time.Hour); err != nil {
+						t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
+					}
+					node := nodeOf(t, fake, id)
+					if extra, _ := node.Raw["extra"].(map[string]any); node.ProvisionState != "available" || node.InstanceUUID != allocation || len(extra) > 0 {
+						t.Errorf("killed after %d requests (%s): the node is %s, reserved by %q, extra %v", requests, last, node.ProvisionState, node.InstanceUUID, extra)
+					}
+					if allocation != "" {
+						wantAllocation(t, fake, id, allocation)
+					}
+					if walk := fake.Walk(id); !wasCleaned(walk) {
+						t.Errorf("killed after %d requests (%s): the node was not cleaned: %v", requests, last, walk)
+					}
+				})
+			}
+		})
 	}
 }
 

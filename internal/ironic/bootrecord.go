@@ -29,6 +29,9 @@ type again struct {
 	Instance string `json:"instance"` // its reservation
 	// Clean is what automated_clean was ("true" or "unset") before it was switched off; empty: it was off.
 	Clean string `json:"clean,omitempty"`
+	// Dirty says that automated_clean is again what it was, and the node was not cleaned of what it ran: until it is deployed again or
+	// cleaned. Of a node that something is deployed on, it says nothing.
+	Dirty bool `json:"dirty,omitempty"`
 }
 
 // bootNoteOf reads the note; nil if there is none.
@@ -50,8 +53,22 @@ func bootNoteFor(n *Node, what bootiso.Artifacts) bootNote {
 	if note := bootNoteOf(n); before == nil && note != nil {
 		before = &note.Record // it does not run any more, and still counts for the loop guard
 	}
-	return bootNote{Record: bootiso.NewRecord(what, time.Now(), before), Before: BootRecord(n)}
+	note := bootNote{Record: bootiso.NewRecord(what, time.Now(), before), Before: BootRecord(n)}
+	if dirty(n) {
+		note.Again = bootNoteOf(n).Again
+	}
+	return note
 }
+
+// dirty reports whether a node was undeployed to be deployed again, and neither was done since nor was it cleaned.
+func dirty(n *Node) bool {
+	note := bootNoteOf(n)
+	return note != nil && note.Again != nil && note.Again.Dirty && !Occupied(n)
+}
+
+// Dirty reports whether a node was undeployed without cleaning to be deployed again for an instance, and that has not come to pass: it is
+// cleaned when it is undeployed for good.
+func Dirty(n *Node, instance string) bool { return dirty(n) && deployedAgain(n, instance) }
 
 // BootRecord is what a node was booted with; nil if nobody knows: it does not run a live ISO, somebody else has deployed
 // it, or it was deployed before there were records.
@@ -60,7 +77,7 @@ func BootRecord(n *Node) *bootiso.Record {
 	if note == nil || State(n.ProvisionState) != nodes.Active {
 		return nil
 	}
-	if note.Again != nil || !markerOf(n).taken(n) {
+	if (note.Again != nil && !note.Again.Dirty) || !markerOf(n).taken(n) {
 		return note.Before // the boot that the note is about was prepared, and has not been started
 	}
 	if !note.IsAbout(BootISOURL(n)) {
@@ -191,32 +208,38 @@ const (
 // an instance.
 func deployedAgain(n *Node, instance string) bool {
 	note := bootNoteOf(n)
-	return note != nil && note.Again != nil && note.Again.Instance == instance
+	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n))
 }
 
 // StaysUncleaned reports whether a node is not cleaned when it is undeployed for good. Whether cleaning is switched off for all
 // nodes, Ironic does not tell.
 func StaysUncleaned(n *Node) bool {
-	if note := bootNoteOf(n); note != nil && note.Again != nil {
+	if note := bootNoteOf(n); note != nil && note.Again != nil && !note.Again.Dirty {
 		return note.Again.Clean == ""
 	}
 	return n.AutomatedClean != nil && !*n.AutomatedClean
 }
 
-// cleanAgain gives a node back the automated_clean that it had before it was undeployed to be deployed again. While Ironic
-// works on the node that is impossible, and left to the next time.
+// cleanAgain gives a node back the automated_clean that it had before it was undeployed to be deployed again. If it was undeployed, and
+// not cleaned because of that, the note says so from then on. While Ironic works on the node that is impossible, and left to the next time.
 func (c *Client) cleanAgain(ctx context.Context, node *Node) (*Node, error) {
 	note := bootNoteOf(node)
-	if note == nil || note.Again == nil || nextMove(GoalDeployed, State(node.ProvisionState), false).kind == wait {
+	if note == nil || note.Again == nil || dirty(node) || nextMove(GoalDeployed, State(node.ProvisionState), false).kind == wait {
 		return node, nil
 	}
 	var patch Patch
-	if note.Again.Clean == cleanTrue {
+	switch {
+	case note.Again.Dirty: // it was given back before
+	case note.Again.Clean == cleanTrue:
 		patch.Set("/automated_clean", true)
-	} else if note.Again.Clean == cleanUnset && node.AutomatedClean != nil {
+	case note.Again.Clean == cleanUnset && node.AutomatedClean != nil:
 		patch.Remove("/automated_clean")
 	}
-	note.Again = nil
+	if Occupied(node) || note.Again.Clean == "" {
+		note.Again = nil
+	} else {
+		note.Again.Dirty = true
+	}
 	patch.Set("/extra/"+keyBoot, note)
 	return c.PatchNode(ctx, node.UUID, patch)
 }

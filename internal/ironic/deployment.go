@@ -239,8 +239,11 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	var patch Patch
 	patch.Set("/instance_uuid", instance)
 	reserved, err := c.PatchNode(ctx, node.UUID, patch)
-	if isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated") {
-		if now, nerr := c.getNode(ctx, id); nerr == nil {
+	taken := isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated")
+	if taken || isTransient(err) || (err != nil && ctx.Err() != nil) {
+		answered, stop := outlast(ctx)
+		defer stop()
+		if now, nerr := c.getNode(answered, id); nerr == nil && (taken || now.InstanceUUID == instance) {
 			return now, CheckReservation(now, instance) // ours, if an answer was lost
 		}
 	}
@@ -321,7 +324,21 @@ func (o DeployOptions) admit(ctx context.Context, node *Node) error {
 
 // Deploy brings a node that we have reserved to run a deployment, and returns how often it was tried. A deployment of an
 // earlier run that is under way is waited for, one that has ended is kept. On error it returns the node as last seen.
-func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
+func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (*Node, int, error) {
+	node, attempts, err := c.deploy(ctx, id, d, o)
+	if err != nil {
+		return node, attempts, err
+	}
+	done, err := c.cleanAgain(ctx, node) // that it was dirty is of the past
+	if err != nil {
+		c.cfg.Logger.WarnContext(ctx, "a note about cleaning stays on a deployed node, and is ignored", "node", id, "error", err)
+		return node, attempts, nil
+	}
+	return done, attempts, nil
+}
+
+// deploy is Deploy, but for what the note of a redeployment says.
+func (c *Client) deploy(ctx context.Context, id string, d Deployment, o DeployOptions) (node *Node, attempts int, err error) {
 	if node, err = c.getNode(ctx, id); err != nil {
 		return nil, 0, err
 	}
@@ -344,7 +361,7 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 		if !occupied(State(node.ProvisionState)) {
 			return node, 0, refusal(node) // it is being cleaned, say: walking on from there would deploy it without an image
 		}
-		node, err = c.walk(ctx, node.UUID, GoalDeployed, c.orderOf(d), o.Limit)
+		node, err = c.walk(ctx, node.UUID, GoalDeployed, o.Instance, c.orderOf(d), o.Limit)
 		attempts++
 		var failed *FailedError
 		if err != nil && (!errors.As(err, &failed) || attempts >= o.Attempts) {
@@ -367,12 +384,15 @@ func (c *Client) Deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			goal = GoalRebuilt
 		}
 	}
+	if nextMove(goal, State(node.ProvisionState), false).kind == refuse {
+		return node, attempts, refusal(node) // before anything is written on it
+	}
 	if node, err = c.prepare(ctx, node, d); err != nil {
 		return node, attempts, err
 	}
 	for {
 		attempts++
-		node, err = c.walk(ctx, id, goal, c.orderOf(d), o.Limit)
+		node, err = c.walk(ctx, id, goal, o.Instance, c.orderOf(d), o.Limit)
 		var failed *FailedError
 		if !errors.As(err, &failed) || attempts >= o.Attempts || State(node.ProvisionState) != nodes.DeployFail {
 			return node, attempts, err

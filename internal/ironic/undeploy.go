@@ -49,10 +49,14 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	if IsNotFound(err) {
 		return &Undeployed{}, nil
 	}
-	if err == nil && deployedAgain(node, instance) && leaving(node) {
-		node, err = c.cleanAfterAll(ctx, node, limit)
-	} else if err == nil {
+	if err == nil && (!deployedAgain(node, instance) || !leaving(node)) {
 		node, err = c.cleanAgain(ctx, node)
+	}
+	if err == nil && Dirty(node, instance) && node.InstanceUUID == instance {
+		node, err = c.giveUp(ctx, node, allocation)
+	}
+	if err == nil && deployedAgain(node, instance) && leaving(node) {
+		node, err = c.cleanAfterAll(ctx, node, instance, limit)
 	}
 	if err != nil {
 		return nil, err
@@ -64,15 +68,47 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 	return done, err
 }
 
-// cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again.
-func (c *Client) cleanAfterAll(ctx context.Context, node *Node, limit time.Duration) (*Node, error) {
-	node, err := c.walk(ctx, node.UUID, GoalUndeployed, order{}, limit)
+// giveUp gives up our reservation of a node that nothing is deployed on, so that it can be cleaned. An allocation is noted, to be created
+// again.
+func (c *Client) giveUp(ctx context.Context, node *Node, allocation string) (*Node, error) {
+	patch := unprepare(node)
+	if node.AllocationUUID == "" {
+		patch.Remove("/instance_uuid")
+	} else if _, err := c.suspend(ctx, node, allocation); err != nil {
+		return node, err
+	}
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	if err == nil && node.AllocationUUID != "" {
+		err = c.DeleteAllocation(ctx, node.AllocationUUID)
+	}
+	if err != nil {
+		return node, err
+	}
+	return c.getNode(ctx, node.UUID)
+}
+
+// unprepare removes from a node what it was prepared with to be deployed.
+func unprepare(node *Node) (patch Patch) {
+	if _, exists := node.InstanceInfo[keyMarker]; !exists {
+		return nil
+	}
+	for _, key := range append(markerOf(node).Keys, keyMarker) {
+		if _, exists := node.InstanceInfo[key]; exists && key != keyTraits { // those may be the allocation's
+			patch.Remove("/instance_info/" + key)
+		}
+	}
+	return patch
+}
+
+// cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again, and has not reserved.
+func (c *Client) cleanAfterAll(ctx context.Context, node *Node, instance string, limit time.Duration) (*Node, error) {
+	node, err := c.walk(ctx, node.UUID, GoalUndeployed, instance, order{}, limit)
 	if err == nil {
 		node, err = c.cleanAgain(ctx, node)
 	}
 	for _, goal := range []Goal{GoalManageable, GoalAvailable} {
 		if err == nil && node.InstanceUUID == "" && !node.Retired {
-			node, err = c.walk(ctx, node.UUID, goal, order{}, limit)
+			node, err = c.Reach(ctx, node.UUID, goal, limit)
 		}
 	}
 	return node, err
@@ -106,7 +142,7 @@ func (c *Client) undeploy(ctx context.Context, node *Node, instance, allocation 
 	if cleans(node) && !node.Retired {
 		goal = GoalAvailable // the instance is gone, its data perhaps not: if cleaning fails or has failed, clean again
 	}
-	if node, err = c.walk(ctx, node.UUID, goal, order{}, limit); err != nil {
+	if node, err = c.walk(ctx, node.UUID, goal, instance, order{}, limit); err != nil {
 		return &Undeployed{Node: node}, err
 	}
 	return c.release(ctx, node, instance, suspended, limit)
@@ -154,16 +190,11 @@ func (c *Client) suspend(ctx context.Context, node *Node, allocation string) (*A
 // suspended allocation again.
 func (c *Client) release(ctx context.Context, node *Node, instance string, suspended *AllocationSpec, limit time.Duration) (*Undeployed, error) {
 	out := &Undeployed{Node: node}
-	var patch Patch
+	// Else it is somebody else's by now, what is written on it too.
+	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !Occupied(node))
+	patch := unprepare(node) // there is something if it was prepared and never deployed
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
-	}
-	if _, exists := node.InstanceInfo[keyMarker]; exists { // it was prepared and never deployed
-		for _, key := range append(markerOf(node).Keys, keyMarker) {
-			if _, exists := node.InstanceInfo[key]; exists && key != keyTraits { // those may be the allocation's
-				patch.Remove("/instance_info/" + key)
-			}
-		}
 	}
 	if suspended != nil {
 		if suspended.ResourceClass == "" {
@@ -181,7 +212,7 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + keyAllocation)
 	}
-	if len(patch) == 0 {
+	if len(patch) == 0 || !free {
 		return out, nil
 	}
 	patched, err := c.PatchNode(ctx, node.UUID, patch)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
@@ -62,11 +61,14 @@ func bootFacts(text []byte) *ironic.BootFacts {
 func (d *deployment) decideBoot(ctx context.Context, b bootPlan, seen *ironic.BootFacts, diags *diag.Diagnostics) {
 	b.iso, b.prior = b.config.liveISO(ctx), b.state.liveISO(ctx)
 	b.keep()
-	switch {
-	case !ironic.Finished(ironic.State(b.state.ProvisionState.ValueString())):
-		inPlace{plan: b.plan, config: b.config, state: b.state, label: func() string { return d.label(ctx, b.plan) }}.warnResume(diags)
+	p := inPlace{plan: b.plan, config: b.config, state: b.state, imported: b.imported, label: func() string { return d.label(ctx, b.plan) }}
+	if !ironic.Finished(ironic.State(b.state.ProvisionState.ValueString())) {
+		p.warnResume(diags)
 		b.starts(booted(ctx))
 		return
+	}
+	p.warnPower(diags)
+	switch {
 	case b.iso == nil || !b.iso.decidable() || !d.known():
 		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image and what it has for each machine are known: "+
 			"those it concerns. To see them in the plan, build the image first.")
@@ -176,9 +178,6 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 			diags.AddWarning("Change without effect", fmt.Sprintf("What changes beside the live ISO of node %s is noted, and the machine runs on as it is.", label))
 		}
 	}
-	if isSet(b.config.PowerState) && !b.config.PowerState.Equal(b.state.PowerState) {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", label, b.config.PowerState.ValueString()))
-	}
 }
 
 // older reports whether the machine runs another image than the configured one.
@@ -193,8 +192,9 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 	planned := u.plan.bootAction(ctx)
 	restarts, byHand := u.plan.ProvisionState.IsUnknown(), planned == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
 	check := func(node *ironic.Node) error { return u.check(ctx, node, planned) }
-	if restarts && planned != bootiso.Reboot { // an unfinished one is continued
-		check = nil
+	other := ironic.RebuildOther
+	if restarts && planned != bootiso.Reboot { // an unfinished one is continued, and what it has booted is for the next plan to judge
+		check, other = nil, ironic.KeepOther
 	}
 	if check != nil && (restarts || byHand) {
 		node, err := client.Node(ctx, id)
@@ -218,10 +218,10 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 			return u.admit(ctx, node)
 		}
 		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{
-			Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
+			Instance: u.state.InstanceUUID.ValueString(), Other: other, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
 		})
 	}
-	node, err := client.Node(ctx, id)
+	node, err := u.own(ctx, client)
 	if err == nil && (byHand || (ironic.RunsInstance(node) && ironic.BootRecord(node) == nil)) {
 		node, err = client.RecordBoot(ctx, id, u.what, byHand)
 	}

@@ -1,6 +1,10 @@
 package resources_test
 
 import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,5 +130,73 @@ func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
 		t.Errorf("the machine was started %d times", got)
 	}
 	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// What an interrupted run has begun is waited for; whether the image of the configuration asks for a restart is for the next
+// plan to say, which knows what the machine runs.
+func TestFakeLiveISO_unfinishedBootIsNotFollowedByARestartThatNoPlanShowed(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.82", "1.115"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			iso := acctest.ServeISO(t)
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: version})
+			node := addLiveNode(t, s, 1, nil)
+			config := func(image string) string {
+				return s.Provider() + deployment(quoted(node), liveISO(iso.URL(image), `own = { nmstate = "uid/1" }`))
+			}
+			w := acctest.NewWorkspace(t, config("v1"))
+			running := w.Start("apply", "-auto-approve")
+			awaitState(t, s, node, busyDeploying()...)
+			interrupt(t, running)
+			w.Configure(config("v2"))
+			output := w.Must("apply", "-auto-approve")
+			mention(t, output, "what an earlier run has begun is waited for")
+			if got := s.Fake.PowerCycles(node); got != 1 {
+				t.Errorf("the machine was started %d times", got)
+			}
+			mention(t, w.Must("plan"), "Host runs an older live ISO")
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// TestFakeLiveISO_destroyAfterAFailedRestartCleans undeploys a machine for a new live ISO, which Ironic then does not validate. What the
+// machine has run is cleaned before the node is anybody else's, and the plan says so.
+func TestFakeLiveISO_destroyAfterAFailedRestartCleans(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s, iso := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if broken.Load() && strings.HasSuffix(r.URL.Path, "/validate") {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError, Body: `{"error_message": "the ISO has no kernel"}`}
+		}
+		return nil
+	}}), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, map[string]any{"automated_clean": nil})
+	config := func(version string) string {
+		return s.Provider() + allocation(s, `name = `+quoted(s.Name("web"))) + allocated(liveISO(iso.URL(version), `own = { nmstate = `+quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	reserved := allocationNamed(s, s.Name("web"))
+	w.Configure(config("v2"))
+	broken.Store(true)
+	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	broken.Store(false)
+	cleaned := func() bool { return slices.Contains(s.Fake.Walk(node), "manageable") } // from there it gets available by cleaning
+	if state := s.Node(node)["provision_state"]; state != "available" || cleaned() {
+		t.Fatalf("the node is %v, after %v", state, s.Fake.Walk(node))
+	}
+	output := w.Must("destroy", "-auto-approve", "-target="+deploymentAddress)
+	mention(t, output, "Destroying undeploys the machine", "Node "+s.Name("n1")+" ("+node+") is cleaned: an earlier run has undeployed it without that")
+	if !cleaned() {
+		t.Errorf("the node was not cleaned: %v", s.Fake.Walk(node))
+	}
+	if kept := allocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || s.Node(node)["automated_clean"] != nil {
+		t.Errorf("the allocation was %v and is %v; automated_clean is %v", reserved["uuid"], kept["uuid"], s.Node(node)["automated_clean"])
+	}
 	w.Must("destroy", "-auto-approve")
 }

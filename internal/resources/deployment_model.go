@@ -89,6 +89,25 @@ func (m *deploymentModel) image(ctx context.Context) *imageModel {
 	return &image
 }
 
+// what says in words what a model runs.
+func (m *deploymentModel) what(ctx context.Context) string {
+	image := m.image(ctx)
+	switch {
+	case !m.LiveISO.IsNull():
+		return "a live ISO"
+	case image != nil && isSet(image.URL):
+		return "the image " + image.URL.ValueString()
+	case !m.Image.IsNull():
+		return "an image"
+	}
+	return "neither an image nor a live ISO"
+}
+
+// occupied reports whether something is, or may be, running on the node.
+func (m *deploymentModel) occupied() bool {
+	return ironic.Occupied(&ironic.Node{ProvisionState: m.ProvisionState.ValueString()})
+}
+
 func (m *deploymentModel) configDrive(ctx context.Context) *configDriveModel {
 	var drive configDriveModel
 	if !isSet(m.ConfigDrive) || m.ConfigDrive.As(ctx, &drive, basetypes.ObjectAsOptions{}).HasError() {

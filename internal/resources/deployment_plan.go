@@ -30,12 +30,13 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
-	d.planReplacement(ctx, &plan, state, resp)
+	mark, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
+	imported := len(mark) > 0
+	d.planReplacement(ctx, &plan, state, imported, resp)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	mark, diags := req.Private.GetKey(ctx, importedKey)
-	resp.Diagnostics.Append(diags...)
 	fresh := state == nil || len(resp.RequiresReplace) > 0
 	switch {
 	case fresh:
@@ -47,12 +48,12 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	case !plan.LiveISO.IsNull():
 		seen, diags := req.Private.GetKey(ctx, bootKey)
 		resp.Diagnostics.Append(diags...)
-		d.decideBoot(ctx, bootPlan{plan: &plan, config: &config, state: state, imported: len(mark) > 0}, bootFacts(seen), &resp.Diagnostics)
+		d.decideBoot(ctx, bootPlan{plan: &plan, config: &config, state: state, imported: imported}, bootFacts(seen), &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		p := inPlace{
-			plan: &plan, config: &config, state: state, imported: len(mark) > 0,
+			plan: &plan, config: &config, state: state, imported: imported,
 			label: func() string { return d.label(ctx, &plan) },
 			begun: func() bool { return d.begun(ctx, &config, state) },
 		}
@@ -66,13 +67,17 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // planReplacement plans whether the deployment is replaced, and tells of what that does.
-func (d *deployment) planReplacement(ctx context.Context, plan, state *deploymentModel, resp *resource.ModifyPlanResponse) {
+func (d *deployment) planReplacement(ctx context.Context, plan, state *deploymentModel, imported bool, resp *resource.ModifyPlanResponse) {
 	if state == nil {
 		d.warnOccupied(ctx, plan, &resp.Diagnostics)
 		return
 	}
 	resp.RequiresReplace = d.replacedFor(ctx, plan, state, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) == 0 {
+		return
+	}
+	if imported && state.occupied() {
+		d.refuseReplacement(ctx, plan, state, resp.RequiresReplace, &resp.Diagnostics)
 		return
 	}
 	plan.ID, plan.InstanceUUID = types.StringUnknown(), types.StringUnknown()
@@ -141,6 +146,7 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 		diags.AddWarning("Imported deployment is left as it is", fmt.Sprintf("What the configuration says of node %s is noted, and the machine is not touched. "+
 			"If its image turns out to be another one, the plan after this shows that; what cannot be read back, such as a config drive, is taken as it is written. "+
 			"To deploy the node anew, use terraform apply -replace.", p.label()))
+		p.warnPower(diags)
 		return
 	case rebuilds && p.begun():
 		p.warnResume(diags)
@@ -158,9 +164,22 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 			m.PowerState = types.StringUnknown()
 		}
 	}
-	if isSet(p.config.PowerState) && !p.config.PowerState.Equal(p.state.PowerState) && !resumes {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", p.label(), p.config.PowerState.ValueString()))
+	if !resumes {
+		p.warnPower(diags)
 	}
+}
+
+// warnPower warns that the machine is switched. The first apply after an import switches none: power_state is noted then, and the plan
+// after shows what the machine is.
+func (p inPlace) warnPower(diags *diag.Diagnostics) {
+	if !isSet(p.config.PowerState) || p.config.PowerState.Equal(p.state.PowerState) {
+		return
+	}
+	summary, detail := "Power is switched", "Node %s is switched %s."
+	if p.imported {
+		summary, detail = "Power is not switched yet", "Node %s was imported, which touches no machine. The plan after this apply shows what its power is, and switches it %s."
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), summary, fmt.Sprintf(detail, p.label(), p.config.PowerState.ValueString()))
 }
 
 // warnResume warns of a deployment that an earlier run has not finished.

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,24 @@ func (d *deployment) otherNode(ctx context.Context, plan, state *deploymentModel
 // more, changes nothing on the machine.
 func otherReservation(plan, state *deploymentModel) bool {
 	return plan.AllocationID.IsUnknown() || (!plan.AllocationID.IsNull() && !plan.AllocationID.Equal(state.InstanceUUID) && !plan.AllocationID.Equal(state.AllocationID))
+}
+
+// refuseReplacement refuses to replace what was imported and not applied since, and names what asks for it: an import touches no machine.
+func (d *deployment) refuseReplacement(ctx context.Context, plan, state *deploymentModel, attributes path.Paths, diags *diag.Diagnostics) {
+	for _, at := range attributes {
+		var why string
+		switch {
+		case at.Equal(path.Root("node_id")):
+			why = fmt.Sprintf("the configuration names node %s", cmp.Or(plan.NodeID.ValueString(), "that is not known yet"))
+		case at.Equal(path.Root("allocation_id")):
+			why = fmt.Sprintf("it is reserved by %s, and the configuration names allocation %s", state.InstanceUUID.ValueString(), cmp.Or(plan.AllocationID.ValueString(), "that is not known yet"))
+		default:
+			why = fmt.Sprintf("it runs %s, and the configuration says %s", state.what(ctx), plan.what(ctx))
+		}
+		diags.AddAttributeError(at, "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. To have that, the machine would be undeployed and cleaned, "+
+			"and the first apply after an import touches none. Write what is there. If it shall be replaced after all, apply that with on_destroy = \"undeploy\", which touches nothing, "+
+			"and then make this change: its plan announces what it does.", d.label(ctx, state), why))
+	}
 }
 
 // checkReplacement refuses a replacement that cannot succeed, before anything is undeployed for it. Of what is not known yet it
@@ -132,6 +151,8 @@ func (d *deployment) warnEnd(ctx context.Context, state *deploymentModel, diags 
 			return
 		case err == nil && ironic.Lost(node, state.InstanceUUID.ValueString(), state.AllocationID.ValueString()) != "":
 			return // it is not ours any more, and is left alone
+		case err == nil && ironic.Dirty(node, state.InstanceUUID.ValueString()) && state.OnDestroy.ValueString() != destroyDetach:
+			label, loss = ironic.NodeLabel(node), "cleaned: an earlier run has undeployed it without that, and what is on its disks is lost"
 		case err == nil && ironic.Settled(ironic.GoalUndeployed, ironic.State(node.ProvisionState)):
 			return // nothing runs there
 		case err == nil:

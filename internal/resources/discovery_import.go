@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -225,7 +227,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if err := d.client.ClaimDiscovered(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
+			if err := d.claim(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				problems[name] = err
@@ -250,6 +252,17 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 		advice = "The run was interrupted. What is named is named; plan again for the rest."
 	}
 	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// claim claims one machine. That it panics is the problem of this machine, not the end of all that the provider is doing.
+func (d *discoveryImport) claim(ctx context.Context, id string, mark ironic.Discovery) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
+			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
+		}
+	}()
+	return d.client.ClaimDiscovered(ctx, id, mark)
 }
 
 // lookAgain sets a pending that could not be planned to what is not taken now, after the planned machines were named.

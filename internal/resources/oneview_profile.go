@@ -61,7 +61,6 @@ func (o *oneviewProfile) IdentitySchema(_ context.Context, _ resource.IdentitySc
 // Schema describes metal_oneview_profile.
 func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := stringplanmodifier.UseStateForUnknown()
-	other := stringplanmodifier.RequiresReplaceIfConfigured()
 	uri := func(kind string) []validator.String {
 		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
 	}
@@ -77,7 +76,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"server_hardware_uri": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays, other},
+				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
 				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
@@ -272,10 +271,15 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 
 // sameOr is the present value if it means the same URI, else the other.
 func sameOr(present types.String, uri string) types.String {
-	if strings.EqualFold(strings.TrimSuffix(present.ValueString(), "/"), strings.TrimSuffix(uri, "/")) {
+	if sameURI(present.ValueString(), uri) {
 		return present
 	}
 	return types.StringValue(uri)
+}
+
+// sameURI reports whether two URIs mean the same.
+func sameURI(a, b string) bool {
+	return strings.EqualFold(strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/"))
 }
 
 // Update completes what was interrupted, renames the profile, or applies a template.
