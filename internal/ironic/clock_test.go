@@ -54,10 +54,10 @@ func lockedBy(t *testing.T, fake *fakeironic.Server, holder string, backAfter ti
 // admissionLock is the UUID of the lock record, on which all versions of the provider have to agree.
 const admissionLock = "42e2bf37-4c6a-5603-8cc8-9b085c33ea2d"
 
-// admitted returns how long a host waits for its turn.
-func admitted(t *testing.T, fake *fakeironic.Server, client *ironic.Client) time.Duration {
+// admitted makes a host available, and returns how long it had to wait for its turn.
+func admitted(t *testing.T, fake *fakeironic.Server, client *ironic.Client, id string) time.Duration {
 	t.Helper()
-	start, id := time.Now(), fake.Nodes()[0].UUID
+	start := time.Now()
 	if _, err := client.Reach(t.Context(), id, ironic.GoalAvailable, time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestALockExpiresByIronicsClockHoweverWrong(t *testing.T) {
 				waited := admitted(t, fake, newClient(fake, func(cfg *ironic.Config) {
 					cfg.Limit = upTo(1)
 					cfg.Transport = ahead(t, fake, func() time.Duration { return by })
-				}))
+				}), fake.Nodes()[0].UUID)
 				if off := waited - time.Minute; off < -2*time.Second || off > 4*time.Second { // times of whole seconds, and the pauses between two tries
 					t.Errorf("the lock of a dead run was taken over after %s, want the lease of a minute", waited)
 				}
@@ -104,7 +104,7 @@ func TestAClockThatIsSetRightIsBelieved(t *testing.T) {
 		}
 		wrong = 0
 		lockedBy(t, fake, "a run at work", 30*time.Second)
-		if waited := admitted(t, fake, client); waited < 30*time.Second {
+		if waited := admitted(t, fake, client, fake.Nodes()[0].UUID); waited < 30*time.Second {
 			t.Errorf("the lock of a run at work was taken after %s", waited)
 		}
 	})

@@ -273,7 +273,7 @@ func TestKeystonesClockDoesNotCount(t *testing.T) {
 				return answer.Result(), nil
 			})
 		})
-		if waited := admitted(t, k.ironic, client); waited < 30*time.Second {
+		if waited := admitted(t, k.ironic, client, nodeOf(t, k.ironic, "node-000").UUID); waited < 30*time.Second {
 			t.Errorf("the lock of a run at work was taken after %s", waited)
 		}
 	})
