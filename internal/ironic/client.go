@@ -413,16 +413,35 @@ func (o *observed) send(r *http.Request) (*http.Response, error) {
 	resp, err := o.next.RoundTrip(r.WithContext(later))
 	if err != nil {
 		stop()
-		return resp, err
+		return resp, because(r.Context(), err)
 	}
-	resp.Body = &lasting{ReadCloser: resp.Body, stop: stop}
+	resp.Body = &lasting{ReadCloser: resp.Body, ctx: r.Context(), stop: stop}
 	return resp, nil
 }
 
-// lasting is the body of an answer that may be read for as long as its context lasts.
+// because is an error with the reason for which a request has ended: a time limit is no interruption, though that is how it ends
+// what outlasts it.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// lasting is the body of an answer that may be read for as long as its request lasts.
 type lasting struct {
 	io.ReadCloser
+	ctx  context.Context //nolint:containedctx // the request's
 	stop func()
+}
+
+// Read reads on, though the request's own context may have ended.
+func (l *lasting) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = because(l.ctx, err)
+	}
+	return n, err
 }
 
 // Close ends the context, too.

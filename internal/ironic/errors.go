@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -186,6 +187,18 @@ func isTransient(err error) bool {
 		return isLocked(status.Message)
 	}
 	return false
+}
+
+// mayPass reports whether to go on waiting after a look that failed: for whatever says that Ironic is in trouble or out of reach,
+// and nothing of what is waited for. Who gives up a deployment because of it has to undeploy it.
+func mayPass(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Status >= http.StatusInternalServerError || isTransient(err)
+	}
+	var op *net.OpError
+	var dns *net.DNSError
+	return isTransient(err) || errors.As(err, &op) || errors.As(err, &dns)
 }
 
 // wrap turns gophercloud's error for a refused request into a StatusError without secrets, and that for a token that could

@@ -193,7 +193,7 @@ func (g *gate) run(ctx context.Context) {
 			continue
 		}
 		g.c.cfg.Logger.WarnContext(ctx, "a round of admissions failed", "error", g.c.secrets.redact(err.Error()))
-		if !isTransient(err) && !errors.Is(err, errPanic) {
+		if !mayPass(err) && !errors.Is(err, errPanic) {
 			g.fail(err)
 		}
 		_ = sleep(ctx, g.c.cfg.PollInterval) // goOn looks at ctx

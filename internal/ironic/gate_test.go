@@ -578,10 +578,13 @@ func TestARunThatIronicRefusesHoldsUpNoOther(t *testing.T) {
 		hosts := fake.Nodes()
 		fake.Set(hosts[0].UUID, "provision_state", "cleaning") // by others: as many as Ironic cleans at once
 		fake.Set(hosts[1].UUID, "provision_state", "active")
+		instance := ironic.NewUUID()
+		fake.Set(hosts[1].UUID, "instance_uuid", instance)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := run(fake, upTo(9)).Reach(t.Context(), hosts[1].UUID, ironic.GoalUndeployed, 3*time.Hour); err != nil {
-				t.Error(err)
+			done, err := run(fake, upTo(9)).Undeploy(t.Context(), hosts[1].UUID, instance, "", 3*time.Hour)
+			if err != nil || done.Node.ProvisionState != "available" {
+				t.Errorf("%+v, %v", done, err)
 			}
 		})
 		other := run(fake, upTo(9))

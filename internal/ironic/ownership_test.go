@@ -3,7 +3,9 @@ package ironic_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +90,97 @@ func TestWhoeverTakesANodeBetweenTwoLooksKeepsIt(t *testing.T) {
 		}
 	}
 }
+
+// TestANodeThatIsTakenBeforeItsAllocationIsBackLosesTheNote: with the note the allocation would count as there.
+func TestANodeThatIsTakenBeforeItsAllocationIsBackLosesTheNote(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		client := newClient(fake)
+		node := nodeOf(t, fake, "node-000").UUID
+		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
+		if _, err := client.CreateAllocation(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.AwaitAllocation(t.Context(), spec, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		fake.Set(node, "provision_state", "active")
+		fake.StepTime = 10 * time.Minute
+		time.AfterFunc(19*time.Minute, func() {
+			if extra := nodeOf(t, fake, node).Raw["extra"]; !ironic.SameJSON(extra.(map[string]any)["terraform_metal_allocation"].(map[string]any)["uuid"], spec.UUID) { //nolint:forcetypeassert // else it fails
+				t.Errorf("nothing was noted: %v", extra)
+			}
+		})
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if now, _ := fake.Node(node); now.ProvisionState == "available" && now.Raw["instance_uuid"] == nil {
+				fake.Set(node, "instance_uuid", ironic.NewUUID())
+			}
+			return nil
+		}
+		done, err := client.Undeploy(t.Context(), node, spec.UUID, spec.UUID, 5*time.Hour)
+		if err != nil || done.Lost == "" {
+			t.Errorf("%+v, %v", done, err)
+		}
+		if extra := nodeOf(t, fake, node).Raw["extra"]; !ironic.SameJSON(extra, map[string]any{}) {
+			t.Errorf("extra is %v", extra)
+		}
+	})
+}
+
+// TestASlowVerbIsNoInterruption: a conductor may take longer for a verb than a turn in the queue lasts. An interruption is said in a
+// warning, and the apply would count as done.
+func TestASlowVerbIsNoInterruption(t *testing.T) {
+	t.Parallel()
+	for _, body := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the answer begins: %t", body), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := reserved(t, 20*time.Minute)
+				client := newClient(fake, func(c *ironic.Config) { c.Transport, c.Limit = &sluggish{RoundTripper: fake, body: body}, upTo(1) })
+				node, _, err := client.Deploy(t.Context(), id, debian("12"), once1h(instance))
+				if err != nil || node.ProvisionState != "active" {
+					t.Errorf("%+v, %v", node, err)
+				}
+				if got := verbs(t, fake, id); len(got) != 1 {
+					t.Errorf("verbs = %v", got)
+				}
+			})
+		})
+	}
+}
+
+// sluggish is an Ironic that answers the first verb never.
+type sluggish struct {
+	http.RoundTripper
+	body bool // or only its header
+	done atomic.Bool
+}
+
+func (s *sluggish) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPut || s.done.Swap(true) {
+		return s.RoundTripper.RoundTrip(r)
+	}
+	if s.body {
+		answer, err := s.RoundTripper.RoundTrip(r)
+		if err == nil {
+			answer.StatusCode, answer.Body = http.StatusServiceUnavailable, endless{r.Context()}
+		}
+		return answer, err
+	}
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// endless is the body of an answer that never comes.
+type endless struct{ ctx context.Context } //nolint:containedctx // the request's
+
+func (e endless) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, e.ctx.Err()
+}
+
+func (e endless) Close() error { return nil }
 
 // TestAnInterruptedRunKnowsWhatItHasMade: Ironic may have obeyed by the time the user stops the run. What nobody records is an
 // orphan: a machine that is reserved for nobody.

@@ -83,7 +83,7 @@ func TestThePassingTroubleOfAnIronicEndsNoWait(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]*fakeironic.Rejection{
 		"overload": {Status: http.StatusServiceUnavailable}, "no answers": {Drop: true}, "a proxy alone": {Status: http.StatusBadGateway, Body: "<html>"},
-		"a locked database": fault(http.StatusInternalServerError, "database is locked"),
+		"a locked database": fault(http.StatusInternalServerError, "database is locked"), "no words": fault(http.StatusInternalServerError, "QueuePool limit reached"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,9 +139,9 @@ func TestAQueueThatDoesNotMoveIsNoReasonToUndeploy(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake, id, instance := booted(t, "1.82", overNetwork)
-		fake.Reject = once(http.MethodPost, "/v1/chassis", fault(http.StatusInternalServerError, "out of disk"))
+		fake.Reject = once(http.MethodPost, "/v1/chassis", fault(http.StatusBadRequest, "out of order"))
 		client := newClient(fake, func(cfg *ironic.Config) { cfg.Limit = upTo(1) })
-		if _, _, err := client.BootISO(t.Context(), id, live("2"), another(instance)); err == nil || !strings.Contains(err.Error(), "out of disk") {
+		if _, _, err := client.BootISO(t.Context(), id, live("2"), another(instance)); err == nil || !strings.Contains(err.Error(), "out of order") {
 			t.Errorf("BootISO = %v", err)
 		}
 		if got := verbs(t, fake, id); len(got) > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -74,8 +75,10 @@ func (c *Client) giveUp(ctx context.Context, node *Node, allocation string) (*No
 	patch := unprepare(node)
 	if node.AllocationUUID == "" {
 		patch.Remove("/instance_uuid")
-	} else if _, err := c.suspend(ctx, node, allocation); err != nil {
-		return node, err
+	} else if allocation != "" {
+		if _, err := c.suspend(ctx, node, allocation); err != nil {
+			return node, err
+		}
 	}
 	_, err := c.PatchNode(ctx, node.UUID, patch)
 	if err == nil && node.AllocationUUID != "" {
@@ -212,7 +215,14 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + keyAllocation)
 	}
-	if len(patch) == 0 || !free {
+	if !free {
+		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+keyAllocation })
+		if _, err := c.PatchNode(ctx, node.UUID, patch); err != nil {
+			c.cfg.Logger.DebugContext(ctx, "the note of a lost allocation stays on a node of others", "node", node.UUID, "error", err)
+		}
+		return out, nil
+	}
+	if len(patch) == 0 {
 		return out, nil
 	}
 	patched, err := c.PatchNode(ctx, node.UUID, patch)

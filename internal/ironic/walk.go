@@ -31,7 +31,7 @@ func (o order) ToProvisionStateMap() (map[string]any, error) {
 	return body, nil
 }
 
-// Reach walks a node to a goal and waits until it is there. limit does not include the time in the queue for a slot.
+// Reach walks a node to a goal and waits until it is there; instances have Deploy and Undeploy. limit does not include the time in the queue for a slot.
 // On error it still returns the node as last seen, if it was seen at all. The errors are FailedError, TimeoutError,
 // RefusedError, ctx's, and what Ironic answered.
 func (c *Client) Reach(ctx context.Context, id string, goal Goal, limit time.Duration) (*Node, error) {
@@ -180,7 +180,7 @@ func (w *walker) instanceGone() (bool, error) {
 	case GoalUndeployed:
 		state := State(w.node.ProvisionState)
 		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
-		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error
+		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error && state != nodes.CleanHold
 		return reserved || running, nil
 	case GoalManageable, GoalAvailable, GoalInspected: // nextMove refuses them where something is deployed
 	}
@@ -238,8 +238,12 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	if err != nil && !isTransient(err) {
 		return err
 	}
-	if err := w.look(ctx); err != nil {
-		return err
+	lerr := w.look(ctx)
+	if lerr != nil && mayPass(lerr) {
+		lerr = w.next(ctx)
+	}
+	if lerr != nil {
+		return lerr
 	}
 	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
 	if err != nil && !moved {

@@ -144,7 +144,7 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], whole bool) (
 	}
 	results := map[string]result[T]{}
 	single := func(id string) {
-		if value, err := w.one(ctx, id); err == nil || !isTransient(err) {
+		if value, err := w.one(ctx, id); err == nil || !mayPass(err) {
 			results[id] = result[T]{value: value, err: err}
 		}
 	}
@@ -155,7 +155,7 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], whole bool) (
 		return results, nil
 	}
 	list, err := w.all(ctx)
-	if err != nil && isTransient(err) {
+	if err != nil && mayPass(err) {
 		return nil, nil
 	}
 	for id := range ids {

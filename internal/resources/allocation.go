@@ -217,7 +217,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// suspended reports whether the allocation's node remembers it, because it is being undeployed. The node is asked now: what the
+// suspended reports whether the allocation's node remembers it, because it is being undeployed, and is nobody else's by now. The node is asked now: what the
 // refresh knows of it may be from before.
 func (a *allocation) suspended(ctx context.Context, state *allocationModel) (bool, error) {
 	if !isSet(state.NodeID) {
@@ -231,7 +231,7 @@ func (a *allocation) suspended(ctx context.Context, state *allocationModel) (boo
 		return false, err
 	}
 	spec := ironic.SuspendedAllocation(node)
-	return spec != nil && spec.UUID == state.ID.ValueString(), nil
+	return spec != nil && spec.UUID == state.ID.ValueString() && node.InstanceUUID == "", nil
 }
 
 // importAll takes over what a configuration may say, from an allocation that was imported.

@@ -93,7 +93,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		plan.record(node, instance, attempts)
 	}
 	var refused *ironic.RefusedError
-	if errors.As(err, &refused) && isSet(plan.AllocationID) && !what.DeployedWith(refused.Node) {
+	if errors.As(err, &refused) && isSet(plan.AllocationID) && node != nil && !what.DeployedWith(node) {
 		resp.State.RemoveResource(ctx) // it is not ours what runs there: tainted, it would be undeployed before the next try
 		reportUndone(&resp.Diagnostics, doing, err)
 		return

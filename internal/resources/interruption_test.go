@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -231,6 +232,22 @@ func TestAccInterruption_refusedDeploymentOfAnAllocationLeavesWhatRuns(t *testin
 	wantVerbs(t, s, node, "active")
 	w.Configure(s.Provider() + allocation(s, `name = `+quoted(s.Name("web"))) + allocated(image("v1")))
 	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
+// Somebody who holds what we deploy does not make it somebody else's.
+func TestFakeInterruption_deploymentThatIsHeldStaysInState(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	awaitState(t, s, node, busyDeploying()...)
+	s.Fake.Set(node, "provision_state", "deploy hold")
+	if output, code := running.Wait(); code == 0 || inState(t, w, deploymentAddress) == nil {
+		t.Errorf("exit code %d, in state is %v:\n%s", code, inState(t, w, deploymentAddress), output)
+	}
+	s.Fake.Set(node, "provision_state", "deploy failed")
 	w.Must("destroy", "-auto-approve")
 }
 
