@@ -18,8 +18,8 @@ One pass looks at the nodes that are available, manageable or clean failed and s
             because its server was taken.
   freed     A node with that reason whose server was freed comes out of maintenance and is provided, which cleans it. The
             cleaning gets a temporary server profile, made from server_profile_template_uri in the node's capabilities,
-            which the pass after it removes. Nodes wait for their turn in the provisioning limit, and stay in maintenance
-            while they do.
+            which the pass after it removes; without that capability the node stays as it is. Nodes wait for their turn in
+            the provisioning limit, and stay in maintenance while they do.
   left over Temporary profiles that an interrupted run has left on hardware that nothing cleans or inspects are removed.
 
 Maintenance with any other reason is never touched, and neither is a profile of a OneView user, nor the power of a server

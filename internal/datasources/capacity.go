@@ -52,7 +52,8 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"stuck":  number("Hosts that hang and do not count any more."),
 			"exempt": number("Hosts in work that need no slot, because of their boot interface."),
 			"classes": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Hosts by resource class; those without one under an empty key. Every host counts once: in maintenance, else failed, else allocated, else available.",
+				Computed: true, MarkdownDescription: "Hosts by resource class; those without one under an empty key. Below `total` every host counts once at most: in maintenance, else failed, else allocated, " +
+					"else available; one that is being prepared does not.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"total": number("All hosts of the class."), "available": number("Ready to be allocated."), "allocated": number("Reserved or deployed."),
 					"in_maintenance": number("In maintenance."), "failed": number("In a failed state."),
@@ -64,6 +65,10 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 
 // Read counts the fleet.
 func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	if err := c.client.LimitRequires(ctx); err != nil {
+		report(&resp.Diagnostics, "count by provisioning_limit", err)
+		return
+	}
 	nodes, err := c.client.ListNodes(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "count the hosts", err)

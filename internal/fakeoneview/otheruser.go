@@ -96,6 +96,22 @@ func (s *Server) EditProfile(uri string, edit func(document map[string]any)) {
 	s.touchProfile(p)
 }
 
+// MoveProfile is the other user who gives a profile, whoever made it, to another server: it is theirs then, and that server is
+// switched on. It panics when there is no such profile or hardware, or when the hardware has a profile.
+func (s *Server) MoveProfile(uri, hardwareURI string) {
+	defer s.lock()()
+	p, h := s.mustProfile(uri), s.mustHardware(hardwareURI)
+	if h.profile != nil {
+		panic("fakeoneview: server hardware " + h.Name + " has a profile already")
+	}
+	s.conclude(p.operation)
+	s.free(p)
+	s.assign(p, h)
+	s.settle(p, OK)
+	p.foreign = true
+	h.Power = On
+}
+
 // PowerOn is the other user who switches a server on.
 func (s *Server) PowerOn(uri string) {
 	defer s.lock()()

@@ -205,6 +205,20 @@ func TestAReleasedServerLeavesNoProfileThatIsNotListed(t *testing.T) {
 	}
 }
 
+func TestAProfileThatTheOtherUserMovesIsTheirs(t *testing.T) {
+	t.Parallel()
+	s := &fakeoneview.Server{}
+	blades := s.AddBlades(2)
+	uri := s.AddProfile(fakeoneview.NewProfile{HardwareURI: blades.Hardware[0]})
+	s.MoveProfile(uri, blades.Hardware[1])
+	if from, to := s.HardwareAt(blades.Hardware[0]), s.HardwareAt(blades.Hardware[1]); from.ProfileURI != "" || to.ProfileURI != uri || to.Power != fakeoneview.On {
+		t.Errorf("it was moved from %+v to %+v", from, to)
+	}
+	if p := s.Profiles()[0]; !p.Others || p.HardwareURI != blades.Hardware[1] {
+		t.Errorf("the profile is %+v", p)
+	}
+}
+
 func TestAMarkedProfileIsAnotherUsers(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)

@@ -73,14 +73,14 @@ func (s AllocationSpec) ToAllocationCreateMap() (map[string]any, error) {
 // record it, then AwaitAllocation. If the answer is lost it finds out whether the allocation exists before it asks again.
 func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Allocation, error) {
 	var a *Allocation
-	err := c.create(ctx, func() error {
+	err := c.create(ctx, func(ctx context.Context) error {
 		api, err := c.api(ctx)
 		if err != nil {
 			return err
 		}
 		a = &Allocation{}
 		return c.wrap(allocations.Create(ctx, api, spec).ExtractInto(a))
-	}, func() error {
+	}, func(ctx context.Context) error {
 		var err error
 		a, err = c.getAllocation(ctx, spec.UUID)
 		return err

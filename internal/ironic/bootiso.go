@@ -60,7 +60,8 @@ func (c *Client) BootISO(ctx context.Context, id string, d Deployment, o DeployO
 	}
 	var status *StatusError
 	var media *mediaError
-	if errors.As(err, &media) || (errors.As(err, &status) && !isTransient(err)) {
+	var queue *QueueError
+	if errors.As(err, &media) || (errors.As(err, &status) && !isTransient(err) && !errors.As(err, &queue)) {
 		c.cfg.Logger.WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", "node", id, "error", err)
 		if node, err = c.getNode(ctx, id); err == nil && State(node.ProvisionState) == nodes.Active {
 			return c.redeploy(ctx, node, runs, d, o)

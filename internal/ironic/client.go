@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -363,8 +364,23 @@ func listOnce[T any](ctx context.Context, c *Client, path, key string, query url
 // serverNow is the time by the server's clock, as far as its answers have told.
 func (c *Client) serverNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
 
+// setClock notes how far the server's clock is ahead of ours. Only Ironic's own answers count, by their API version: Keystone
+// and proxies have clocks of their own. The header has whole seconds; a difference of little more is none.
+func (c *Client) setClock(answer http.Header) {
+	date, err := http.ParseTime(answer.Get("Date"))
+	if err != nil || answer.Get("X-OpenStack-Ironic-API-Maximum-Version") == "" {
+		return
+	}
+	ahead := time.Until(date)
+	if ahead.Abs() <= 2*time.Second {
+		ahead = 0
+	}
+	c.clock.Store(int64(ahead))
+}
+
 // observed looks at every request: it keeps the server's time, and writes one line of log, never with headers or bodies,
-// because both carry secrets.
+// because both carry secrets. It lets a run that is interrupted wait a moment for the answer to what it has asked to be
+// changed: who hangs up does not know what Ironic has done, and nobody would record it.
 type observed struct {
 	next   http.RoundTripper
 	client *Client
@@ -373,7 +389,7 @@ type observed struct {
 // RoundTrip sends the request and notes what became of it.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
-	resp, err := o.next.RoundTrip(r)
+	resp, err := o.send(r)
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
@@ -382,13 +398,35 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
 		return resp, err
 	}
-	// The header has whole seconds; a difference of less is no difference.
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		if ahead := time.Until(date); ahead.Abs() > 2*time.Second {
-			o.client.clock.Store(int64(ahead))
-		}
-	}
+	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
 	return resp, nil
+}
+
+// send sends a request; one that changes something outlasts an interruption.
+func (o *observed) send(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Err() != nil {
+		return o.next.RoundTrip(r)
+	}
+	later, stop := outlast(r.Context())
+	resp, err := o.next.RoundTrip(r.WithContext(later))
+	if err != nil {
+		stop()
+		return resp, err
+	}
+	resp.Body = &lasting{ReadCloser: resp.Body, stop: stop}
+	return resp, nil
+}
+
+// lasting is the body of an answer that may be read for as long as its context lasts.
+type lasting struct {
+	io.ReadCloser
+	stop func()
+}
+
+// Close ends the context, too.
+func (l *lasting) Close() error {
+	defer l.stop()
+	return l.ReadCloser.Close()
 }

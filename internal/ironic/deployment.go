@@ -243,8 +243,11 @@ func (c *Client) ReserveNode(ctx context.Context, id, instance string) (*Node, e
 	var patch Patch
 	patch.Set("/instance_uuid", instance)
 	reserved, err := c.PatchNode(ctx, node.UUID, patch)
-	if isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated") {
-		if now, nerr := c.getNode(ctx, id); nerr == nil {
+	taken := isStatus(err, http.StatusConflict, "associated with") || isStatus(err, http.StatusConflict, "is already associated")
+	if taken || isTransient(err) || (err != nil && ctx.Err() != nil) {
+		answered, stop := outlast(ctx)
+		defer stop()
+		if now, nerr := c.getNode(answered, id); nerr == nil && (taken || now.InstanceUUID == instance) {
 			return now, CheckReservation(now, instance) // ours, if an answer was lost
 		}
 	}
@@ -366,7 +369,7 @@ func (c *Client) deploy(ctx context.Context, id string, d Deployment, o DeployOp
 		if !occupied(State(node.ProvisionState)) {
 			return node, 0, refusal(node) // it is being cleaned, say: walking on from there would deploy it without an image
 		}
-		node, err = c.walk(ctx, node.UUID, GoalDeployed, c.orderOf(d), o.Limit)
+		node, err = c.walk(ctx, node.UUID, GoalDeployed, o.Instance, c.orderOf(d), o.Limit)
 		attempts++
 		var failed *FailedError
 		if err != nil && (!errors.As(err, &failed) || attempts >= o.Attempts) {
@@ -390,12 +393,15 @@ func (c *Client) deploy(ctx context.Context, id string, d Deployment, o DeployOp
 			goal = GoalRebuilt
 		}
 	}
+	if nextMove(goal, State(node.ProvisionState), false).kind == refuse {
+		return node, attempts, refusal(node) // before anything is written on it
+	}
 	if node, err = c.prepare(ctx, node, d); err != nil {
 		return node, attempts, err
 	}
 	for {
 		attempts++
-		node, err = c.walk(ctx, id, goal, c.orderOf(d), o.Limit)
+		node, err = c.walk(ctx, id, goal, o.Instance, c.orderOf(d), o.Limit)
 		var failed *FailedError
 		if !errors.As(err, &failed) || attempts >= o.Attempts || State(node.ProvisionState) != nodes.DeployFail {
 			return node, attempts, err

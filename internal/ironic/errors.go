@@ -139,12 +139,24 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("node %s is reserved by %s", NodeLabel(e.Node), e.Node.InstanceUUID)
 }
 
+// QueueError says why nobody who waits for a slot of the provisioning limit is admitted any more. Nothing was sent to the node.
+type QueueError struct{ Err error }
+
+// Error gives the cause.
+func (e *QueueError) Error() string {
+	return fmt.Sprintf("wait for a slot of provisioning_limit: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *QueueError) Unwrap() error { return e.Err }
+
 // IsNotFound reports whether Ironic answered that the object does not exist. A 404 of anything else, such as a proxy
 // before it or a wrong endpoint, says nothing about objects.
 func IsNotFound(err error) bool {
 	var endpoint *EndpointError
 	var auth *AuthError
-	if errors.As(err, &endpoint) || errors.As(err, &auth) {
+	var queue *QueueError
+	if errors.As(err, &endpoint) || errors.As(err, &auth) || errors.As(err, &queue) {
 		return false
 	}
 	var status *StatusError
@@ -163,7 +175,7 @@ func isStatus(err error, code int, text string) bool {
 func isTransient(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return isConnectionLoss(err)
+		return isConnectionLoss(err) || errors.Is(err, errShifted)
 	}
 	switch status.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

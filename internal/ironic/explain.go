@@ -139,6 +139,10 @@ func adviseStatus(err error) string {
 		}
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	case http.StatusNotFound:
+		if status.foreign && strings.Contains(status.URL, "/v1/chassis") {
+			return "Something before Ironic, such as a proxy, lets no request for /v1/chassis pass. Have that changed, or set coordination = \"process\" " +
+				"in provisioning_limit to do without the lock."
+		}
 		if isEndpoint || status.foreign {
 			return "Something answers there, but not Ironic. Check endpoint (METAL_ENDPOINT): host, port, and the path before /v1."
 		}

@@ -58,7 +58,6 @@ const (
 	lease       = 60 * time.Second
 	workBudget  = 20 * time.Second
 	backOffFrom = 10 * time.Second // after Ironic's own limit was met
-	lockGrace   = 5 * time.Second  // for the answer to a lock that was asked for when the run was interrupted
 )
 
 // gate lets verbs pass that make a machine boot or write: as many as the limit has room for, in the order of the queue.
@@ -80,6 +79,7 @@ type gate struct {
 type applicant struct {
 	ticket throttle.Ticket
 	turn   chan turn
+	failed chan error    // why nobody is admitted any more
 	gone   chan struct{} // closed when it has left
 }
 
@@ -93,14 +93,17 @@ type turn struct {
 var errAgain = errors.New("the turn is over")
 
 // pass sends a verb when there is room for its host. Hosts that are exempt or at work already do not wait. When ctx ends
-// first, it returns ctx's error, and the host has left the queue.
+// first, it returns ctx's error, and when nobody can be admitted any more, why; the host has left the queue then.
 func (g *gate) pass(ctx context.Context, node *Node, failures int, send func(context.Context) error) error {
 	if g.limit.Max == 0 || g.exempt(node) || busy(State(node.ProvisionState)) {
 		return send(ctx)
 	}
 	a := &applicant{
 		ticket: throttle.Ticket{ID: node.UUID, Scope: g.scope(node), Failures: failures, Queued: time.Now()},
-		turn:   make(chan turn, 1), gone: make(chan struct{}),
+		turn:   make(chan turn, 1), failed: make(chan error, 1), gone: make(chan struct{}),
+	}
+	if err := g.c.LimitRequires(ctx); err != nil {
+		return err
 	}
 	g.join(ctx, a)
 	defer g.leave(ctx, a)
@@ -108,6 +111,8 @@ func (g *gate) pass(ctx context.Context, node *Node, failures int, send func(con
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case err := <-a.failed:
+			return &QueueError{Err: err}
 		case t := <-a.turn:
 			err := g.take(ctx, a, t, send)
 			t.done <- err
@@ -172,36 +177,56 @@ func (g *gate) leave(ctx context.Context, a *applicant) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(2 * lockGrace):
+	case <-time.After(2 * answerGrace):
 	}
 }
 
 // run holds rounds while somebody waits: at once when there may be room, else whenever a look at the fleet, which the
-// other waiters share, shows some. The queue costs no request of its own.
+// other waiters share, shows some. The queue costs no request of its own. A round that fails for a passing reason is repeated;
+// what would fail again ends the wait of all.
 func (g *gate) run(ctx context.Context) {
 	mayHaveRoom := true
 	for g.goOn(ctx) {
 		again, err := g.try(ctx, mayHaveRoom)
 		mayHaveRoom = again
-		if err != nil {
-			g.c.cfg.Logger.WarnContext(ctx, "a round of admissions failed", "error", g.c.secrets.redact(err.Error()))
-			_ = sleep(ctx, g.c.cfg.PollInterval) // goOn looks at ctx
-			mayHaveRoom = true
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		g.c.cfg.Logger.WarnContext(ctx, "a round of admissions failed", "error", g.c.secrets.redact(err.Error()))
+		if !isTransient(err) && !errors.Is(err, errPanic) {
+			g.fail(err)
+		}
+		_ = sleep(ctx, g.c.cfg.PollInterval) // goOn looks at ctx
+		mayHaveRoom = true
+	}
+}
+
+// fail tells all who wait why nobody is admitted.
+func (g *gate) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for a := range g.waiting {
+		select {
+		case a.failed <- err:
+		default: // it has been told, and is leaving
 		}
 	}
 }
+
+// errPanic says that a round panicked: that is no reason for others to give up.
+var errPanic = errors.New("panic")
 
 // try holds a round if there may be room. That it panics is an error of this round, not the end of all walks that wait.
 func (g *gate) try(ctx context.Context, mayHaveRoom bool) (again bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			err = fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
 	if !mayHaveRoom {
 		fleet, err := g.c.fleet.nextAll(ctx)
 		if err != nil {
-			return false, nil //nolint:nilerr // looks are repeated
+			return false, fmt.Errorf("count the hosts at work: %w", err)
 		}
 		if d := g.decide(fleet); len(d.Go) == 0 {
 			return false, nil
@@ -224,21 +249,31 @@ func (g *gate) goOn(ctx context.Context) bool {
 	return false
 }
 
-// round admits whoever there is room for, under the lock, from a fresh census. It reports whether there may be room for
-// more.
+// round holds a round and, when Ironic's own limit was met, stays away for a while: others may be let in meanwhile, who do not
+// hit that limit. It reports whether there may be room for more.
 func (g *gate) round(ctx context.Context) (again bool, err error) {
+	again, err = g.admit(ctx)
+	if isCapacityError(err) {
+		return true, sleep(ctx, backOffFrom+rand.N(2*backOffFrom)) //nolint:gosec // jitter
+	}
+	return again, err
+}
+
+// admit lets in whoever there is room for, under the lock, from a fresh census. It reports whether there may be room for
+// more; the error may be that of Ironic's own limit.
+func (g *gate) admit(ctx context.Context) (again bool, err error) {
 	until := time.Now().Add(workBudget)
 	if g.limit.Coordination == CoordinationIronic && !g.unlocked {
 		unlock, err := g.lock(ctx)
 		if err != nil {
-			return true, err
+			return true, fmt.Errorf("take the lock of the limit, a chassis: %w", err)
 		}
 		defer unlock()
 		until = time.Now().Add(workBudget)
 	}
 	fleet, err := g.c.pollNodes(ctx)
 	if err != nil {
-		return true, err
+		return true, fmt.Errorf("count the hosts at work: %w", err)
 	}
 	d := g.decide(fleet)
 	for _, ticket := range d.Go {
@@ -246,7 +281,7 @@ func (g *gate) round(ctx context.Context) (again bool, err error) {
 			return true, nil
 		}
 		if err := g.give(ticket.ID, turn{until: until}); isCapacityError(err) {
-			return true, sleep(ctx, backOffFrom+rand.N(2*backOffFrom)) //nolint:gosec // jitter
+			return true, err
 		}
 	}
 	g.mu.Lock()

@@ -258,6 +258,7 @@ func TestAHostThatHangsAgesOutAndIsNamed(t *testing.T) {
 		hosts := fake.Nodes()
 		fake.Set(hosts[0].UUID, "provision_state", "wait call-back")
 		fake.Set(hosts[0].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+		fake.Set(hosts[0].UUID, "last_error", "DHCP is silent\nTraceback: …")
 		client, start := run(fake, upTo(1)), time.Now()
 		if _, err := client.Reach(t.Context(), hosts[1].UUID, ironic.GoalAvailable, time.Hour); err != nil {
 			t.Fatal(err)
@@ -265,11 +266,10 @@ func TestAHostThatHangsAgesOutAndIsNamed(t *testing.T) {
 		if waited := time.Since(start) - 10*time.Minute; waited < 44*time.Minute || waited > 47*time.Minute {
 			t.Errorf("the host that hangs blocked the slot for %s, want 45 minutes", waited)
 		}
-		notices := client.Notices()
-		if !slices.ContainsFunc(notices, func(n ironic.Notice) bool {
-			return n.Summary == "A host hangs" && strings.Contains(n.Detail, hosts[0].Name) && strings.Contains(n.Detail, "wait call-back")
-		}) {
-			t.Errorf("notices %v do not name the host that hangs", notices)
+		want := fmt.Sprintf("A host hangs. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against provisioning_limit any more. "+
+			"Its last error: DHCP is silent", hosts[0].Name, hosts[0].UUID, start.UTC().Format(time.RFC3339))
+		if got := notices(client, "hangs"); !slices.Equal(got, []string{want}) {
+			t.Errorf("said %q, want %q", got, want)
 		}
 	})
 }
@@ -339,14 +339,16 @@ func TestIronicsOwnLimitBelowOursMeansWait(t *testing.T) {
 				fake.AddFleet(4, "baremetal")
 				for _, node := range fake.Nodes() {
 					fake.Set(node.UUID, "provision_state", "active")
+					fake.Set(node.UUID, "instance_uuid", node.UUID)
 				}
 				fake.StepTime = 5 * time.Minute
 				client := run(fake, upTo(4))
 				var wg sync.WaitGroup
 				for _, node := range fake.Nodes() {
 					wg.Go(func() {
-						if _, err := client.Reach(t.Context(), node.UUID, ironic.GoalUndeployed, time.Hour); err != nil {
-							t.Errorf("host %s: %v", node.Name, err)
+						done, err := client.Undeploy(t.Context(), node.UUID, node.UUID, "", time.Hour)
+						if err != nil || done.Node.ProvisionState != "available" {
+							t.Errorf("host %s: %+v, %v", node.Name, done, err)
 						}
 					})
 				}
@@ -464,5 +466,117 @@ func randomSite(t *testing.T, r *rand.Rand) {
 	wg.Wait()
 	if peak := fake.MaxBusy(atWork...); peak > limit {
 		t.Errorf("%d hosts were at work at once, and the limit is %d", peak, limit)
+	}
+}
+
+func TestARunThatIronicRefusesHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{MaxConcurrentClean: 1, StepTime: time.Hour}
+		fake.AddFleet(9, "baremetal")
+		hosts := fake.Nodes()
+		fake.Set(hosts[0].UUID, "provision_state", "cleaning") // by others: as many as Ironic cleans at once
+		fake.Set(hosts[1].UUID, "provision_state", "active")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := run(fake, upTo(9)).Reach(t.Context(), hosts[1].UUID, ironic.GoalUndeployed, 3*time.Hour); err != nil {
+				t.Error(err)
+			}
+		})
+		other := run(fake, upTo(9))
+		for _, host := range hosts[2:] { // from time to time, while the first run is refused again and again
+			<-time.After(time.Minute)
+			start := time.Now()
+			wg.Go(func() {
+				if _, err := other.Reach(t.Context(), host.UUID, ironic.GoalDeployed, 3*time.Hour); err != nil {
+					t.Error(err)
+				}
+			})
+			<-time.After(10 * time.Second) // the lock is asked for several times a second
+			if node, _ := fake.Node(host.UUID); node.ProvisionState != "deploying" {
+				t.Errorf("host %s is %s %s after it came to the queue", host.Name, node.ProvisionState, time.Since(start))
+			}
+		}
+		fake.Set(hosts[0].UUID, "provision_state", "available")
+		wg.Wait()
+	})
+}
+
+// notices are those whose summary contains a text, as the user reads them.
+func notices(client *ironic.Client, text string) []string {
+	var all []string
+	for _, notice := range client.Notices() {
+		if strings.Contains(notice.Summary, text) {
+			all = append(all, notice.Summary+". "+notice.Detail)
+		}
+	}
+	return all
+}
+
+func TestHowManyWaitedIsToldOnceTheyHaveAllHadTheirTurn(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(12, 10*time.Minute)
+		hosts := fake.Nodes()
+		fake.Set(hosts[11].UUID, "provision_state", "deploying") // by others, for an hour
+		fake.Set(hosts[11].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+		client := newClient(fake, func(cfg *ironic.Config) { cfg.Limit = upTo(4) })
+		var mu sync.Mutex
+		var told []string
+		wave := func(hosts []fakeironic.Node) []string {
+			told = nil
+			var wg sync.WaitGroup
+			for _, host := range hosts {
+				wg.Go(func() {
+					if _, err := client.Reach(t.Context(), host.UUID, ironic.GoalAvailable, time.Hour); err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, notices(client, "waited")...) // at the end of every resource
+				})
+			}
+			wg.Wait()
+			return told
+		}
+		if got := wave(hosts[:3]); len(got) > 0 {
+			t.Errorf("nobody waited, and it says %q", got)
+		}
+		for _, want := range []string{
+			"Hosts waited for their turn: 2 so far. The longest waited for a provisioning slot for 10m0s. provisioning_limit.max_hosts is 4; others used up to 1 of these slots.",
+			"Hosts waited for their turn: 4 so far. The longest waited for a provisioning slot for 10m0s. provisioning_limit.max_hosts is 4; others used up to 1 of these slots.",
+		} {
+			got := wave(hosts[3:8])
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("said %q, want once %q", got, want)
+			}
+			for _, host := range hosts[3:8] {
+				fake.Set(host.UUID, "provision_state", "manageable")
+			}
+		}
+		if got := wave(hosts[8:9]); len(got) > 0 {
+			t.Errorf("nobody else waited, and it says %q", got)
+		}
+	})
+}
+
+// TestCountAgentLimitsThoseWhoseAgentHasReported is about the rule of the guide: hosts that only boot do not count.
+func TestCountAgentLimitsThoseWhoseAgentHasReported(t *testing.T) {
+	t.Parallel()
+	for reported, want := range map[string]bool{"": true, "https://192.0.2.1:9999": false} { // is another host let in?
+		inVirtualTime(t, func(t *testing.T) {
+			fake := manageableFleet(2, 10*time.Minute)
+			hosts := fake.Nodes()
+			fake.Set(hosts[0].UUID, "provision_state", "wait call-back")
+			fake.Set(hosts[0].UUID, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+			fake.Set(hosts[0].UUID, "driver_internal_info", map[string]any{"agent_url": reported})
+			limit := upTo(1)
+			limit.Count = ironic.CountAgent
+			ctx, enough := context.WithTimeout(t.Context(), 30*time.Minute)
+			defer enough()
+			if _, err := run(fake, limit).Reach(ctx, hosts[1].UUID, ironic.GoalAvailable, time.Hour); (err == nil) != want {
+				t.Errorf("beside a host whose agent is at %q: %v", reported, err)
+			}
+		})
 	}
 }

@@ -13,7 +13,8 @@ const ReasonChanging = "terraform-provider-metal: changing interfaces"
 
 // PatchHost is PatchNode for what may change interfaces: while something is deployed on a node, Ironic takes that only in maintenance.
 // A node that is not in it is put into it for that moment, and taken out of it again also when the patch fails or the run is
-// interrupted. So is one that a killed run has left there.
+// interrupted. So is one that a killed run has left there. A node beside an error means, as with PatchNode, that the patch has
+// arrived: only the way out of maintenance may have failed.
 func (c *Client) PatchHost(ctx context.Context, node *Node, patch Patch) (*Node, error) {
 	ours := node.Maintenance && node.MaintenanceReason == ReasonChanging
 	if !ours && (node.Maintenance || !patch.changesInterface() || interfacesChangeable(State(node.ProvisionState))) {
@@ -25,11 +26,11 @@ func (c *Client) PatchHost(ctx context.Context, node *Node, patch Patch) (*Node,
 		}
 	}
 	patched, err := c.PatchNode(ctx, node.UUID, patch)
-	if err := errors.Join(err, c.SetMaintenance(context.WithoutCancel(ctx), node.UUID, false, "")); err != nil {
-		return nil, err
+	stays := c.SetMaintenance(context.WithoutCancel(ctx), node.UUID, false, "")
+	if patched != nil && stays == nil {
+		patched.Maintenance, patched.MaintenanceReason = false, ""
 	}
-	patched.Maintenance, patched.MaintenanceReason = false, ""
-	return patched, nil
+	return patched, errors.Join(err, stays)
 }
 
 func (p Patch) changesInterface() bool {

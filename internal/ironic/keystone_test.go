@@ -253,3 +253,28 @@ func wantAuthError(t *testing.T, err error, says, advises string) {
 		}
 	}
 }
+
+func TestKeystonesClockDoesNotCount(t *testing.T) {
+	k := newKeystone(t)
+	environment(t, k.variables(rightPassword))
+	inVirtualTime(t, func(t *testing.T) {
+		k.ironic.Reject = nil
+		k.ironic.Set("node-000", "provision_state", "manageable")
+		lockedBy(t, k.ironic, "a run at work", 30*time.Second)
+		client := useKeystone(func(cfg *ironic.Config) {
+			cfg.Limit = upTo(1)
+			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+				if !strings.HasPrefix(r.URL.Path, "/v3") {
+					return k.ironic.RoundTrip(r) // which says no time
+				}
+				answer := httptest.NewRecorder()
+				answer.Header().Set("Date", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
+				k.identify(answer, r, "http://ironic.test")
+				return answer.Result(), nil
+			})
+		})
+		if waited := admitted(t, k.ironic, client); waited < 30*time.Second {
+			t.Errorf("the lock of a run at work was taken after %s", waited)
+		}
+	})
+}

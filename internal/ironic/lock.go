@@ -32,7 +32,7 @@ func (g *gate) lock(ctx context.Context) (unlock func(), err error) {
 	record := chassis{
 		UUID: uuid5(lockNamespace, "admission"), Description: lockDescription, Extra: map[string]any{"holder": NewUUID()},
 	}
-	answered, stop := outlast(ctx, lockGrace)
+	answered, stop := outlast(ctx)
 	defer stop()
 	for {
 		taken := time.Now()
@@ -62,17 +62,6 @@ func (g *gate) lock(ctx context.Context) (unlock func(), err error) {
 		if err := sleep(ctx, 100*time.Millisecond+rand.N(300*time.Millisecond)); err != nil { //nolint:gosec // jitter
 			return nil, err
 		}
-	}
-}
-
-// outlast returns a context that ends a while after ctx does. Nobody would give back a lock whose POST was broken off after
-// Ironic had taken it.
-func outlast(ctx context.Context, by time.Duration) (later context.Context, stop func()) {
-	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	forget := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
-	return later, func() {
-		forget()
-		cancel()
 	}
 }
 

@@ -22,6 +22,7 @@ const newest Microversion = 115
 const (
 	versionHistory      Microversion = 78
 	versionInventory    Microversion = 81
+	versionShard        Microversion = 82
 	versionParentNode   Microversion = 83
 	versionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
 )
@@ -60,6 +61,15 @@ func (c *Client) Requires(ctx context.Context, since Microversion, feature strin
 		return err
 	}
 	return &VersionError{Feature: feature, Needs: since, Have: have, Server: server}
+}
+
+// LimitRequires returns nil if the provisioning limit can be kept here, else as Requires: its scope needs what an old Ironic
+// does not have.
+func (c *Client) LimitRequires(ctx context.Context) error {
+	if c.cfg.Limit.Max == 0 || c.cfg.Limit.Scope != ScopeShard {
+		return nil
+	}
+	return c.Requires(ctx, versionShard, "provisioning_limit.scope=shard")
 }
 
 // highest is the highest version that the server knows, whatever upper bound the configuration sets.

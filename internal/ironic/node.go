@@ -91,14 +91,14 @@ func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
 		e.Extra = extra
 	}
 	var node *Node
-	err = c.create(ctx, func() error {
+	err = c.create(ctx, func(ctx context.Context) error {
 		api, err := c.api(ctx)
 		if err != nil {
 			return err
 		}
 		node, err = nodes.Create(ctx, api, e).Extract()
 		return c.wrap(err)
-	}, func() error {
+	}, func(ctx context.Context) error {
 		var err error
 		node, err = c.getNode(ctx, e.UUID)
 		return err
@@ -110,20 +110,30 @@ func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
 }
 
 // create sends a POST that must not happen twice. After a failure that leaves open whether it happened, look tells: it
-// reads the object by the UUID that the caller chose, and answers 404 if the POST may be sent again.
-func (c *Client) create(ctx context.Context, post, look func() error) error {
+// reads the object by the UUID that the caller chose, and answers 404 if the POST may be sent again. It looks after an
+// interruption, too, lest there be something that nobody has recorded.
+func (c *Client) create(ctx context.Context, post, look func(context.Context) error) error {
 	for try := 1; ; try++ {
-		err := post()
-		if err == nil || ctx.Err() != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		uncertain := isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
+		err := post(ctx)
+		if err == nil {
+			return nil
+		}
+		interrupted := ctx.Err() != nil
+		uncertain := IsInterrupted(err) || isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
 		if !uncertain {
 			return err
 		}
-		found := look()
+		answered, stop := outlast(ctx)
+		found := look(answered)
+		stop()
 		if found == nil {
 			return nil
+		}
+		if interrupted {
+			return ctx.Err()
 		}
 		if !IsNotFound(found) || try >= retries {
 			return err

@@ -29,15 +29,18 @@ type stats struct {
 	saturated bool            // the limit was met
 }
 
-// Notices returns what there is to tell and has not been told yet.
+// Notices returns what there is to tell and has not been told yet. How many hosts have waited is told when no host of this run
+// is walked any more, most often at its end, and again if it goes on and more have waited by then.
 func (c *Client) Notices() []Notice {
 	g := c.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 && g.stats.waited > 0 {
-		g.stats.say("waited", Notice{"Hosts waited for their turn", fmt.Sprintf(
-			"%d hosts waited for a provisioning slot, the longest for %s. provisioning_limit.max_hosts is %d; others used up to %d of these slots.",
-			g.stats.waited, g.stats.longest.Round(time.Second), g.limit.Max, g.stats.others)})
+	if len(g.waiting) == 0 && g.stats.walks == 0 && g.stats.waited > 0 {
+		g.stats.say(fmt.Sprintf("waited %d", g.stats.waited), Notice{
+			fmt.Sprintf("Hosts waited for their turn: %d so far", g.stats.waited), // one that Terraform shows, though it has shown another
+			fmt.Sprintf("The longest waited for a provisioning slot for %s. provisioning_limit.max_hosts is %d; others used up to %d of these slots.",
+				g.stats.longest.Round(time.Second), g.limit.Max, g.stats.others),
+		})
 	}
 	notices := g.stats.notices
 	g.stats.notices = nil
@@ -181,7 +184,7 @@ func (k *ClassCapacity) add(node *Node) {
 		k.Maintenance++
 	case failed(State(node.ProvisionState)):
 		k.Failed++
-	case node.InstanceUUID != "":
+	case Deployed(node):
 		k.Allocated++
 	case State(node.ProvisionState) == nodes.Available:
 		k.Available++

@@ -66,7 +66,8 @@ func (p Patch) changes(path string) bool {
 
 // PatchNode applies edits to a node and returns it as it then is; an empty patch sends nothing. Edits of one node by
 // this process never run at the same time, and keys of extra are read back, because Ironic loses concurrent edits of
-// one map (reference ironic-facts.md 2.4).
+// one map (reference ironic-facts.md 2.4). A node beside an error means that the patch has arrived, and only extra may not be
+// as it was to be.
 func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, error) {
 	if len(patch) == 0 {
 		return c.getNode(ctx, id)
@@ -110,11 +111,14 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 			return c.hushed(&node), nil
 		}
 		now, err := c.getNode(ctx, id)
-		if err != nil || patch.holds(now.Extra) {
-			return now, err
+		if err != nil {
+			return c.hushed(&node), err
+		}
+		if patch.holds(now.Extra) {
+			return now, nil
 		}
 		if try == retries {
-			return nil, fmt.Errorf("node %s: others keep overwriting extra at the same time", NodeLabel(now))
+			return now, fmt.Errorf("node %s: others keep overwriting extra at the same time", NodeLabel(now))
 		}
 	}
 }

@@ -42,8 +42,8 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) e
 	defer unlock()
 	defer c.ports.invalidate(nodeID)
 	return c.create(ctx,
-		func() error { return c.do(ctx, http.MethodPost, "ports", body, nil) },
-		func() error { return c.do(ctx, http.MethodGet, "ports/"+id, nil, nil) })
+		func(ctx context.Context) error { return c.do(ctx, http.MethodPost, "ports", body, nil) },
+		func(ctx context.Context) error { return c.do(ctx, http.MethodGet, "ports/"+id, nil, nil) })
 }
 
 // UpdatePort brings a port from what it is to what it should be; equal attributes are not sent. Ironic refuses changes

@@ -225,7 +225,15 @@ func TestAVerbIsObeyedOnceThoughItsAnswerIsLost(t *testing.T) {
 						client := newClient(fake)
 						<-time.After(time.Minute)
 						fake.Reject = once(http.MethodPut, provisionPath(id), rejection)
-						if _, err := client.Reach(t.Context(), id, tc.goal, 5*time.Hour); err != nil {
+						var err error
+						if tc.goal == ironic.GoalUndeployed {
+							instance := ironic.NewUUID()
+							fake.Set(id, "instance_uuid", instance)
+							_, err = client.Undeploy(t.Context(), id, instance, "", 5*time.Hour)
+						} else {
+							_, err = client.Reach(t.Context(), id, tc.goal, 5*time.Hour)
+						}
+						if err != nil {
 							t.Fatal(err)
 						}
 						if got, want := verbs(t, fake, id), []string{tc.verb}; !slices.Equal(got, want) {

@@ -89,3 +89,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// answerGrace is how long a run that is interrupted waits for the answer to what it has asked for.
+const answerGrace = 5 * time.Second
+
+// outlast returns a context that ends a while after ctx does. Nobody would record what was made, or give back a lock that
+// was taken, by a request that was broken off after Ironic had obeyed it.
+func outlast(ctx context.Context) (later context.Context, stop func()) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(answerGrace, cancel) })
+	return later, func() {
+		forget()
+		cancel()
+	}
+}

@@ -56,7 +56,7 @@ func (c *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 		node, err = c.giveUp(ctx, node, allocation)
 	}
 	if err == nil && deployedAgain(node, instance) && leaving(node) {
-		node, err = c.cleanAfterAll(ctx, node, limit)
+		node, err = c.cleanAfterAll(ctx, node, instance, limit)
 	}
 	if err != nil {
 		return nil, err
@@ -101,14 +101,14 @@ func unprepare(node *Node) (patch Patch) {
 }
 
 // cleanAfterAll cleans a node that an interrupted run has undeployed without cleaning it, to deploy it again, and has not reserved.
-func (c *Client) cleanAfterAll(ctx context.Context, node *Node, limit time.Duration) (*Node, error) {
-	node, err := c.walk(ctx, node.UUID, GoalUndeployed, order{}, limit)
+func (c *Client) cleanAfterAll(ctx context.Context, node *Node, instance string, limit time.Duration) (*Node, error) {
+	node, err := c.walk(ctx, node.UUID, GoalUndeployed, instance, order{}, limit)
 	if err == nil {
 		node, err = c.cleanAgain(ctx, node)
 	}
 	for _, goal := range []Goal{GoalManageable, GoalAvailable} {
 		if err == nil && node.InstanceUUID == "" && !node.Retired {
-			node, err = c.walk(ctx, node.UUID, goal, order{}, limit)
+			node, err = c.Reach(ctx, node.UUID, goal, limit)
 		}
 	}
 	return node, err
@@ -142,7 +142,7 @@ func (c *Client) undeploy(ctx context.Context, node *Node, instance, allocation 
 	if cleans(node) && !node.Retired {
 		goal = GoalAvailable // the instance is gone, its data perhaps not: if cleaning fails or has failed, clean again
 	}
-	if node, err = c.walk(ctx, node.UUID, goal, order{}, limit); err != nil {
+	if node, err = c.walk(ctx, node.UUID, goal, instance, order{}, limit); err != nil {
 		return &Undeployed{Node: node}, err
 	}
 	return c.release(ctx, node, instance, suspended, limit)
@@ -190,6 +190,8 @@ func (c *Client) suspend(ctx context.Context, node *Node, allocation string) (*A
 // suspended allocation again.
 func (c *Client) release(ctx context.Context, node *Node, instance string, suspended *AllocationSpec, limit time.Duration) (*Undeployed, error) {
 	out := &Undeployed{Node: node}
+	// Else it is somebody else's by now, what is written on it too.
+	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !Occupied(node))
 	patch := unprepare(node) // there is something if it was prepared and never deployed
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
 		patch.Remove("/instance_uuid")
@@ -210,7 +212,7 @@ func (c *Client) release(ctx context.Context, node *Node, instance string, suspe
 	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + keyAllocation)
 	}
-	if len(patch) == 0 {
+	if len(patch) == 0 || !free {
 		return out, nil
 	}
 	patched, err := c.PatchNode(ctx, node.UUID, patch)

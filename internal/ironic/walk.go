@@ -35,12 +35,13 @@ func (o order) ToProvisionStateMap() (map[string]any, error) {
 // On error it still returns the node as last seen, if it was seen at all. The errors are FailedError, TimeoutError,
 // RefusedError, ctx's, and what Ironic answered.
 func (c *Client) Reach(ctx context.Context, id string, goal Goal, limit time.Duration) (*Node, error) {
-	return c.walk(ctx, id, goal, order{}, limit)
+	return c.walk(ctx, id, goal, "", order{}, limit)
 }
 
-// walk is the one loop over provision states: look, move, wait. The order goes with the goal's own verb.
-func (c *Client) walk(ctx context.Context, id string, goal Goal, with order, limit time.Duration) (*Node, error) {
-	w := &walker{c: c, id: id, goal: goal, order: with, limit: limit, deadline: time.Now().Add(limit)}
+// walk is the one loop over provision states: look, move, wait. instance is the reservation for which a node is deployed,
+// rebuilt or undeployed; the order goes with the goal's own verb.
+func (c *Client) walk(ctx context.Context, id string, goal Goal, instance string, with order, limit time.Duration) (*Node, error) {
+	w := &walker{c: c, id: id, goal: goal, instance: instance, order: with, limit: limit, deadline: time.Now().Add(limit)}
 	defer c.nodes.invalidate(id)
 	c.gate.begin(id)
 	defer c.gate.end()
@@ -116,6 +117,7 @@ type walker struct {
 	c        *Client
 	id       string
 	goal     Goal
+	instance string
 	order    order
 	limit    time.Duration
 	deadline time.Time
@@ -129,6 +131,9 @@ type walker struct {
 
 // step takes one step and reports whether the goal is reached.
 func (w *walker) step(ctx context.Context) (arrived bool, err error) {
+	if gone, err := w.instanceGone(); gone || err != nil {
+		return gone, err
+	}
 	state := State(w.node.ProvisionState)
 	m := nextMove(w.goal, state, fulfils(w.sent, w.goal))
 	if w.node.Reservation != "" && m.kind != wait {
@@ -165,6 +170,23 @@ func (w *walker) step(ctx context.Context) (arrived bool, err error) {
 	return false, fmt.Errorf("no move from %q", state)
 }
 
+// instanceGone looks at every step whose the node is, because hours may have passed since the last one, and in one interval of
+// looks somebody else may undeploy, reserve and deploy it. Undeploying has arrived when the instance is gone; without it a node
+// is neither deployed nor rebuilt: a ReservedError.
+func (w *walker) instanceGone() (bool, error) {
+	switch w.goal {
+	case GoalDeployed, GoalRebuilt:
+		return false, CheckReservation(w.node, w.instance)
+	case GoalUndeployed:
+		state := State(w.node.ProvisionState)
+		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
+		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error
+		return reserved || running, nil
+	case GoalManageable, GoalAvailable, GoalInspected: // nextMove refuses them where something is deployed
+	}
+	return false, nil
+}
+
 // fulfils reports whether having sent a verb is what a goal asks for, where the state alone cannot tell.
 func fulfils(sent Verb, goal Goal) bool {
 	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && deploys(sent))
@@ -183,9 +205,12 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 		with = w.order
 		with.Verb = verb
 	}
-	before := w.node
+	before, queued := w.node, time.Now()
 	put := func(ctx context.Context) error {
 		if boots(verb) {
+			if err := w.stillSo(ctx, queued); err != nil {
+				return err
+			}
 			if err := w.c.guard.Still(ctx, before, verb); err != nil {
 				return err
 			}
@@ -194,7 +219,6 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	}
 	var err error
 	if boots(verb) {
-		queued := time.Now()
 		if err = w.c.guard.Ready(ctx, w.node, verb); err == nil {
 			err = w.c.gate.pass(ctx, w.node, w.failures, put)
 		}
@@ -208,6 +232,9 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	if isCapacityError(err) {
 		return w.queue(ctx)
 	}
+	if errors.Is(err, errMoved) {
+		return w.look(ctx)
+	}
 	if err != nil && !isTransient(err) {
 		return err
 	}
@@ -220,6 +247,21 @@ func (w *walker) send(ctx context.Context, verb Verb) error {
 	}
 	w.sent, w.from = verb, State(before.ProvisionState)
 	return nil
+}
+
+// errMoved says that a node has changed hands or state while it waited for its turn: the next step has to be found anew.
+var errMoved = errors.New("the node has changed")
+
+// stillSo is an errMoved unless a node that has waited for its turn for longer than between two looks is as it was seen.
+func (w *walker) stillSo(ctx context.Context, queued time.Time) error {
+	if time.Since(queued) < w.c.cfg.PollInterval {
+		return nil
+	}
+	now, err := w.c.getNode(ctx, w.id)
+	if err == nil && (now.InstanceUUID != w.node.InstanceUUID || now.ProvisionState != w.node.ProvisionState) {
+		return errMoved
+	}
+	return err
 }
 
 // queue waits for the next look at a node that Ironic's own limit keeps from starting; that does not count against ours.

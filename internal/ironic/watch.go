@@ -23,7 +23,7 @@ type watch[T any] struct {
 
 	mu      sync.Mutex
 	waiters map[*waiter[T]]struct{}
-	fans    map[chan map[string]*T]struct{} // who waits for a list of everything
+	fans    map[chan everything[T]]struct{} // who waits for a list of everything
 	running bool
 }
 
@@ -32,8 +32,14 @@ type waiter[T any] struct {
 	got chan result[T]
 }
 
+// everything is what a list showed, or why there is none.
+type everything[T any] struct {
+	all map[string]*T
+	err error
+}
+
 func newWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *watch[T] {
-	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}, fans: map[chan map[string]*T]struct{}{}}
+	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}, fans: map[chan everything[T]]struct{}{}}
 }
 
 // errLimit says that next's time ran out.
@@ -73,9 +79,9 @@ func (w *watch[T]) start(ctx context.Context) {
 	}
 }
 
-// nextAll waits for the next look at everything. While somebody does, every look is a list.
+// nextAll waits for the next look at everything, and fails as next does. While somebody waits for it, every look is a list.
 func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
-	me := make(chan map[string]*T, 1)
+	me := make(chan everything[T], 1)
 	w.mu.Lock()
 	w.fans[me] = struct{}{}
 	w.start(ctx)
@@ -86,11 +92,8 @@ func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
 		w.mu.Unlock()
 	}()
 	select {
-	case all, ok := <-me:
-		if !ok {
-			return nil, errors.New("the look at Ironic failed")
-		}
-		return all, nil
+	case seen := <-me:
+		return seen.all, seen.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -100,7 +103,7 @@ func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
 func (w *watch[T]) run(ctx context.Context) {
 	defer func() {
 		if r := recover(); r != nil {
-			w.stop(fmt.Errorf("looking at Ironic: panic: %v", r))
+			w.stop(fmt.Errorf("looking at Ironic: %w: %v", errPanic, r))
 		}
 	}()
 	for {
@@ -112,17 +115,17 @@ func (w *watch[T]) run(ctx context.Context) {
 		if waiters == nil && fans == nil {
 			return
 		}
-		results, all := w.look(ctx, waiters, len(fans) > 0)
+		results, seen := w.look(ctx, waiters, len(fans) > 0)
 		w.deliver(waiters, results)
-		if all != nil {
-			w.spread(fans, all)
+		if seen != nil {
+			w.spread(fans, *seen)
 		}
 	}
 }
 
 // waiting returns who waits now, for one object or for everything, and so is answered by a look that begins now; nil, and
 // the watch has stopped, if nobody does.
-func (w *watch[T]) waiting() ([]*waiter[T], []chan map[string]*T) {
+func (w *watch[T]) waiting() ([]*waiter[T], []chan everything[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiters) == 0 && len(w.fans) == 0 {
@@ -134,7 +137,7 @@ func (w *watch[T]) waiting() ([]*waiter[T], []chan map[string]*T) {
 
 // look reads what is waited for, and the list of everything if that is wanted or cheaper. What failed for a passing reason
 // is left out.
-func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], everything bool) (map[string]result[T], map[string]*T) {
+func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], whole bool) (map[string]result[T], *everything[T]) {
 	ids := map[string]bool{}
 	for _, waiter := range waiters {
 		ids[waiter.id] = true
@@ -145,7 +148,7 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], everything bo
 			results[id] = result[T]{value: value, err: err}
 		}
 	}
-	if len(ids) <= fewWaiters && !everything {
+	if len(ids) <= fewWaiters && !whole {
 		for id := range ids {
 			single(id)
 		}
@@ -162,7 +165,7 @@ func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], everything bo
 			single(id) // gone, or moved between two pages
 		}
 	}
-	return results, list
+	return results, &everything[T]{list, err}
 }
 
 func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
@@ -176,12 +179,12 @@ func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
 	}
 }
 
-// spread gives a list to those who waited for everything.
-func (w *watch[T]) spread(fans []chan map[string]*T, all map[string]*T) {
+// spread gives what a list showed to those who waited for everything.
+func (w *watch[T]) spread(fans []chan everything[T], seen everything[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, fan := range fans {
-		fan <- all
+		fan <- seen
 		delete(w.fans, fan)
 	}
 }
@@ -196,7 +199,7 @@ func (w *watch[T]) stop(err error) {
 		delete(w.waiters, waiter)
 	}
 	for fan := range w.fans {
-		close(fan)
+		fan <- everything[T]{err: err}
 		delete(w.fans, fan)
 	}
 }
@@ -205,17 +208,25 @@ func (w *watch[T]) stop(err error) {
 const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
 	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group"
 
-// censusFields are what counting for the limit needs beyond that.
-func (c *Client) censusFields() string {
-	switch {
-	case c.gate.limit.Max == 0:
-		return ""
-	case c.gate.limit.Count == CountAgent:
-		return ",driver_internal_info"
-	case c.gate.limit.Scope == ScopeShard:
-		return ",shard"
+// censusFields are what counting for the limit needs beyond that, each where the limit and the API have it.
+func (c *Client) censusFields(ctx context.Context) (string, error) {
+	var fields string
+	if c.gate.limit.Max == 0 {
+		return "", nil
 	}
-	return ""
+	if c.gate.limit.Count == CountAgent {
+		fields += ",driver_internal_info"
+	}
+	if c.gate.limit.Scope == ScopeShard {
+		version, err := c.Microversion(ctx)
+		if err != nil {
+			return "", err
+		}
+		if version >= versionShard {
+			fields += ",shard"
+		}
+	}
+	return fields, nil
 }
 
 // pollNodes lists all nodes with what waiting needs.
@@ -224,7 +235,11 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	query.Set("fields", pollFields+c.censusFields())
+	census, err := c.censusFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("fields", pollFields+census)
 	all, err := c.listNodes(ctx, query)
 	if err != nil {
 		return nil, err
@@ -232,10 +247,14 @@ func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
 	return byUUID(all, func(n *Node) string { return n.UUID }), nil
 }
 
-// pollNode reads one node with what waiting needs.
+// pollNode reads one node with what waiting needs, the queue for a slot included.
 func (c *Client) pollNode(ctx context.Context, id string) (*Node, error) {
+	census, err := c.censusFields(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var node Node
-	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields, nil, &node); err != nil {
+	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields+census, nil, &node); err != nil {
 		return nil, err
 	}
 	return c.hushed(&node), nil

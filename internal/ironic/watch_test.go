@@ -3,6 +3,7 @@ package ironic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"syscall"
@@ -40,6 +41,7 @@ func TestPassingFailuresOfALookAreRepeated(t *testing.T) {
 	t.Parallel()
 	for _, passing := range []error{
 		&StatusError{Status: http.StatusBadGateway}, &StatusError{Status: http.StatusServiceUnavailable}, syscall.ECONNRESET, syscall.ECONNREFUSED,
+		fmt.Errorf("list nodes: %w", errShifted),
 	} {
 		inBubble(t, func(t *testing.T) {
 			w := listing(func(look int) (string, error) {

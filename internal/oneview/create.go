@@ -146,7 +146,7 @@ func (r *preparation) plan(ctx context.Context, hardware *Hardware) error {
 		return nil
 	}
 	if r.binding.TemplateURI == "" {
-		return fmt.Errorf("node %s: no server profile template is given: properties.capabilities has no %s", ironic.NodeLabel(r.node), capabilityTemplate)
+		return &NoTemplateError{Node: ironic.NodeLabel(r.node)}
 	}
 	template, err := r.p.OneView.Template(ctx, r.binding.TemplateURI)
 	if err != nil {

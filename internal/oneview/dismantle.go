@@ -13,6 +13,8 @@ var (
 	errShifted = errors.New("the server hardware has another server profile than a moment ago")
 	// errMoved says that somebody has put a profile of ours on other hardware. It is theirs now.
 	errMoved = errors.New("somebody has moved the server profile to other server hardware")
+	// errNotOff says that a server is on, or about to be, that a removal must not switch off.
+	errNotOff = errors.New("the server is not off")
 )
 
 // stop switches a server off, as long as it has the given profile, or none if holder is empty. That is looked at right
@@ -57,27 +59,34 @@ func (c *Client) finish(ctx context.Context, deadline time.Time, start func() (t
 	return c.await(ctx, uri, deadline, nil)
 }
 
+// removal says what profile goes, and from where.
+type removal struct {
+	profileURI, hardwareURI string
+	deadline                time.Time
+	onlyOff                 bool // the server is not switched off: if it is not off, it is errNotOff
+}
+
 // remove deletes a profile of ours that is on the given hardware or on none, switching its server off first. Right before the
 // request the profile and its hardware are read again, and the appliance compares the profile's version. That it is gone
 // already is no error.
-func (p *Pool) remove(ctx context.Context, profileURI, hardwareURI string, deadline time.Time) error {
-	tries := p.OneView.stamina("removing server profile "+profileURI, deadline)
+func (p *Pool) remove(ctx context.Context, r removal) error {
+	tries := p.OneView.stamina("removing server profile "+r.profileURI, r.deadline)
 	refused := "" // the version that was refused although it was the latest
 	for {
-		profile, err := p.OneView.Profile(ctx, profileURI)
+		profile, err := p.OneView.Profile(ctx, r.profileURI)
 		if IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		ready, err := p.readyToRemove(ctx, profile, hardwareURI, deadline)
+		ready, err := p.readyToRemove(ctx, profile, r)
 		if ready {
 			match := profile.ETag
 			if match == "" || match == refused {
 				match = "*" // everything was just read anew, and the appliance does not take its own version
 			}
-			err = p.OneView.finish(ctx, deadline, func() (string, error) { return p.OneView.deleteProfile(ctx, profile.URI, match) })
+			err = p.OneView.finish(ctx, r.deadline, func() (string, error) { return p.OneView.deleteProfile(ctx, profile.URI, match) })
 			if isStatus(err, http.StatusPreconditionFailed) && match != "*" {
 				refused, err = match, nil
 			}
@@ -99,16 +108,16 @@ func (p *Pool) remove(ctx context.Context, profileURI, hardwareURI string, deadl
 
 // readyToRemove reports whether a profile can be deleted now: it is on the hardware, and that is off, or it is on none. It
 // switches the server off; then everything has to be looked at again.
-func (p *Pool) readyToRemove(ctx context.Context, profile *Profile, hardwareURI string, deadline time.Time) (bool, error) {
+func (p *Pool) readyToRemove(ctx context.Context, profile *Profile, r removal) (bool, error) {
 	switch {
-	case profile.HardwareURI != "" && !sameURI(profile.HardwareURI, hardwareURI):
+	case profile.HardwareURI != "" && !sameURI(profile.HardwareURI, r.hardwareURI):
 		return false, fmt.Errorf("%w: %s", errMoved, profile.HardwareURI)
 	case profile.InProgress:
 		return false, nil
 	case profile.HardwareURI == "":
 		return true, nil
 	}
-	hardware, err := p.OneView.Hardware(ctx, hardwareURI)
+	hardware, err := p.OneView.Hardware(ctx, r.hardwareURI)
 	switch {
 	case err != nil:
 		return false, err
@@ -118,6 +127,8 @@ func (p *Pool) readyToRemove(ctx context.Context, profile *Profile, hardwareURI 
 		return false, nil
 	case hardware.PowerState == PowerOff:
 		return true, nil
+	case r.onlyOff:
+		return false, fmt.Errorf("%s: %w (%s)", HardwareLabel(hardware), errNotOff, hardware.PowerState)
 	}
-	return false, p.stop(ctx, hardwareURI, profile.URI, deadline)
+	return false, p.stop(ctx, r.hardwareURI, profile.URI, r.deadline)
 }

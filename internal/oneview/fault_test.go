@@ -186,7 +186,7 @@ func TestReleaseSurvivesWhateverTheApplianceDoes(t *testing.T) {
 				s.appliance.PowerOn(s.blades.Hardware[0])
 				s.befall(tt)
 				s.appliance.ExpireSessions()
-				err := s.pool(t).Release(t.Context(), s.nodes[0], s.profiles()[0].URI, 0)
+				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: s.profiles()[0].URI})
 				if tt.fails == "" {
 					if err != nil {
 						t.Fatalf("it failed: %v", err)
@@ -199,7 +199,7 @@ func TestReleaseSurvivesWhateverTheApplianceDoes(t *testing.T) {
 				wantNoSecret(t, err)
 				s.wantHeld(t)
 				s.appliance.ClearFaults()
-				if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+				if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 					t.Errorf("release again: %v", err)
 				}
 				s.wantNothing(t)
@@ -269,7 +269,7 @@ func TestAStuckTaskEndsWithTheLimitAndLeavesNothingForeignTouched(t *testing.T) 
 		if !errors.As(err, &timeout) {
 			t.Fatalf("err = %v, want a TimeoutError", err)
 		}
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 5*time.Minute); !errors.As(err, &timeout) {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], Limit: 5 * time.Minute}); !errors.As(err, &timeout) {
 			t.Fatalf("release of what is stuck: %v, want a TimeoutError", err)
 		}
 		s.wantHeldInProgress(t)

@@ -41,3 +41,48 @@ func TestWithoutAnApplianceOnlySharedNodesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A node may wait for hours between Ready and Still.
+func TestAMachineThatLosesItsProfileInTheQueueIsNotBooted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		verb      ironic.Verb
+		uncleaned bool // automated_clean is false
+		refused   string
+	}{
+		{verb: nodes.TargetActive, refused: "has no server profile"},
+		{verb: nodes.TargetRebuild, refused: "has no server profile"},
+		{verb: nodes.TargetProvide, refused: "its server profile for cleaning was removed"},
+		{verb: nodes.TargetClean, refused: "its server profile for cleaning was removed"},
+		{verb: nodes.TargetInspect, refused: "its server profile for inspecting was removed"},
+		{verb: nodes.TargetProvide, uncleaned: true},
+		{verb: nodes.TargetDeleted},
+		{verb: ""},
+	} {
+		t.Run(string(tt.verb), func(t *testing.T) {
+			t.Parallel()
+			inPoolTime(t, func(t *testing.T) {
+				s := newPoolSite(t, 1)
+				s.ironic.Set(nodeName(0), "provision_state", "manageable")
+				s.ironic.Set(nodeName(0), "automated_clean", !tt.uncleaned)
+				if _, err := s.pool(t).Prepare(t.Context(), PrepareOptions{NodeID: s.node(t, nodeName(0)).UUID}); err != nil {
+					t.Fatal(err)
+				}
+				pool, node := s.pool(t), s.read(t, nodeName(0))
+				for _, ask := range []func() error{
+					func() error { return pool.Ready(t.Context(), node, tt.verb) },
+					func() error { return pool.Still(t.Context(), node, tt.verb) },
+				} {
+					if err := ask(); err != nil {
+						t.Fatalf("with its profile: %v", err)
+					}
+				}
+				s.oneview.ReleaseHardware(s.hardware[0])
+				err := pool.Still(t.Context(), node, tt.verb)
+				if (err == nil) != (tt.refused == "") || (err != nil && !strings.Contains(err.Error(), tt.refused)) {
+					t.Errorf("without its profile: %v, want %q", err, tt.refused)
+				}
+			})
+		})
+	}
+}

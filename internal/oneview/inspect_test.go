@@ -87,7 +87,7 @@ func TestAProfileOfTheFormerDriverIsUsedAsItIsAndReleased(t *testing.T) {
 		if s.wantHeld(t); applied.Profile.URI != uri || applied.Profile.TemplateURI != "" || applied.Profile.Name != "None [None]" {
 			t.Errorf("applied %+v, want %s as it was", applied.Profile, uri)
 		}
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)

@@ -104,7 +104,7 @@ func TestPrepareThatWasKilledLeavesNothingAfterTheNextRelease(t *testing.T) {
 	t.Parallel()
 	everyKill(t, prepareFirst, func(t *testing.T, s *site) {
 		<-time.After(time.Minute) // what the appliance has accepted and not begun, nobody can see
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
@@ -117,9 +117,9 @@ func TestReleaseThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	everyKill(t, func(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
 		uri = s.mustPrepare(t, s.nodes[0]).Profile.URI
 		s.appliance.PowerOn(s.blades.Hardware[0])
-		_ = pool.Release(ctx, s.nodes[0], uri, 0)
+		_ = pool.Release(ctx, oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri})
 	}, func(t *testing.T, s *site) {
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
@@ -131,7 +131,7 @@ func TestReleaseThatWasKilledAndThenPreparedIsConsistent(t *testing.T) {
 	everyKill(t, func(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
 		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 		s.appliance.PowerOn(s.blades.Hardware[0])
-		_ = pool.Release(ctx, s.nodes[0], uri, 0)
+		_ = pool.Release(ctx, oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri})
 	}, func(t *testing.T, s *site) {
 		s.mustPrepare(t, s.nodes[0])
 		s.wantHeld(t)

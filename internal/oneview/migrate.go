@@ -132,8 +132,10 @@ type step struct {
 	text    string // what is done
 	warning string // what else somebody should know; may be empty
 
-	release string       // a profile to be recorded as Ironic's and taken away; empty: none
-	last    ironic.Patch // of driver_info, which ends the migration
+	release  string       // a profile to be taken away; empty: none
+	from     string       // the hardware that it is on
+	unproven bool         // nothing proves it to be the node's own: -release-unknown
+	last     ironic.Patch // of driver_info, which ends the migration
 }
 
 // migrate works on one node: looks at it and its hardware now, plans, and does.
@@ -216,12 +218,16 @@ func (m *migration) planIdle(next step, node *ironic.Node, binding Binding, hard
 		next.text = fmt.Sprintf("server profile %s was given to it dynamically: dynamic allocation on", profile.Name)
 		return next, nil
 	}
-	if !applied && !provenFor(profile, node, hardware) {
+	next.unproven = !applied && !provenFor(profile, node, hardware)
+	if next.unproven {
 		if err := m.mayRelease(node, hardware, profile); err != nil {
 			return step{}, err
 		}
+		if binding.AppliedURI != "" { // which is not on the hardware
+			next.last.Remove("/driver_info/" + keyApplied)
+		}
 	}
-	next.release = hardware.ProfileURI
+	next.release, next.from = hardware.ProfileURI, hardware.URI
 	next.text = fmt.Sprintf("it is idle: server profile %s removed from %s, dynamic allocation on", profile.Name, hardware.Name)
 	if node.Maintenance && node.MaintenanceReason != ReasonMigrating {
 		next.text += "; it stays in maintenance"
@@ -232,6 +238,9 @@ func (m *migration) planIdle(next step, node *ironic.Node, binding Binding, hard
 // mayRelease says why a profile that nothing proves to be the node's own is not taken away.
 func (m *migration) mayRelease(node *ironic.Node, hardware *Hardware, profile *Profile) error {
 	what := fmt.Sprintf("server profile %s on %s", ProfileLabel(profile), HardwareLabel(hardware))
+	if migrating(node) {
+		what += " (from which an interrupted run was about to take it, and has left the node in maintenance)"
+	}
 	switch {
 	case !m.o.ReleaseUnknown:
 		return fmt.Errorf("nothing proves that %s is its own. Ask who uses it; if it was made for this node in advance and nobody needs it, "+
@@ -247,7 +256,7 @@ func (m *migration) mayRelease(node *ironic.Node, hardware *Hardware, profile *P
 // do carries a plan out. Every step leaves the node as one that the next run takes up.
 func (m *migration) do(ctx context.Context, node *ironic.Node, next step) error {
 	if next.release != "" {
-		if err := m.release(ctx, node, next.release); err != nil {
+		if err := m.release(ctx, node, next); err != nil {
 			return err
 		}
 	}
@@ -267,20 +276,42 @@ func (m *migration) do(ctx context.Context, node *ironic.Node, next step) error 
 }
 
 // release takes a profile away from an idle node, which nobody gets meanwhile because it is in maintenance.
-func (m *migration) release(ctx context.Context, node *ironic.Node, profileURI string) error {
+func (m *migration) release(ctx context.Context, node *ironic.Node, next step) error {
 	if !node.Maintenance {
 		if err := m.pool.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonMigrating); err != nil {
 			return err
 		}
 	}
+	if next.unproven {
+		return m.discard(ctx, node, next)
+	}
 	var patch ironic.Patch
-	patch.Set("/driver_info/"+keyApplied, profileURI)
+	patch.Set("/driver_info/"+keyApplied, next.release)
 	patch.Set("/driver_info/"+keyDynamic, true)
 	patch.Set("/extra/"+keyMigrating, true)
 	if _, err := m.pool.Ironic.PatchNode(ctx, node.UUID, patch); err != nil {
 		return err
 	}
-	return m.pool.Release(ctx, node.UUID, profileURI, m.o.Limit)
+	return m.pool.Release(ctx, ReleaseOptions{NodeID: node.UUID, ProfileURI: next.release, Limit: m.o.Limit})
+}
+
+// discard deletes a profile that nothing proves to be the node's own, as long as the server is off. Ironic is not told that the
+// profile is its own: if this ends half way, the next run must find no more proof than this one has.
+func (m *migration) discard(ctx context.Context, node *ironic.Node, next step) error {
+	now, err := m.pool.Ironic.Node(ctx, node.UUID) // as it is in maintenance
+	if err != nil {
+		return err
+	}
+	if ironic.Deployed(now) || now.Reservation != "" || !ironic.Parked(ironic.State(now.ProvisionState)) {
+		err = errOutdated
+	} else {
+		deadline := time.Now().Add(cmp.Or(m.o.Limit, DefaultLimit))
+		err = m.pool.remove(ctx, removal{profileURI: next.release, hardwareURI: next.from, deadline: deadline, onlyOff: true})
+	}
+	if (errors.Is(err, errNotOff) || errors.Is(err, errOutdated)) && !node.Maintenance && now.MaintenanceReason == ReasonMigrating {
+		return errors.Join(err, m.pool.Ironic.SetMaintenance(ctx, node.UUID, false, "")) // nothing was begun
+	}
+	return err
 }
 
 // provenFor reports whether a profile on hardware is provably a node's own: it carries our mark, or the name that temporary

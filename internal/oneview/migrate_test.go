@@ -349,6 +349,88 @@ func TestAMigrationThatIsKilledIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
+// Whatever request a migration is killed at, what it was told to risk it has not learnt: a profile whose owner switches the server
+// on before the next run is the owner's, with the flag and without.
+func TestAProfileThatNothingProvesStaysUnprovenWhereAMigrationIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		for _, late := range []bool{false, true} {
+			for n := 1; ; n++ {
+				died := false
+				inPoolTime(t, func(t *testing.T) {
+					s := newPoolSite(t, 1)
+					s.driverInfo(t, 0, keyApplied, "/rest/server-profiles/gone")
+					s.driverInfo(t, 0, keyDynamic, false)
+					uri := s.oneview.AddProfile(fakeoneview.NewProfile{Name: "esx-07", HardwareURI: s.hardware[0]})
+					died = s.untilKilled(t, n, late, func(ctx context.Context, p *Pool) {
+						_, _ = p.Migrate(ctx, MigrateOptions{All: true, ReleaseUnknown: true})
+					})
+					<-time.After(10 * time.Minute)
+					if len(s.oneview.Profiles()) == 0 {
+						return // it came to that while the server was off
+					}
+					s.oneview.MarkOthers(uri)
+					s.oneview.PowerOn(s.hardware[0])
+					heard, _ := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: again})
+					if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "nothing proves that server profile esx-07") {
+						t.Errorf("killed at request %d, late %t, with the flag again %t: failed %q", n, late, again, failed)
+					}
+				})
+				if !died || t.Failed() {
+					if n < 8 {
+						t.Errorf("the migration had only %d requests", n)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+// The owner may come while the migration is on its way.
+func TestAServerThatIsSwitchedOnDuringAMigrationIsSpared(t *testing.T) {
+	t.Parallel()
+	for _, request := range []fakeoneview.Fault{
+		{Method: http.MethodGet, Path: "/rest/server-profiles/", Nth: 1}, // after it was seen to be off
+		{Method: http.MethodGet, Path: "/rest/server-profiles/", Nth: 2}, // after the maintenance
+		{Method: http.MethodDelete, Path: "/rest/server-profiles/"},
+	} {
+		inPoolTime(t, func(t *testing.T) {
+			s := newPoolSite(t, 1)
+			uri := s.preAllocated(t, 0, "available")
+			request.Effect = fakeoneview.Meanwhile(func() { s.oneview.PowerOn(s.hardware[0]) })
+			hits := s.oneview.Inject(request)
+			heard, _ := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
+			if failed := heard.lines(Failed); hits() != 1 || len(failed) != 1 || !strings.Contains(failed[0], "the server is not off (On)") {
+				t.Errorf("hit %d times, failed %q", hits(), failed)
+			}
+			if h := s.oneview.HardwareAt(s.hardware[0]); h.ProfileURI != uri || h.Power != fakeoneview.On {
+				t.Errorf("the server is %+v", h)
+			}
+			s.wantNode(t, 0, "available", "")
+			if info := s.read(t, nodeName(0)).DriverInfo; info[keyApplied] != nil || info[keyDynamic] != nil {
+				t.Errorf("the node has %v", info)
+			}
+		})
+	}
+}
+
+func TestANodeThatIsDeployedDuringAMigrationKeepsItsProfile(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 1)
+		uri := s.preAllocated(t, 0, "available")
+		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: uri, Effect: fakeoneview.Meanwhile(func() {
+			s.ironic.Set(nodeName(0), "provision_state", "deploying")
+		})})
+		heard, summary := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
+		if summary.Skipped != 1 || len(s.oneview.Profiles()) != 1 {
+			t.Errorf("told %q; profiles %+v", heard.lines(""), s.oneview.Profiles())
+		}
+		s.wantNode(t, 0, "deploying", "")
+	})
+}
+
 func TestMaintenanceThatSomebodySetsDuringAMigrationStays(t *testing.T) {
 	t.Parallel()
 	inPoolTime(t, func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestManyNodesArePreparedAndReleasedAtOnceInOneSession(t *testing.T) {
 		if n := len(s.profiles()); n != len(s.nodes) {
 			t.Errorf("%d profiles for %d nodes", n, len(s.nodes))
 		}
-		each(func(id string) error { return pool.Release(t.Context(), id, "", 0) })
+		each(func(id string) error { return pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: id}) })
 		if n := s.appliance.Count("POST", logins); n != 1 {
 			t.Errorf("%d logins, want 1", n)
 		}
@@ -105,13 +105,13 @@ func TestAProfileThatSomebodyTookOffItsHardwareIsStillRemoved(t *testing.T) {
 	}
 	for name, finish := range map[string]func(*testing.T, *site, string){
 		"by a release": func(t *testing.T, s *site, uri string) {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 				t.Error(err)
 			}
 			s.wantNothing(t)
 		},
 		"by a release that does not know it": func(t *testing.T, s *site, _ string) {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 				t.Error(err)
 			}
 			s.wantNothing(t)
@@ -147,7 +147,7 @@ func TestAProfileThatSomebodyMovedIsTheirs(t *testing.T) {
 		s.appliance.PowerOn(s.blades.Hardware[1])
 		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
 		wantWords(t, err, "another server profile", s.blades.Hardware[1])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
@@ -155,25 +155,6 @@ func TestAProfileThatSomebodyMovedIsTheirs(t *testing.T) {
 			t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
 		}
 	})
-}
-
-func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
-	t.Parallel()
-	for _, state := range []string{"active", "deploying", "cleaning", "deploy failed", "rescue", "error"} {
-		t.Run(state, func(t *testing.T) {
-			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) {
-				s := newSite(t, 1)
-				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
-				s.appliance.PowerOn(s.blades.Hardware[0])
-				s.ironic.Set(s.nodes[0], "provision_state", state)
-				err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0)
-				wantWords(t, err, `state "`+state+`"`, "metal_deployment")
-				s.wantHeld(t)
-				s.wantPower(t, fakeoneview.On)
-			})
-		})
-	}
 }
 
 func TestABrokenProfileOfARunningNodeIsLeftAlone(t *testing.T) {
@@ -219,7 +200,7 @@ func TestHardwareThatIsTakenInTheMiddleIsLeftAlone(t *testing.T) {
 			return err
 		},
 		"of releasing": func(t *testing.T, s *site) error {
-			return s.pool(t).Release(t.Context(), s.nodes[0], s.applied(t, s.nodes[0]), 0)
+			return s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0])})
 		},
 		"of reapplying the template": func(t *testing.T, s *site) error {
 			_, err := s.pool(t).Update(t.Context(), oneview.UpdateOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0]), Name: "web", Reapply: true})
@@ -285,7 +266,7 @@ func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
 					s.appliance.MarkOthers(uri)
 					s.appliance.PowerOn(s.blades.Hardware[1])
 				})})
-				if err := s.pool(t).Release(t.Context(), s.nodes[0], uri, 0); err != nil {
+				if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
 					t.Fatal(err)
 				}
 				if h := s.appliance.HardwareAt(s.blades.Hardware[1]); moved && (h.ProfileURI != uri || h.Power != fakeoneview.On) {
@@ -295,42 +276,6 @@ func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestReleaseOfAnOldProfileLeavesTheNewOne(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		s := newSite(t, 1)
-		old := s.mustPrepare(t, s.nodes[0]).Profile.URI
-		s.appliance.ReleaseHardware(s.blades.Hardware[0])
-		s.mustPrepare(t, s.nodes[0])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], old, 0); err != nil {
-			t.Fatal(err)
-		}
-		s.wantHeld(t)
-	})
-}
-
-func TestTheProfileOfANodeThatIsGoneIsRemoved(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		s := newSite(t, 2)
-		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
-		foreign := s.appliance.TakeHardware(s.blades.Hardware[1])
-		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
-		if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
-			t.Fatal(err)
-		}
-		for _, known := range []string{uri, foreign, "", uri} {
-			if err := s.pool(t).Release(t.Context(), s.nodes[0], known, 0); err != nil {
-				t.Errorf("release %q: %v", known, err)
-			}
-		}
-		if left := s.profiles(); len(left) > 0 {
-			t.Errorf("profiles are left: %+v", left)
-		}
-		s.wantNoHarm(t)
-	})
 }
 
 func TestWhatIsMadeForANodeThatIsDeletedMeanwhileIsRemoved(t *testing.T) {
@@ -397,19 +342,6 @@ func TestTroubleWithIronicLeavesAProfileThatTheNextRunTakesOver(t *testing.T) {
 	}
 }
 
-func TestReleaseOfHardwareThatOneViewHasNotAnyMore(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		s := newSite(t, 1)
-		s.setApplied(t, s.nodes[0], profileA)
-		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], "", 0); err != nil {
-			t.Error(err)
-		}
-		s.wantNothing(t)
-	})
-}
-
 func TestHardwareThatANodeDoesNotNameIsWrittenThereAndReleased(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
@@ -422,7 +354,7 @@ func TestHardwareThatANodeDoesNotNameIsWrittenThereAndReleased(t *testing.T) {
 		s.wantHeld(t)
 		_, err = s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0], HardwareURI: s.blades.Hardware[1]})
 		wantWords(t, err, s.blades.Hardware[0], s.blades.Hardware[1])
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], applied.Profile.URI, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: applied.Profile.URI}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)

@@ -249,7 +249,7 @@ func (r *preparation) discard(ctx context.Context, seen sight) error {
 
 // withdraw removes a profile and tells so.
 func (r *preparation) withdraw(ctx context.Context, profile *Profile) error {
-	if err := r.p.remove(ctx, profile.URI, r.binding.HardwareURI, r.deadline); err != nil {
+	if err := r.p.remove(ctx, removal{profileURI: profile.URI, hardwareURI: r.binding.HardwareURI, deadline: r.deadline}); err != nil {
 		return err
 	}
 	r.made = ""

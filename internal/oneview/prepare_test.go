@@ -42,11 +42,11 @@ func TestPrepareAppliesAProfileMadeFromTheTemplateAndReleaseTakesItAway(t *testi
 		if !slices.Equal(recorded, []string{applied.Profile.URI}) {
 			t.Errorf("recorded %q, want %q once", recorded, applied.Profile.URI)
 		}
-		if err := pool.Release(t.Context(), s.nodes[0], applied.Profile.URI, 0); err != nil {
+		if err := pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: applied.Profile.URI}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
-		if err := pool.Release(t.Context(), s.nodes[0], applied.Profile.URI, 0); err != nil {
+		if err := pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: applied.Profile.URI}); err != nil {
 			t.Errorf("a second release: %v", err)
 		}
 		if err := pool.OneView.Close(t.Context()); err != nil || s.appliance.Sessions() != 0 {
@@ -101,10 +101,10 @@ func TestHardwareOfAnotherUserIsRefusedAndLeftAlone(t *testing.T) {
 		if err := pool.Admit(t.Context(), s.node(t, s.nodes[0])); !errors.As(err, &inUse) {
 			t.Errorf("Admit: %v, want an InUseError", err)
 		}
-		if err := pool.Release(t.Context(), s.nodes[0], "", 0); err != nil {
+		if err := pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Errorf("Release: %v", err)
 		}
-		if err := pool.Release(t.Context(), s.nodes[0], taken, 0); !errors.As(err, &inUse) {
+		if err := pool.Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: taken}); !errors.As(err, &inUse) {
 			t.Errorf("Release of the other user's profile: %v, want an InUseError", err)
 		}
 		s.wantNothing(t)
@@ -222,7 +222,7 @@ func TestACopyOfOurProfileIsNotOurs(t *testing.T) {
 		if !errors.As(err, &inUse) {
 			t.Errorf("err = %v, want an InUseError", err)
 		}
-		if err := s.pool(t).Release(t.Context(), s.nodes[0], ours.Profile.URI, 0); err != nil {
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: ours.Profile.URI}); err != nil {
 			t.Errorf("release of ours, which is gone: %v", err)
 		}
 		s.wantNothing(t)

@@ -90,6 +90,27 @@ func (e *OccupiedError) Error() string {
 		"If Ironic is at work on it, try again when that is over", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
+// NoTemplateError says that there is nothing to make a node's server profile from.
+type NoTemplateError struct{ Node string }
+
+// Error says where it is missing.
+func (e *NoTemplateError) Error() string {
+	return fmt.Sprintf("node %s: no server profile template is given: properties.capabilities has no %s", e.Node, capabilityTemplate)
+}
+
+// LostProfileError says that a node had a server profile to be cleaned or inspected with, and that it is gone.
+type LostProfileError struct {
+	Node    string
+	Purpose Purpose
+}
+
+// Error says what to do.
+func (e *LostProfileError) Error() string {
+	return fmt.Sprintf("node %s: its server profile for %s was removed while it waited for its turn, as metal-oneview sync does when it takes one for "+
+		"left over. Without one the server would boot without OneView's networks. Nothing was sent; apply again, and it gets another one",
+		e.Node, strings.ToLower(string(e.Purpose)))
+}
+
 // LeftoverError says that a profile could not be applied, and could not be removed again either.
 type LeftoverError struct {
 	ProfileURI, ProfileName string // the name may be empty

@@ -10,27 +10,34 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
+// ReleaseOptions says which profile shall go.
+type ReleaseOptions struct {
+	NodeID string
+	// ProfileURI is the profile that the caller knows of, and the only one that is removed then; empty: the one that Ironic uses.
+	ProfileURI string
+	// HardwareURI is the server hardware that the profile was applied to. It counts only where the node does not tell, because it
+	// is gone or names none.
+	HardwareURI string
+	Limit       time.Duration // zero: DefaultLimit
+}
+
 // Release takes the profile away from a node's hardware, if Ironic uses it: it switches the server off, deletes the
-// profile, and tells Ironic. profileURI is the profile that the caller knows of, and the only one that is removed then; if it
-// is empty it is the one that Ironic uses. A limit of zero is DefaultLimit.
+// profile, and tells Ironic.
 //
 // Release of what is released already does nothing, and one that was killed can be begun again. The profile goes first, then
 // driver_info: the other way round nobody would know whose it is. A profile that others have moved to other hardware, or
 // have replaced, is theirs and stays. While something may run on the node it is an OccupiedError.
-func (p *Pool) Release(ctx context.Context, nodeID, profileURI string, limit time.Duration) error {
-	if limit == 0 {
-		limit = DefaultLimit
-	}
-	deadline := time.Now().Add(limit)
-	node, err := p.Ironic.Node(ctx, nodeID)
-	if ironic.IsNotFound(err) && !uuidPattern.MatchString(nodeID) {
-		if nodeID, err = p.formerly(ctx, nodeID, profileURI); err != nil || nodeID == "" {
+func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
+	deadline := time.Now().Add(cmp.Or(o.Limit, DefaultLimit))
+	node, err := p.Ironic.Node(ctx, o.NodeID)
+	if ironic.IsNotFound(err) && !uuidPattern.MatchString(o.NodeID) {
+		if o.NodeID, err = p.formerly(ctx, o.NodeID, o.ProfileURI); err != nil || o.NodeID == "" {
 			return err
 		}
-		node, err = p.Ironic.Node(ctx, nodeID)
+		node, err = p.Ironic.Node(ctx, o.NodeID)
 	}
 	if ironic.IsNotFound(err) {
-		return p.releaseOrphan(ctx, nodeID, profileURI, deadline)
+		return p.releaseOrphan(ctx, nil, o, deadline)
 	}
 	if err != nil {
 		return err
@@ -39,34 +46,40 @@ func (p *Pool) Release(ctx context.Context, nodeID, profileURI string, limit tim
 	if err != nil {
 		return err
 	}
+	o.HardwareURI = cmp.Or(b.HardwareURI, o.HardwareURI)
 	if b.HardwareURI == "" {
-		return p.releaseOrphan(ctx, nodeID, profileURI, deadline)
+		return p.releaseOrphan(ctx, node, o, deadline)
 	}
 	h, err := p.holding(ctx, node, b)
 	if IsNotFound(err) && h.Hardware == nil { // OneView does not have it any more
-		known := cmp.Or(profileURI, b.AppliedURI)
-		if err := p.releaseOrphan(ctx, nodeID, known, deadline); err != nil {
-			return err
-		}
-		return p.retract(ctx, nodeID, known)
+		o.ProfileURI = cmp.Or(o.ProfileURI, b.AppliedURI)
+		return p.releaseOrphan(ctx, node, o, deadline)
 	}
 	if err != nil {
 		return err
 	}
-	target, err := p.releasable(ctx, node, b, h, profileURI)
+	target, err := p.releasable(ctx, node, b, h, o.ProfileURI)
 	if err != nil {
 		return err
 	}
-	if target != nil {
-		if target.HardwareURI != "" && !ironic.Parked(ironic.State(node.ProvisionState)) {
-			return &OccupiedError{Node: node, Reason: "server profile " + ProfileLabel(target) + " is to be removed"}
-		}
-		if err := p.remove(ctx, target.URI, h.Hardware.URI, deadline); err != nil && !errors.Is(err, errMoved) {
-			return err
-		}
-		return p.retract(ctx, nodeID, target.URI, profileURI)
+	if target == nil {
+		return p.retract(ctx, node.UUID, cmp.Or(o.ProfileURI, b.AppliedURI))
 	}
-	return p.retract(ctx, nodeID, cmp.Or(profileURI, b.AppliedURI))
+	if err := maySpare(node, target); err != nil {
+		return err
+	}
+	if err := p.remove(ctx, removal{profileURI: target.URI, hardwareURI: h.Hardware.URI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
+		return err
+	}
+	return p.retract(ctx, node.UUID, target.URI, o.ProfileURI)
+}
+
+// maySpare refuses to take away the profile of a node on which something may run.
+func maySpare(node *ironic.Node, profile *Profile) error {
+	if profile.HardwareURI != "" && !ironic.Parked(ironic.State(node.ProvisionState)) {
+		return &OccupiedError{Node: node, Reason: "server profile " + ProfileLabel(profile) + " is to be removed"}
+	}
+	return nil
 }
 
 // releasable is the profile that Release has to remove: on the node's hardware, or made for the node and on no hardware; nil if
@@ -114,18 +127,30 @@ func (p *Pool) formerly(ctx context.Context, name, profileURI string) (string, e
 	return profile.nodeID(), nil
 }
 
-// releaseOrphan removes the profile of a node that is not in Ironic any more, or whose hardware is not known, if its mark says
-// that it was made for that node.
-func (p *Pool) releaseOrphan(ctx context.Context, nodeID, profileURI string, deadline time.Time) error {
-	if profileURI == "" {
+// releaseOrphan removes the profile of a node that is not in Ironic any more, which is nil then, or of one whose hardware cannot
+// be looked at. Its mark must say that it was made for that node, and it must still be where it was made.
+func (p *Pool) releaseOrphan(ctx context.Context, node *ironic.Node, o ReleaseOptions, deadline time.Time) error {
+	if o.ProfileURI == "" {
 		return nil
 	}
-	profile, err := p.OneView.Profile(ctx, profileURI)
-	if IsNotFound(err) || (err == nil && !profile.madeFor(nodeID)) {
-		return nil
-	}
-	if err != nil {
+	profile, err := p.OneView.Profile(ctx, o.ProfileURI)
+	switch {
+	case IsNotFound(err), err == nil && !profile.madeFor(o.NodeID):
+		return p.retract(ctx, o.NodeID, o.ProfileURI)
+	case err != nil:
 		return err
 	}
-	return p.remove(ctx, profile.URI, profile.HardwareURI, deadline)
+	if node != nil {
+		if err := maySpare(node, profile); err != nil {
+			return err
+		}
+	}
+	if profile.HardwareURI != "" && o.HardwareURI == "" {
+		return fmt.Errorf("server profile %s was made for node %s, and nothing tells any more for which server hardware. It is on %s now: "+
+			"if it still is the node's, and not somebody else's who has moved it there, delete it in OneView", ProfileLabel(profile), o.NodeID, profile.HardwareURI)
+	}
+	if err := p.remove(ctx, removal{profileURI: profile.URI, hardwareURI: o.HardwareURI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
+		return err
+	}
+	return p.retract(ctx, o.NodeID, profile.URI)
 }

@@ -283,7 +283,11 @@ func (s *syncPass) giveBack(ctx context.Context, c *candidate) {
 		s.findings.tell(node, Skipped, "it is retired, so it is not made available")
 		return
 	}
-	text := s.describeReturn(node, c.binding, holding)
+	if cleans(node) && holding.Ownership == Free && c.binding.TemplateURI == "" {
+		s.findings.fail(ctx, node, "give it back", &NoTemplateError{Node: ironic.NodeLabel(node)})
+		return
+	}
+	text := s.describeReturn(node, holding)
 	if !s.o.DryRun {
 		err = s.provide(ctx, c, node)
 	}
@@ -295,32 +299,30 @@ func (s *syncPass) giveBack(ctx context.Context, c *candidate) {
 	s.warnOfCleaning(node, "its disks are not erased")
 }
 
-func (s *syncPass) describeReturn(node *ironic.Node, binding Binding, holding Holding) string {
+func (s *syncPass) describeReturn(node *ironic.Node, holding Holding) string {
 	if maintenanceOf(node) == MaintenanceLifted {
 		return "finished what an interrupted pass has begun: provide"
 	}
 	text := holding.Hardware.Name + " is free again: "
-	if cleansWithProfile(node, binding) && holding.Ownership == Free {
+	if cleans(node) && holding.Ownership == Free {
 		text += "temporary server profile, "
 	}
 	return text + "maintenance off, provide"
 }
 
-// cleansWithProfile reports whether provide cleans the node, and there is a template to make a profile for that from.
-func cleansWithProfile(node *ironic.Node, binding Binding) bool {
-	return binding.TemplateURI != "" && (node.AutomatedClean == nil || *node.AutomatedClean)
-}
-
 // provide gives the hardware of a node a profile to be cleaned with, and sends provide. The profile is removed by the first
 // pass that sees the cleaning ended.
 func (s *syncPass) provide(ctx context.Context, c *candidate, node *ironic.Node) error {
-	if cleansWithProfile(node, c.binding) {
+	if cleans(node) {
 		if _, err := s.pool.Temporary(ctx, node, Cleaning, s.o.Limit); err != nil {
 			return err
 		}
 	}
 	return s.pool.Ironic.Provide(ctx, node, max(time.Until(s.until), shortestQueue), func(ctx context.Context) error {
-		now, _, err := s.confirm(ctx, c)
+		now, holding, err := s.confirm(ctx, c)
+		if err == nil && cleans(now) && holding.Ownership == Free {
+			err = errOutdated // its profile is gone
+		}
 		if err != nil || maintenanceOf(now) == MaintenanceLifted {
 			return err
 		}

@@ -78,7 +78,7 @@ func (s *syncPass) isLeftover(profile *Profile, node *ironic.Node) bool {
 	if ironic.Deployed(node) || node.Reservation != "" || profile.InProgress {
 		return false
 	}
-	if state == nodes.Manageable && Decide(UsedByIronic, state, maintenanceOf(node)) == Return {
+	if state == nodes.Manageable && !node.Retired && Decide(UsedByIronic, state, maintenanceOf(node)) == Return {
 		return false
 	}
 	over := state == nodes.Available || state == nodes.CleanFail || state == nodes.InspectFail
@@ -92,7 +92,7 @@ func (s *syncPass) isLeftover(profile *Profile, node *ironic.Node) bool {
 func (s *syncPass) removeLeftover(ctx context.Context, c *candidate) {
 	err := s.stillLeftover(ctx, c)
 	if err == nil && !s.o.DryRun {
-		err = s.pool.Release(ctx, c.node.UUID, c.temporary.URI, s.o.Limit)
+		err = s.pool.Release(ctx, ReleaseOptions{NodeID: c.node.UUID, ProfileURI: c.temporary.URI, Limit: s.o.Limit})
 	}
 	if err != nil {
 		s.findings.fail(ctx, c.node, "remove its temporary server profile "+c.temporary.Name, err)

@@ -45,6 +45,15 @@ func TestLeftOverTemporaryProfilesAreRemoved(t *testing.T) {
 		{name: "manageable, and young: the cleaning may be about to begin", purpose: Cleaning, age: young, state: "manageable"},
 		{name: "manageable, and old", purpose: Inspecting, age: old, state: "manageable", removed: true},
 		{name: "enroll, and old", purpose: Inspecting, age: old, state: "enroll", removed: true},
+		{name: "withdrawn, and old: the return needs it", purpose: Cleaning, age: old, state: "manageable", before: func(t *testing.T, s *poolSite, _ string) {
+			t.Helper()
+			s.maintain(t, nodeName(0), MaintenanceOurs)
+		}},
+		{name: "withdrawn and retired, and old: it does not return", purpose: Cleaning, age: old, state: "manageable", removed: true, before: func(t *testing.T, s *poolSite, _ string) {
+			t.Helper()
+			s.maintain(t, nodeName(0), MaintenanceOurs)
+			s.ironic.Set(nodeName(0), "retired", true)
+		}},
 		{name: "it is being cleaned", purpose: Cleaning, age: old, state: "cleaning"},
 		{name: "it waits for its ramdisk", purpose: Cleaning, age: old, state: "clean wait"},
 		{name: "it is being inspected", purpose: Inspecting, age: old, state: "inspect wait"},

@@ -318,6 +318,53 @@ func TestANodeThatIsNotErasedIsWarnedOf(t *testing.T) {
 	})
 }
 
+// Without a profile the server would boot without OneView's networks, and be free for all while Ironic erases its disks.
+func TestANodeThatCannotGetAProfileForItsCleaningStaysWithdrawn(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 3)
+		for i := range 3 {
+			s.ironic.Set(nodeName(i), "provision_state", "manageable")
+			s.ironic.Set(nodeName(i), "properties", map[string]any{}) // no template
+			s.maintain(t, nodeName(i), MaintenanceOurs)
+		}
+		s.ironic.Set(nodeName(1), "automated_clean", false)
+		s.give(t, 2, "web-2") // has one already
+		would, _ := s.sync(t, dryRun)
+		did, _ := s.sync(t)
+		for _, heard := range []*told{would, did} {
+			if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "node-000: give it back") || !strings.Contains(failed[0], "has no server_profile_template_uri") {
+				t.Errorf("failed %q", failed)
+			}
+		}
+		s.wantNode(t, 0, "manageable", ReasonInUse)
+		s.wantNode(t, 1, "available", "")
+		s.wantNode(t, 2, "cleaning", "")
+	})
+}
+
+func TestANodeWhoseProfileForItsCleaningIsRemovedStaysWithdrawn(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 1)
+		s.ironic.Set(nodeName(0), "provision_state", "manageable")
+		s.maintain(t, nodeName(0), MaintenanceOurs)
+		id := s.node(t, nodeName(0)).UUID
+		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection { // as soon as Ironic knows the profile, somebody removes it
+			info, _ := s.node(t, id).Raw["driver_info"].(map[string]any)
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, id) && info[keyApplied] != nil {
+				s.oneview.ReleaseHardware(s.hardware[0])
+			}
+			return nil
+		}
+		heard, summary := s.sync(t)
+		if summary.Skipped != 1 || summary.Failed != 0 {
+			t.Errorf("told %q", heard.lines(""))
+		}
+		s.wantNode(t, 0, "manageable", ReasonInUse)
+	})
+}
+
 func TestARetiredNodeIsNotMadeAvailable(t *testing.T) {
 	t.Parallel()
 	inPoolTime(t, func(t *testing.T) {
@@ -382,7 +429,7 @@ func TestANodeThatIsTakenAgainWhileItWaitsStaysWithdrawn(t *testing.T) {
 	inPoolTime(t, func(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.ironic.Set(nodeName(0), "provision_state", "manageable")
-		s.ironic.Set(nodeName(0), "properties", map[string]any{}) // no template: no profile of ours is in the other's way
+		s.ironic.Set(nodeName(0), "automated_clean", false) // so no profile of ours is in the other's way
 		s.maintain(t, nodeName(0), MaintenanceOurs)
 		s.forget()
 		looks := 0

@@ -59,5 +59,5 @@ func (p *Pool) releaseTemporary(ctx context.Context, nodeID, profileURI string, 
 	if err == nil && !isTemporary(profile.Name, nodeID) {
 		return nil
 	}
-	return p.Release(ctx, nodeID, profileURI, limit)
+	return p.Release(ctx, ReleaseOptions{NodeID: nodeID, ProfileURI: profileURI, Limit: limit})
 }

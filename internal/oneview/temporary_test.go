@@ -3,6 +3,7 @@ package oneview_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -139,15 +140,68 @@ func TestCleaningHardwareOfAnotherUserIsRefused(t *testing.T) {
 	})
 }
 
+func TestTemporaryThatWasKilledLeavesNothingAfterItsHostIsDestroyed(t *testing.T) {
+	t.Parallel()
+	everyKill(t, cleanFirst, func(t *testing.T, s *site) {
+		<-time.After(time.Minute) // what the appliance has accepted and not begun, nobody can see
+		pool := s.pool(t)
+		if err := pool.Vacate(t.Context(), s.nodes[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := pool.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.profiles(); len(left) > 0 {
+			t.Errorf("profiles are left: %+v", left)
+		}
+		s.wantNoHarm(t)
+	})
+}
+
+func TestTheEndOfATemporaryProfileIsTheEndOfNoOther(t *testing.T) {
+	t.Parallel()
+	forbidden := fakeoneview.Refuse(http.StatusForbidden, fakeoneview.Problem{Code: "E1", Message: "No."})
+	for name, put := range map[string]func(*testing.T, *site){
+		"another user's": func(_ *testing.T, s *site) { s.appliance.TakeHardware(s.blades.Hardware[0]) },
+		"another user's that may not be read": func(_ *testing.T, s *site) {
+			s.appliance.TakeHardware(s.blades.Hardware[0])
+			s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: forbidden})
+		},
+		"the node's own": func(t *testing.T, s *site) { s.mustPrepare(t, s.nodes[0]) },
+		"the node's own, of which Ironic was not told": func(t *testing.T, s *site) {
+			s.mustPrepare(t, s.nodes[0])
+			s.setApplied(t, s.nodes[0], "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				put(t, s)
+				if err := s.pool(t).Vacate(t.Context(), s.nodes[0], 0); err != nil {
+					t.Error(err)
+				}
+				if h := s.appliance.HardwareAt(s.blades.Hardware[0]); h.ProfileURI == "" {
+					t.Errorf("the hardware is %+v, want it with its profile", h)
+				}
+				s.wantNoHarm(t)
+			})
+		})
+	}
+}
+
+// cleanFirst is a cleaning of the first node.
+func cleanFirst(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
+	t.Helper()
+	release, err := pool.Temporary(ctx, s.node(t, s.nodes[0]), oneview.Cleaning, 0)
+	if err == nil {
+		_ = release(ctx)
+	}
+}
+
 func TestTemporaryThatWasKilledLeavesNothingAfterTheNext(t *testing.T) {
 	t.Parallel()
-	work := func(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
-		release, err := pool.Temporary(ctx, s.node(t, s.nodes[0]), oneview.Cleaning, 0)
-		if err == nil {
-			_ = release(ctx)
-		}
-	}
-	everyKill(t, work, func(t *testing.T, s *site) {
+	everyKill(t, cleanFirst, func(t *testing.T, s *site) {
 		release, err := s.pool(t).Temporary(t.Context(), s.node(t, s.nodes[0]), oneview.Cleaning, 0)
 		if err != nil {
 			t.Fatal(err)

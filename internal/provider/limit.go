@@ -51,7 +51,7 @@ func limitSchema() schema.Attribute {
 			},
 			"scope": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Which hosts share the limit: `all` (the default), or those of one `conductor_group` or `shard`.",
+				MarkdownDescription: "Which hosts share the limit: `all` (the default), or those of one `conductor_group` or `shard` (needs API 1.82).",
 				Validators:          []validator.String{stringvalidator.OneOf(string(ironic.ScopeAll), string(ironic.ScopeConductorGroup), string(ironic.ScopeShard))},
 			},
 			"coordination": schema.StringAttribute{

@@ -116,7 +116,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			}),
 			"node_id":    schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reserved node.", PlanModifiers: stays},
 			"node_name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node."},
-			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`, or `allocating` after an interrupted apply."},
+			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`; after an interrupted apply `allocating`, or `error` if Ironic has found no node then: the next apply makes the allocation anew."},
 			"last_error": schema.StringAttribute{Computed: true, MarkdownDescription: "Why the allocation failed."},
 			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it was made, in RFC 3339.", PlanModifiers: stays},
 		},
@@ -196,7 +196,10 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	found, err := a.client.AllocationForRefresh(ctx, state.ID.ValueString())
 	switch {
 	case ironic.IsNotFound(err):
-		if !a.suspended(ctx, &state) {
+		switch suspended, err := a.suspended(ctx, &state); {
+		case err != nil:
+			report(&resp.Diagnostics, "tell whether allocation "+state.ID.ValueString()+" is gone for good", err)
+		case !suspended:
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -214,17 +217,21 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// suspended reports whether the allocation's node remembers it, because it is being undeployed.
-func (a *allocation) suspended(ctx context.Context, state *allocationModel) bool {
+// suspended reports whether the allocation's node remembers it, because it is being undeployed. The node is asked now: what the
+// refresh knows of it may be from before.
+func (a *allocation) suspended(ctx context.Context, state *allocationModel) (bool, error) {
 	if !isSet(state.NodeID) {
-		return false
+		return false, nil
 	}
-	node, err := a.client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	node, err := a.client.Node(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	spec := ironic.SuspendedAllocation(node)
-	return spec != nil && spec.UUID == state.ID.ValueString()
+	return spec != nil && spec.UUID == state.ID.ValueString(), nil
 }
 
 // importAll takes over what a configuration may say, from an allocation that was imported.

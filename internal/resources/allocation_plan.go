@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// ModifyPlan refuses what the server's API does not have, and takes up an allocation that was interrupted.
+// ModifyPlan refuses what the server's API does not have, and takes up an allocation that was interrupted, or makes it anew.
 func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
@@ -27,7 +27,13 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if state != nil {
+	switch {
+	case state == nil:
+	case state.State.ValueString() == string(ironic.AllocationError):
+		resp.Diagnostics.AddWarning("Failed allocation is made anew", fmt.Sprintf("Ironic has found no node for allocation %s, and does not look for one again: it is deleted, and another is made. "+
+			"Ironic said: %s", state.ID.ValueString(), state.LastError.ValueString()))
+		plan.planAnew(ctx, resp, "state")
+	default:
 		a.planReservation(ctx, &plan, state, resp)
 	}
 	if state != nil && len(resp.RequiresReplace) == 0 {
@@ -66,14 +72,19 @@ func (a *allocation) planReservation(ctx context.Context, plan, state *allocatio
 			return
 		}
 	}
-	for _, name := range misfits {
+	if len(misfits) > 0 {
+		plan.planAnew(ctx, resp, misfits...)
+	}
+}
+
+// planAnew plans another allocation in the place of this one, because of the named attributes.
+func (m *allocationModel) planAnew(ctx context.Context, resp *resource.ModifyPlanResponse, why ...string) {
+	for _, name := range why {
 		resp.RequiresReplace.Append(path.Root(name))
 	}
-	if len(misfits) > 0 {
-		plan.ID, plan.NodeID, plan.NodeName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		plan.State, plan.LastError, plan.CreatedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-	}
+	m.ID, m.NodeID, m.NodeName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.State, m.LastError, m.CreatedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, m)...)
 }
 
 // givesUp decides for which of the demands that the reserved node does not satisfy it is given up, and says so. A name that

@@ -294,34 +294,43 @@ func TestAccAllocation_needsToKnowWhichNode(t *testing.T) {
 	)
 }
 
-func TestFakeAllocation_interruptedWhileAllocatingIsTakenUpAgain(t *testing.T) {
-	t.Parallel()
-	var stalled atomic.Bool
-	stalled.Store(true)
-	asked := make(chan struct{}, 1000)
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
-		id, one := strings.CutPrefix(r.URL.Path, "/v1/allocations/")
-		if !one || r.Method != http.MethodGet || !stalled.Load() {
-			return nil
-		}
-		asked <- struct{}{}
-		return &fakeironic.Rejection{Status: http.StatusOK, Body: fmt.Sprintf(`{"uuid": %q, "state": "allocating"}`, id)}
-	}})
-	node := addNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1")))
-	apply := w.Start("apply", "-auto-approve")
-	<-asked
-	apply.Interrupt()
-	output, code := apply.Wait()
-	if code == 0 {
-		t.Errorf("an interrupted apply says that it worked:\n%s", output)
+// stalledAllocations are those of an Ironic that takes its time: they are allocating until over.
+type stalledAllocations struct {
+	asked chan struct{} // that somebody has asked
+	over  atomic.Bool
+}
+
+// answer answers for an allocation in the place of the fake.
+func (a *stalledAllocations) answer(r *http.Request) *fakeironic.Rejection {
+	id, one := strings.CutPrefix(r.URL.Path, "/v1/allocations/")
+	if !one || r.Method != http.MethodGet || a.over.Load() {
+		return nil
 	}
-	mention(t, output, "Interrupted: allocate a node")
+	a.asked <- struct{}{}
+	return &fakeironic.Rejection{Status: http.StatusOK, Body: fmt.Sprintf(`{"uuid": %q, "state": "allocating"}`, id)}
+}
+
+// interrupt interrupts an apply that waits for its allocation, which is in state then, and ends the stall.
+func (a *stalledAllocations) interrupt(t *testing.T, w *acctest.Workspace) *object {
+	t.Helper()
+	running := w.Start("apply", "-auto-approve")
+	<-a.asked
+	mention(t, interrupt(t, running), "Interrupted: allocate a node")
 	made := inState(t, w, allocationAddress)
 	if made == nil || made.Tainted || made.Values["state"] != "allocating" {
 		t.Fatalf("in state is %+v", made)
 	}
-	stalled.Store(false)
+	a.over.Store(true)
+	return made
+}
+
+func TestFakeAllocation_interruptedWhileAllocatingIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	stalled := &stalledAllocations{asked: make(chan struct{}, 1000)}
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s)+allocated(image("v1")))
+	made := stalled.interrupt(t, w)
 	w.Must("apply", "-auto-approve")
 	now := inState(t, w, allocationAddress)
 	if now.Values["id"] != made.Values["id"] || now.Values["node_id"] != node || now.Values["state"] != "active" {
@@ -329,4 +338,58 @@ func TestFakeAllocation_interruptedWhileAllocatingIsTakenUpAgain(t *testing.T) {
 	}
 	noChanges(t, w)
 	w.Must("destroy", "-auto-approve")
+}
+
+// Nobody has seen how the allocation of an interrupted apply failed. Ironic keeps it, and never tries it again.
+func TestFakeAllocation_interruptedAndFailedThenIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	stalled := &stalledAllocations{asked: make(chan struct{}, 1000)}
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web"))))
+	made := stalled.interrupt(t, w)
+	output, _ := w.Plan()
+	mention(t, output, "Failed allocation is made anew", "Ironic said: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
+	node := addNode(t, s, "n1", nil)
+	w.Must("apply", "-auto-approve")
+	now := inState(t, w, allocationAddress)
+	if now.Values["id"] == made.Values["id"] || now.Values["node_id"] != node || now.Values["state"] != "active" {
+		t.Errorf("in state is %+v", now)
+	}
+	noChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+	if left := s.Left(); len(left) != 1 { // the node
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
+// An allocation that Ironic has deleted with an instance is remembered by its node, and made again. While the node does not
+// answer, nobody knows that it is gone for good.
+func TestFakeAllocation_staysInStateWhileItsNodeDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	var node string
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if broken.Load() && r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+node {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+		}
+		return nil
+	}})
+	node = addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s))
+	w.Must("apply", "-auto-approve")
+	id := inState(t, w, allocationAddress).Values["id"]
+	s.Patch(node, "add", "/extra/terraform_metal_allocation", map[string]any{"uuid": id, "resource_class": s.Class()})
+	s.Must(http.MethodDelete, "allocations/"+text(id), nil)
+
+	broken.Store(true)
+	fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not tell whether allocation "+text(id)+" is gone for good")
+	if a := inState(t, w, allocationAddress); a == nil || a.Values["id"] != id {
+		t.Errorf("in state is %+v", a)
+	}
+	broken.Store(false)
+	noChanges(t, w)
+	s.Patch(node, "remove", "/extra/terraform_metal_allocation", nil)
+	if output, _ := w.Plan(); !strings.Contains(output, "1 to add") {
+		t.Errorf("the allocation is gone, and not to be made again:\n%s", output)
+	}
 }

@@ -53,8 +53,12 @@ type feature struct {
 	name  path.Path
 }
 
-// requires reports at each attribute that is used and that the API is too old for, during plan.
+// requires reports at each attribute that is used and that the API is too old for, during plan; and likewise that it is too
+// old for the provider's own limit.
 func (w *withClient) requires(ctx context.Context, diags *diag.Diagnostics, features ...feature) {
+	if err := w.client.LimitRequires(ctx); err != nil {
+		diags.AddError(ironic.Explain("keep to provisioning_limit", err))
+	}
 	for _, f := range features {
 		if !f.used {
 			continue

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -93,6 +94,12 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	if node != nil {
 		plan.record(node, instance, attempts)
+	}
+	var refused *ironic.RefusedError
+	if errors.As(err, &refused) && isSet(plan.AllocationID) && !what.DeployedWith(refused.Node) {
+		resp.State.RemoveResource(ctx) // it is not ours what runs there: tainted, it would be undeployed before the next try
+		reportUndone(&resp.Diagnostics, doing, err)
+		return
 	}
 	if err == nil || ironic.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
@@ -257,11 +264,26 @@ type deploymentUpdate struct {
 	admit               func(context.Context, *ironic.Node) error // whose hardware it is
 }
 
+// own reads the node, and makes sure that it is still ours: since the plan others may have deployed it.
+func (u *deploymentUpdate) own(ctx context.Context, client *ironic.Client) (*ironic.Node, error) {
+	node, err := client.Node(ctx, u.state.ID.ValueString())
+	if err == nil {
+		err = ironic.CheckReservation(node, u.state.InstanceUUID.ValueString())
+	}
+	return node, err
+}
+
+// switches reports whether the plan has shown that power is switched, or that the machine is started. The first apply after an import
+// touches no machine that runs.
+func (u *deploymentUpdate) switches(imported bool) bool {
+	return u.plan.ProvisionState.IsUnknown() || (!imported && !u.config.PowerState.Equal(u.state.PowerState))
+}
+
 // deploy does what was planned of an image: resumes what was interrupted, or rebuilds.
 func (u *deploymentUpdate) deploy(ctx context.Context, client *ironic.Client) (*ironic.Node, int, error) {
 	id := u.state.ID.ValueString()
 	if !u.plan.ProvisionState.IsUnknown() { // ModifyPlan saw nothing to do
-		node, err := client.Node(ctx, id)
+		node, err := u.own(ctx, client)
 		return node, int(u.state.Attempts.ValueInt64()), err
 	}
 	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit, Known: u.known, Admit: u.admit}
@@ -301,13 +323,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit, admit: d.pool.Admit}
 	_ = json.Unmarshal(mark, &u.known) // what does not parse was not noted
 	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
+	switches := u.switches(len(imported) > 0)
 	node, attempts, err := d.change(ctx, u)
 	if node != nil {
 		doing = "deploy node " + ironic.NodeLabel(node)
 	}
 	arrived := err == nil || (node != nil && what.DeployedWith(node))
-	noted := len(imported) > 0 && !plan.ProvisionState.IsUnknown() // the first apply after an import, which touches no machine that runs
-	if err == nil && !noted {
+	if err == nil && switches {
 		doing = "switch node " + ironic.NodeLabel(node)
 		node, err = d.power(ctx, &config, node, limit)
 	}

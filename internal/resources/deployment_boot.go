@@ -192,8 +192,9 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 	planned := u.plan.bootAction(ctx)
 	restarts, byHand := u.plan.ProvisionState.IsUnknown(), planned == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
 	check := func(node *ironic.Node) error { return u.check(ctx, node, planned) }
-	if restarts && planned != bootiso.Reboot { // an unfinished one is continued
-		check = nil
+	other := ironic.RebuildOther
+	if restarts && planned != bootiso.Reboot { // an unfinished one is continued, and what it has booted is for the next plan to judge
+		check, other = nil, ironic.KeepOther
 	}
 	if check != nil && (restarts || byHand) {
 		node, err := client.Node(ctx, id)
@@ -217,10 +218,10 @@ func (u *deploymentUpdate) boot(ctx context.Context, client *ironic.Client) (*ir
 			return u.admit(ctx, node)
 		}
 		return client.BootISO(ctx, id, u.what, ironic.DeployOptions{
-			Instance: u.state.InstanceUUID.ValueString(), Other: ironic.RebuildOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
+			Instance: u.state.InstanceUUID.ValueString(), Other: other, Attempts: u.plan.tries(), Limit: u.limit, Admit: admit,
 		})
 	}
-	node, err := client.Node(ctx, id)
+	node, err := u.own(ctx, client)
 	if err == nil && (byHand || (ironic.RunsInstance(node) && ironic.BootRecord(node) == nil)) {
 		node, err = client.RecordBoot(ctx, id, u.what, byHand)
 	}

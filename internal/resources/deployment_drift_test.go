@@ -1,6 +1,7 @@
 package resources_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,50 @@ func TestAccDeployment_destroyLeavesWhatSomebodyElseHasDeployedSince(t *testing.
 		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
 	}
 	s.Verb(node, "deleted", "available")
+}
+
+func TestAccDeployment_savedPlanDoesNothingToTheMachineThatItDidNotShow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *acctest.Site, node string){
+		"switched on since": func(*acctest.Site, string) {},
+		"deployed by others since": func(s *acctest.Site, node string) {
+			s.Verb(node, "deleted", "available")
+			deployByHand(s, node, foreignInstance(s))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := addNode(t, s, "n1", nil)
+			config := func(tries int) string {
+				return s.Provider() + deployment(quoted(node), image("v1"), `power_state = "off"`, fmt.Sprintf("max_attempts = %d", tries))
+			}
+			w := acctest.NewWorkspace(t, config(1))
+			w.Must("apply", "-auto-approve")
+			w.Configure(config(2))
+			w.Must("plan", "-out=plan")
+			change(s, node)
+			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
+			s.Await(node, "power_state", "power on")
+			output, code := w.Run("apply", "plan")
+			ours := s.Node(node)["instance_uuid"] != foreignInstance(s)
+			if ours != (code == 0) {
+				t.Errorf("exit code %d:\n%s", code, output)
+			}
+			if got := s.Node(node)["power_state"]; got != "power on" {
+				t.Errorf("the machine is %v", got)
+			}
+			if !ours {
+				mention(t, output, "is reserved by "+foreignInstance(s))
+				s.Verb(node, "deleted", "available")
+				return
+			}
+			mention(t, w.Must("apply", "-auto-approve"), "Power is switched")
+			s.Await(node, "power_state", "power off")
+			noChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
 }
 
 func TestAccDeployment_anotherImageInIronicIsShown(t *testing.T) {

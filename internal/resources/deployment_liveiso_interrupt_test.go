@@ -133,6 +133,35 @@ func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// What an interrupted run has begun is waited for; whether the image of the configuration asks for a restart is for the next
+// plan to say, which knows what the machine runs.
+func TestFakeLiveISO_unfinishedBootIsNotFollowedByARestartThatNoPlanShowed(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.82", "1.115"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			iso := acctest.ServeISO(t)
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: version})
+			node := addLiveNode(t, s, 1, nil)
+			config := func(image string) string {
+				return s.Provider() + deployment(quoted(node), liveISO(iso.URL(image), `own = { nmstate = "uid/1" }`))
+			}
+			w := acctest.NewWorkspace(t, config("v1"))
+			running := w.Start("apply", "-auto-approve")
+			awaitState(t, s, node, busyDeploying()...)
+			interrupt(t, running)
+			w.Configure(config("v2"))
+			output := w.Must("apply", "-auto-approve")
+			mention(t, output, "what an earlier run has begun is waited for")
+			if got := s.Fake.PowerCycles(node); got != 1 {
+				t.Errorf("the machine was started %d times", got)
+			}
+			mention(t, w.Must("plan"), "Host runs an older live ISO")
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
 // TestFakeLiveISO_destroyAfterAFailedRestartCleans undeploys a machine for a new live ISO, which Ironic then does not validate. What the
 // machine has run is cleaned before the node is anybody else's, and the plan says so.
 func TestFakeLiveISO_destroyAfterAFailedRestartCleans(t *testing.T) {

@@ -49,7 +49,7 @@ func warned(output string) []string {
 	var all []string
 	for _, line := range strings.Split(output, "\n") {
 		_, summary, found := strings.Cut(line, "Warning: ")
-		if found && !strings.HasPrefix(summary, "Provider development overrides") && summary != "Hosts waited for their turn" {
+		if found && !strings.HasPrefix(summary, "Provider development overrides") && !strings.HasPrefix(summary, "Hosts waited for their turn") {
 			all = append(all, summary)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -182,4 +183,30 @@ func TestFakeDiscovery_aReplacedHostStays(t *testing.T) {
 		t.Errorf("the mark of the new node is that of %q", owner)
 	}
 	noChanges(t, w)
+}
+
+// Whoever has merely imported a discovered node does not delete it, for it may be somebody else's by now. If Ironic does not say
+// whether it is one, nothing is deleted either.
+func TestFakeDiscovery_aNodeThatWasMerelyImportedIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Bool
+	var id string
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id && fails.CompareAndSwap(true, false) {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+		}
+		return nil
+	}})
+	id = s.Fake.Discover(s.Machine(1))
+	w := acctest.NewWorkspace(t, s.Provider()+hostBlock(s.Name("h")))
+	w.Must("import", hostAddress, id)
+	fails.Store(true)
+	output, code := w.Run("destroy", "-auto-approve", "-refresh=false")
+	if code == 0 || fails.Load() || inState(t, w, hostAddress) == nil {
+		t.Errorf("it was not known whether the node is somebody's, and the run ended with %d:\n%s", code, output)
+	}
+	mention(t, w.Must("destroy", "-auto-approve"), "A discovered node is left alone")
+	if _, exists := s.Fake.Node(id); !exists {
+		t.Error("the node was deleted")
+	}
 }

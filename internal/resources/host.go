@@ -145,7 +145,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	node, err := h.client.Node(ctx, state.ID.ValueString())
 	if err != nil {
-		report(&resp.Diagnostics, "update host "+state.label(), err)
+		reportUndone(&resp.Diagnostics, "update host "+state.label(), err)
 		return
 	}
 	change := &hostChange{
@@ -154,14 +154,18 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, node, change)
-	if !change.patched {
-		plan = state // nothing of the new configuration has arrived
-		plan.ProvisionState = types.StringUnknown()
-	} else {
+	switch {
+	case change.complete:
 		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+	case change.patched: // what was to go may still be there: it stays managed, and in state
+		resp.Diagnostics.Append(config.managedBy(ctx).and(change.before).write(ctx, resp.Private)...)
+		plan.addParts(ctx, &state)
+	default: // nothing of the new configuration has arrived
+		plan = state
+		plan.ProvisionState = types.StringUnknown()
 	}
 	h.record(ctx, &plan, resp.Private, &resp.State, &resp.Diagnostics)
-	if err != nil && !change.patched {
+	if err != nil && !change.complete {
 		reportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
@@ -177,14 +181,19 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyForget {
 		return
 	}
-	if readManaged(ctx, req.Private) == nil && h.isSomebodys(ctx, state.ID.ValueString()) {
+	somebodys, err := h.isSomebodys(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))
+	if err != nil {
+		reportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
+		return
+	}
+	if somebodys {
 		resp.Diagnostics.AddWarning("A discovered node is left alone", "Host "+state.label()+" was imported, but nothing was ever applied to it, so that it may "+
 			"belong to another discovery by now. Terraform forgets it; the node stays in Ironic.")
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	err := h.endTemporary(ctx, state.ID.ValueString())
+	err = h.endTemporary(ctx, state.ID.ValueString(), h.pool.Vacate)
 	if err == nil || ironic.IsNotFound(err) {
 		err = h.client.Withdraw(ctx, state.ID.ValueString(), limit)
 	}
@@ -195,9 +204,15 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 
 // isSomebodys reports whether a node was discovered, so that whoever has merely imported it must not delete it: an import
 // happens even when metal_discovery_import has lost the machine to another one.
-func (h *host) isSomebodys(ctx context.Context, id string) bool {
+func (h *host) isSomebodys(ctx context.Context, id string, ours managed) (bool, error) {
+	if ours != nil {
+		return false, nil
+	}
 	node, err := h.client.Node(ctx, id)
-	return err == nil && ironic.Discovered(node)
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && ironic.Discovered(node), err
 }
 
 // reportUndone is report for what must not count as done, even when it was the user who stopped it: a deletion, an update of

@@ -25,6 +25,7 @@ type hostChange struct {
 	written      map[string]any // settings of the prior configuration
 	sendSecrets  bool
 	patched      bool // out: the settings have arrived
+	complete     bool // out: so have traits, maintenance and ports
 }
 
 // bring makes a node what a configuration says: settings, traits, ports, maintenance, then the walk to the target state,
@@ -37,10 +38,10 @@ func (h *host) bring(ctx context.Context, node *ironic.Node, c *hostChange) (doi
 	if node, err = h.change(ctx, node, c); err != nil {
 		return "change node " + label, err
 	}
-	c.patched = true
 	if err := h.bringPorts(ctx, node, c); err != nil {
 		return "set the ports of node " + label, err
 	}
+	c.complete = true
 	if err := h.prepare(ctx, node, c); err != nil {
 		return "prepare node " + label, err
 	}
@@ -70,10 +71,12 @@ func (h *host) change(ctx context.Context, node *ironic.Node, c *hostChange) (*i
 	if err := oneview.KeepsHardware(node, edits); err != nil {
 		return node, err
 	}
-	node, err := h.client.PatchHost(ctx, node, edits)
+	patched, err := h.client.PatchHost(ctx, node, edits)
+	c.patched = patched != nil
 	if err != nil {
 		return node, err
 	}
+	node = patched
 	wanted := stringSet(c.config.Traits)
 	var add, remove []string
 	for _, trait := range wanted {
@@ -163,7 +166,7 @@ func (h *host) prepare(ctx context.Context, node *ironic.Node, c *hostChange) er
 		}
 	}
 	if !c.steps.walks || ironic.Settled(goal, ironic.State(node.ProvisionState)) {
-		return h.endTemporary(ctx, node.UUID)
+		return h.endTemporary(ctx, node.UUID, h.pool.EndTemporary)
 	}
 	node, err := h.reach(ctx, node.UUID, goal, c.limit)
 	if err != nil {
@@ -184,18 +187,31 @@ func (h *host) reach(ctx context.Context, id string, goal ironic.Goal, limit tim
 	if ctx.Err() != nil {
 		return node, err
 	}
-	return node, errors.Join(err, h.endTemporary(ctx, id))
+	return node, errors.Join(err, h.endTemporary(ctx, id, h.pool.EndTemporary))
 }
 
-// endTemporary removes a temporary server profile, if there is one.
-func (h *host) endTemporary(ctx context.Context, id string) error {
+// endTemporary removes a temporary server profile, if there is one, in one of the two ways of the pool.
+func (h *host) endTemporary(ctx context.Context, id string, end func(context.Context, string, time.Duration) error) error {
 	if !h.hasOneView() {
 		return nil
 	}
-	if err := h.pool.EndTemporary(ctx, id, 0); err != nil {
+	if err := end(ctx, id, 0); err != nil {
 		return fmt.Errorf("remove the temporary server profile: %w", err)
 	}
 	return nil
+}
+
+// addParts adds the traits and ports of the prior state to those that were planned. The next refresh takes out what is gone.
+func (m *hostModel) addParts(ctx context.Context, state *hostModel) {
+	if before := stringSet(state.Traits); len(before) > 0 {
+		all := append(stringSet(m.Traits), before...)
+		slices.Sort(all)
+		m.Traits = setValue(slices.Compact(all))
+	}
+	if before := state.ports(ctx); len(before) > 0 {
+		maps.Copy(before, m.ports(ctx))
+		m.Ports = portsValue(ctx, before)
+	}
 }
 
 // keepPlanned restores what was planned as a known value: state must be as planned, and what Ironic made of it is for

@@ -60,6 +60,13 @@ func (m managed) below(path string) []string {
 	return names
 }
 
+// and is what is managed by either of two configurations.
+func (m managed) and(other managed) managed {
+	all := slices.Concat(m, other)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // managedBy is what a configuration manages.
 func (c *hostModel) managedBy(ctx context.Context) managed {
 	var m managed

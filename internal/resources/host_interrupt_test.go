@@ -1,6 +1,9 @@
 package resources_test
 
 import (
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,4 +90,33 @@ func TestAccHost_killedWhileCreatedIsImported(t *testing.T) {
 	}
 	noChanges(t, w)
 	destroy(t, s, w)
+}
+
+// Who presses Ctrl-C before an update has begun is told just that: nothing is wrong with the provider.
+func TestFakeHost_interruptedBeforeItsUpdateBegan(t *testing.T) {
+	t.Parallel()
+	started := make(chan *acctest.Running, 1)
+	var once sync.Once
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if len(started) > 0 && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
+			once.Do(func() { (<-started).InterruptProvider() })
+		}
+		return nil
+	}})
+	w := acctest.NewWorkspace(t, hostConfig(s))
+	w.Must("apply", "-auto-approve")
+	w.Configure(hostConfig(s, `description = "changed"`))
+	w.Trace()
+	running := w.Start("apply", "-auto-approve", "-refresh=false")
+	started <- running
+	output, code := running.Wait()
+	if code == 0 || strings.Contains(output, "Provider produced") {
+		t.Errorf("exit code %d: the run says that it worked, or blames the provider:\n%s", code, output)
+	}
+	mention(t, output, "The run was interrupted")
+	w.Must("apply", "-auto-approve")
+	if got := s.Node(s.Name("h"))["description"]; got != "changed" {
+		t.Errorf("description is %v", got)
+	}
+	noChanges(t, w)
 }

@@ -64,9 +64,9 @@ func (h *host) planNew(ctx context.Context, plan, config *hostModel, diags *diag
 			warnUnmanaged(diags, plan)
 		}
 	default:
-		inspects := plan.Inspect.ValueBool() && target != targetEnroll
-		h.warnBoot(ctx, plan, inspects, target == string(ironic.GoalAvailable), diags)
-		if isSet(config.PowerState) {
+		inspects := plan.mayInspect() && target != targetEnroll
+		h.warnBoot(ctx, plan, inspects, slices.Contains(plan.goals(), ironic.GoalAvailable), diags)
+		if !config.PowerState.IsNull() {
 			warnPower(diags, plan)
 		}
 	}
@@ -135,8 +135,12 @@ func warnCleaning(diags *diag.Diagnostics, plan *hostModel) {
 	if isSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
 		return
 	}
+	becomes := fmt.Sprintf("Host %s becomes available, and", plan.describe())
+	if plan.TargetState.IsUnknown() {
+		becomes = fmt.Sprintf("The target_state of host %s is not known yet: if it becomes available,", plan.describe())
+	}
 	diags.AddAttributeWarning(path.Root("target_state"), "Cleaning erases data",
-		fmt.Sprintf("Host %s becomes available, and Ironic cleans it on the way: it boots, and what the site's cleaning steps erase is lost.", plan.describe()))
+		becomes+" Ironic cleans it on the way: it boots, and what the site's cleaning steps erase is lost.")
 }
 
 // describe is how a plan's messages call the host.
@@ -279,8 +283,7 @@ func (m *hostModel) keepUnmanagedInterfaces(ctx context.Context, config, state *
 
 // planWalk plans the steps that the node still has to take, and warns of what they do to the machine.
 func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, inspected bool, diags *diag.Diagnostics) {
-	target := plan.TargetState.ValueString()
-	if !plan.TargetState.IsUnknown() && target == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
+	if plan.TargetState.ValueString() == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
 		diags.AddAttributeError(path.Root("target_state"), "No way back", "A node cannot return to enroll. Leave target_state as it is, or delete the host.")
 		return
 	}
@@ -306,7 +309,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *hostModel, ins
 	if steps.inspects {
 		plan.Inventory = types.ObjectUnknown(inventoryType)
 	}
-	h.warnBoot(ctx, plan, steps.inspects, steps.walks && target == string(ironic.GoalAvailable), diags)
+	h.warnBoot(ctx, plan, steps.inspects, steps.walks && slices.Contains(plan.goals(), ironic.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}
@@ -332,11 +335,19 @@ func warnUnmanaged(diags *diag.Diagnostics, plan *hostModel) {
 }
 
 func warnInspection(diags *diag.Diagnostics, plan *hostModel) {
-	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s is inspected: it boots for that.", plan.describe()))
+	is := "is"
+	if plan.Inspect.IsUnknown() {
+		is = "may be"
+	}
+	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s %s inspected: it boots for that.", plan.describe(), is))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *hostModel) {
-	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Host %s is switched %s.", plan.describe(), plan.PowerState.ValueString()))
+	is := "is switched " + plan.PowerState.ValueString()
+	if plan.PowerState.IsUnknown() {
+		is = "may be switched on or off"
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Host %s %s.", plan.describe(), is))
 }
 
 // checkVersions refuses what the server's API does not have.

@@ -76,3 +76,65 @@ func TestAccHost_deploymentThatEndsInTheSameApplyIsNoObstacle(t *testing.T) {
 	}
 	noChanges(t, w)
 }
+
+// What is to be done to a machine may be known only during the apply. The plan then says what it may come to, and the apply works.
+func TestAccHost_planWarnsOfWhatIsNotKnownYet(t *testing.T) {
+	t.Parallel()
+	later := func(s *acctest.Site, attribute, value string) string {
+		return hostConfig(s, attribute+" = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + value + "\n}\n"
+	}
+	for name, tc := range map[string]struct {
+		attribute, value string
+		warning          []string
+		want             map[string]any
+	}{
+		"target_state": {
+			"target_state", `"available"`,
+			[]string{"Cleaning erases data", "is not known yet: if it becomes available, Ironic cleans it on the way"},
+			map[string]any{"provision_state": "available"},
+		},
+		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "may be inspected: it boots for that"}, map[string]any{"provision_state": "manageable"}},
+		"power_state": {
+			"power_state", `"on"`, []string{"Power is switched", "may be switched on or off"}, map[string]any{"power_state": "power on"},
+		},
+	} {
+		for when, before := range map[string]bool{"of a new host": false, "of one that there is": true} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				s := acctest.Start(t, nil)
+				w := acctest.NewWorkspace(t, hostConfig(s))
+				if before {
+					w.Must(apply()...)
+				}
+				w.Configure(later(s, tc.attribute, tc.value))
+				mention(t, w.Must(apply()...), tc.warning...)
+				defer destroy(t, s, w)
+				node := s.Node(s.Name("h"))
+				if found := lacks("", node, tc.want); len(found) > 0 {
+					t.Errorf("the node in Ironic: %v", found)
+				}
+				if tc.attribute == "inspect" && node["inspection_finished_at"] == nil {
+					t.Error("the node was not inspected")
+				}
+				noChanges(t, w)
+			})
+		}
+	}
+}
+
+// What was warned of does not happen if it turns out that nobody wants it.
+func TestAccHost_targetStateThatBecomesKnownLaterTouchesNothingInVain(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	later := func(target string) string {
+		return hostConfig(s, "target_state = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + quoted(target) + "\n}\n"
+	}
+	w := acctest.NewWorkspace(t, hostConfig(s, target("manageable")))
+	w.Must(apply()...)
+	defer destroy(t, s, w)
+	forgetVerbs(s)
+	w.Configure(later("manageable"))
+	w.Must(apply()...)
+	wantVerbs(t, s, text(inState(t, w, hostAddress).Values["id"]))
+	noChanges(t, w)
+}

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -20,19 +21,21 @@ func stepsOfNew(plan, config *hostModel) hostSteps {
 	return hostSteps{walks: true, inspects: plan.Inspect.ValueBool(), switches: isSet(config.PowerState)}
 }
 
-// stepsFrom are the steps from a state to what is planned. inspected says whether there was an inspection before.
+// stepsFrom are the steps from a state to what is planned; while something of the plan is not known, all that it may come to.
+// inspected says whether there was an inspection before.
 func stepsFrom(state, plan, config *hostModel, inspected bool) hostSteps {
 	wasUnmanaged := isFalse(state.PowerManaged)
 	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) || isOccupied(state.node()) {
 		return hostSteps{}
 	}
-	s := hostSteps{switches: isSet(config.PowerState) && (wasUnmanaged || !config.PowerState.Equal(state.PowerState))}
-	target := plan.TargetState.ValueString()
-	if ironic.Deployed(state.node()) || target == targetEnroll {
+	s := hostSteps{switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState))}
+	if ironic.Deployed(state.node()) || plan.TargetState.ValueString() == targetEnroll {
 		return s
 	}
-	inspects := plan.Inspect.ValueBool() && !inspected && state.Inventory.IsNull()
-	walks := inspects || !ironic.Settled(ironic.Goal(target), ironic.State(state.ProvisionState.ValueString()))
+	inspects := plan.mayInspect() && !inspected && state.Inventory.IsNull()
+	walks := inspects || slices.ContainsFunc(plan.goals(), func(goal ironic.Goal) bool {
+		return !ironic.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
+	})
 	if isWithdrawn(config, state) {
 		s.withheld = walks
 		return s
@@ -40,6 +43,17 @@ func stepsFrom(state, plan, config *hostModel, inspected bool) hostSteps {
 	s.walks, s.inspects = walks, inspects
 	return s
 }
+
+// goals are where a plan takes a node: to its target state, or to any while that is not known.
+func (m *hostModel) goals() []ironic.Goal {
+	if m.TargetState.IsUnknown() {
+		return []ironic.Goal{ironic.GoalManageable, ironic.GoalAvailable}
+	}
+	return []ironic.Goal{ironic.Goal(m.TargetState.ValueString())}
+}
+
+// mayInspect reports whether a plan says to inspect the node, or may come to say so.
+func (m *hostModel) mayInspect() bool { return m.Inspect.IsUnknown() || m.Inspect.ValueBool() }
 
 // isOccupied reports whether something is deployed on a node, or about to be: then its power is that one's to switch.
 func isOccupied(node *ironic.Node) bool {

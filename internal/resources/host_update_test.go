@@ -1,10 +1,12 @@
 package resources_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
@@ -15,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // setting is an attribute of a host that is changed in place: what is configured, and what Ironic has of it then.
@@ -280,4 +283,83 @@ func TestAccHost_ofAnUnservedConductorGroupIsRefused(t *testing.T) {
 		resource.TestStep{Config: hostConfig(s, `conductor_group = "nowhere"`), ExpectError: refused},
 		resource.TestStep{Config: hostConfig(s), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop)},
 	)
+}
+
+// refusing is a fake that refuses requests of a method whose path contains a text, for as long as it is told to.
+func refusing(method, path string) (fake *fakeironic.Server, refuses *atomic.Bool) {
+	refuses = &atomic.Bool{}
+	return &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if refuses.Load() && r.Method == method && strings.Contains(r.URL.Path, path) {
+			return &fakeironic.Rejection{Status: http.StatusBadRequest}
+		}
+		return nil
+	}}, refuses
+}
+
+// An update of which a part was refused has changed the node all the same: the former configuration brings back what it was.
+func TestFakeHost_halfArrivedUpdateIsUndoneByTheFormerConfiguration(t *testing.T) {
+	t.Parallel()
+	bad := map[string][]string{
+		"a trait":     {`traits = ["NO_SUCH_TRAIT"]`},
+		"maintenance": {`maintenance = true`},
+		"a port":      {`ports = { "52:54:00:00:00:01" = {} }`},
+	}
+	for what, more := range bad {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			fake, refuses := refusing(http.MethodPut, "/maintenance")
+			if what == "a port" {
+				fake, refuses = refusing(http.MethodPost, "/ports")
+			}
+			refuses.Store(true)
+			s := acctest.StartFake(t, fake)
+			name := s.Name("h")
+			config := func(version int, more ...string) string {
+				password := withPassword(fmt.Sprintf("secret-%d", version), version)
+				return enrolled(s, append(more, bmc("ipmi://192.0.2.1", password))...)
+			}
+			w := acctest.NewWorkspace(t, config(1))
+			w.Must(apply()...)
+			w.Configure(config(2, append(more, `automated_clean = false`, `retired = true`, `extra = { team = "web" }`)...))
+			fails(t, w, apply(), "Could not")
+			w.Configure(config(1))
+			w.Must(apply()...)
+			node, _ := fake.Node(name)
+			want := map[string]any{
+				"driver_info": map[string]any{"ipmi_password": "secret-1"}, "automated_clean": nil, "retired": false, "extra": map[string]any{"team": nil},
+				"traits": []any{}, "maintenance": false,
+			}
+			if found := lacks("", node.Raw, want); len(found) > 0 {
+				t.Errorf("the node in Ironic: %v", found)
+			}
+			noChanges(t, w)
+		})
+	}
+}
+
+// What a failed update was to take away, and has not, is taken away by the next one.
+func TestFakeHost_halfArrivedUpdateIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	for what, path := range map[string]string{"traits": "/traits/", "maintenance": "/maintenance", "ports": "/ports/"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			fake, refuses := refusing(http.MethodDelete, path)
+			s := acctest.StartFake(t, fake)
+			name := s.Name("h")
+			w := acctest.NewWorkspace(t, hostConfig(s, `traits = ["CUSTOM_NVME"]`, `maintenance = true`, `ports = { `+quoted(s.MAC(1))+` = {} }`, `description = "old"`))
+			w.Must(apply()...)
+			refuses.Store(true)
+			w.Configure(hostConfig(s))
+			fails(t, w, apply(), "Could not")
+			refuses.Store(false)
+			w.Must(apply()...)
+			if found := lacks("", s.Node(name), map[string]any{"traits": []any{}, "maintenance": false, "description": nil}); len(found) > 0 {
+				t.Errorf("the node in Ironic: %v", found)
+			}
+			if port := portOf(s, s.MAC(1)); port != nil {
+				t.Errorf("port %v is left", port)
+			}
+			noChanges(t, w)
+		})
+	}
 }

@@ -205,6 +205,36 @@ func TestAccInterruption_killedDeploymentOfAnAllocationIsAdopted(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// What a refused creation has not touched, nothing that follows may touch either: a tainted deployment would be undeployed.
+func TestAccInterruption_refusedDeploymentOfAnAllocationLeavesWhatRuns(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+allocation(s, `name = `+quoted(s.Name("web")))+allocated(image("v1"), `on_destroy = "detach"`))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)
+	w.Configure(s.Provider() + allocation(s, `name = `+quoted(s.Name("web"))) + allocated(image("v2"), `on_destroy = "detach"`))
+	output, code := w.Run("apply", "-auto-approve", "-replace="+deploymentAddress)
+	if code == 0 {
+		t.Fatalf("what a detached machine runs was replaced:\n%s", output)
+	}
+	mention(t, output, "it runs something that this resource did not deploy", "terraform import")
+	if inState(t, w, deploymentAddress) != nil {
+		t.Errorf("in state is\n%s", w.State())
+	}
+	if output, code = w.Run("apply", "-auto-approve"); code == 0 {
+		t.Errorf("the second try worked:\n%s", output)
+	}
+	w.Must("import", deploymentAddress, node)
+	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] || after["provision_state"] != "active" {
+		t.Errorf("the machine was touched: %v", after)
+	}
+	wantVerbs(t, s, node, "active")
+	w.Configure(s.Provider() + allocation(s, `name = `+quoted(s.Name("web"))) + allocated(image("v1")))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
 func TestAccInterruption_killedDeploymentOfAnAllocationIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartSlow(t)
@@ -277,7 +307,7 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 // startRedirecting is an Ironic that finds every image at another URL than the one that it is given, and notes that.
 func startRedirecting(t *testing.T) *acctest.Site {
 	t.Helper()
-	fake := &fakeironic.Server{StepTime: time.Second}
+	fake := &fakeironic.Server{StepTime: 2 * time.Second}
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
 			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
@@ -316,12 +346,13 @@ func TestFakeInterruption_killedRebuildFromARedirectHappensOnce(t *testing.T) {
 			running := w.Start("apply", "-auto-approve")
 			awaitState(t, s, node, busyDeploying()...)
 			kill(t, s, running)
+			s.Await(node, "provision_state", "active")
 			if tc.during {
+				s.Fake.Set(node, "provision_state", "deploying") // still, for the plan
 				mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
-				s.Await(node, "provision_state", "active")
+				s.Fake.Set(node, "provision_state", "active")
 				w.Must("apply", "plan.bin")
 			} else {
-				s.Await(node, "provision_state", "active")
 				mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is noted", "an earlier run has deployed it, and was killed before it could say so. The machine is not touched")
 			}
 			noChanges(t, w)
@@ -515,6 +546,52 @@ func TestAccInterruption_changeThatIsIgnoredDoesNotRebuildWhatIsContinued(t *tes
 	w.Must("destroy", "-auto-approve")
 }
 
+// Who presses Ctrl-C while Ironic makes something finds it in the state.
+func TestFakeInterruption_whatIsBeingMadeIsRecorded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		method  string
+		config  func(s *acctest.Site, node string) string
+		address string
+	}{
+		"host":       {http.MethodPost, func(s *acctest.Site, _ string) string { return hostBlock(s.Name("h"), `driver = "fake-hardware"`) }, "metal_host.h"},
+		"allocation": {http.MethodPost, func(s *acctest.Site, _ string) string { return allocation(s) }, allocationAddress},
+		"deployment": {http.MethodPatch, func(_ *acctest.Site, node string) string { return deployment(quoted(node), image("v1")) }, deploymentAddress},
+	} {
+		for how, rejection := range map[string]*fakeironic.Rejection{"answered": nil, "answer lost": {After: true}} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				started := make(chan *acctest.Running, 1)
+				var once sync.Once
+				s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) (answer *fakeironic.Rejection) {
+					if r.Method == tc.method && (tc.method == http.MethodPatch || len(started) > 0) {
+						once.Do(func() {
+							(<-started).InterruptProvider()
+							answer = rejection
+						})
+					}
+					return answer
+				}})
+				node := addNode(t, s, "n1", nil)
+				w := acctest.NewWorkspace(t, s.Provider()+tc.config(s, node))
+				w.Trace()
+				running := w.Start("apply", "-auto-approve")
+				started <- running
+				output, _ := running.Wait()
+				if inState(t, w, tc.address) == nil {
+					t.Fatalf("what was made is not in state:\n%s", output)
+				}
+				w.Must("apply", "-auto-approve")
+				noChanges(t, w)
+				w.Must("destroy", "-auto-approve")
+				if after, left := s.Node(node), s.Left(); after["instance_uuid"] != nil || len(left) != 1 {
+					t.Errorf("left are %v, and the node is %v", left, after)
+				}
+			})
+		}
+	}
+}
+
 // Who presses Ctrl-C before there is anything to record is told just that: nothing is wrong with the provider.
 func TestFakeInterruption_beforeAnythingWasMade(t *testing.T) {
 	t.Parallel()
@@ -532,7 +609,7 @@ func TestFakeInterruption_beforeAnythingWasMade(t *testing.T) {
 					return nil
 				}
 				once.Do(func() { (<-started).InterruptProvider() })
-				return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
 			}})
 			node := addNode(t, s, "n1", nil)
 			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))

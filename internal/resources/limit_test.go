@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // TestAccLimit_threeRunsTogether lets three provider processes deploy ten hosts each, with a limit of five over all.
@@ -109,6 +110,53 @@ func suffix(name string) string {
 		return "\x00"
 	}
 	return parts[len(parts)-2]
+}
+
+// The environment sets the number where the block does not.
+func TestFakeLimit_theEnvironmentsNumberHolds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		environment, block string
+		want               int
+	}{
+		{"2", ``, 2},
+		{"2", `provisioning_limit = { coordination = "process" }`, 2},
+		{"2", `provisioning_limit = { max_hosts = 3 }`, 3},
+	} {
+		t.Run(tt.environment+" "+tt.block, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Second})
+			w := acctest.NewWorkspace(t, s.Provider(tt.block)+fmt.Sprintf(`
+				data "metal_capacity" "c" {}
+				output "limit" { value = data.metal_capacity.c.limit }
+				resource "metal_host" "h" {
+				  count        = 5
+				  name         = "%s-${count.index}"
+				  driver       = "fake-hardware"
+				  target_state = "available"
+				}`, s.Name("h")))
+			w.Setenv("MAX_CONCURRENT_PROVISIONING_HOSTS", tt.environment)
+			w.Must("apply", "-auto-approve")
+			if most := s.Fake.MaxBusy(atWork...); most > tt.want {
+				t.Errorf("%d hosts were at work at once, and the limit is %d", most, tt.want)
+			}
+			if limit := strings.TrimSpace(w.Must("output", "limit")); limit != fmt.Sprint(tt.want) {
+				t.Errorf("metal_capacity shows a limit of %s, want %d", limit, tt.want)
+			}
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// A limit that the API cannot keep is refused in the plan, though the plan asks Ironic for nothing else.
+func TestFakeLimit_shardsThatTheServerLacksAreRefusedInThePlan(t *testing.T) {
+	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
+	provider := s.Provider(`provisioning_limit = { scope = "shard" }`)
+	refused := regexp.MustCompile(wrapped("provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + wrapped("Upgrade Ironic, or remove the setting"))
+	test(t,
+		resource.TestStep{Config: provider + hostBlock(s.Name("h"), `driver = "fake-hardware"`), PlanOnly: true, ExpectError: refused},
+		resource.TestStep{Config: provider + `data "metal_capacity" "c" {}`, PlanOnly: true, ExpectError: refused},
+	)
 }
 
 func TestAccLimit_wrongValuesAreErrorsAtTheirAttribute(t *testing.T) {

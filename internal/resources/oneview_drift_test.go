@@ -203,6 +203,39 @@ func TestAccOneView_changedTemplateDoesNotDisturbWhatRuns(t *testing.T) {
 	release(t, s, o, w, node)
 }
 
+// A rename is planned as a rename, and does nothing else to what runs, not even what OneView could change while it runs.
+func TestAccOneView_renameOfWhatRunsAppliesNoTemplate(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node))+deployedProfile())
+	w.Must("apply", "-auto-approve")
+	o.Fake.PowerOn(o.Blades.Hardware[0])
+	for name, change := range map[string]func(map[string]any){
+		"online": func(document map[string]any) {
+			document["connectionSettings"] = map[string]any{"manageConnections": true, "connections": []any{}}
+		},
+		"offline": differently,
+	} {
+		o.Fake.EditTemplate(o.Blades.TemplateURI, change)
+		w.Configure(s.Provider(o.Setting()) + profile(quoted(node), `name = `+quoted("web-"+name)) + deployedProfile())
+		w.Must("apply", "-auto-approve")
+		if p := inState(t, w, profileAddress); p.Values["name"] != "web-"+name || p.Values["template_compliance"] != "NonCompliant" {
+			t.Errorf("%s: in state is %+v", name, p)
+		}
+		noChanges(t, w)
+	}
+	if n := o.Fake.Count(http.MethodPatch, oneProfile); n != 0 || o.Hardware(1).Power != fakeoneview.On {
+		t.Errorf("the template was applied %d times; the server is %+v", n, o.Hardware(1))
+	}
+	wantHeld(t, s, o, w, node)
+	w.Configure(s.Provider(o.Setting()) + profile(quoted(node), `name = "web"`)) // which ends the deployment first
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	release(t, s, o, w, node)
+}
+
 func TestAccOneView_otherTemplateIsAppliedInPlace(t *testing.T) {
 	t.Parallel()
 	s, o, w, node := held(t)
@@ -275,6 +308,39 @@ func TestAccOneView_profileOfANodeThatIsGone(t *testing.T) {
 	mention(t, output, "Server profile without a node", "does not exist in Ironic any more; its server profile "+s.Name("h"))
 	w.Must("destroy", "-auto-approve")
 	wantNoProfile(t, o)
+}
+
+// Once others have moved a profile to another server, it is theirs, and stays there even if its node is gone.
+func TestAccOneView_movedProfileIsLeftToItsUser(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(s *acctest.Site){
+		"node gone": func(s *acctest.Site) { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
+		"node without hardware": func(s *acctest.Site) {
+			s.Patch(s.Name("h"), "remove", "/driver_info/server_hardware_uri", nil)
+		},
+		"node as it was": func(*acctest.Site) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := acctest.StartOneView(t, nil, 2)
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o)+profile("metal_host.h.id"))
+			w.Must("apply", "-auto-approve")
+			uri := o.Profiles()[0].URI
+			o.Fake.MoveProfile(uri, o.Blades.Hardware[1])
+			w.Plan() // which says that something is wrong, and must not forget where the profile was applied
+			w.Run("apply", "-refresh-only", "-auto-approve")
+			if p := inState(t, w, profileAddress); p.Values["server_hardware_uri"] != o.Blades.Hardware[0] {
+				t.Errorf("in state is %+v", p)
+			}
+			lose(s)
+			w.Run("apply", "-refresh-only", "-auto-approve")
+			w.Must("destroy", "-auto-approve", "-refresh=false")
+			if h := o.Hardware(2); h.ProfileURI != uri || h.Power != fakeoneview.On {
+				t.Errorf("the other user's server is %+v", h)
+			}
+		})
+	}
 }
 
 // A node that is renamed behind Terraform's back keeps its profile, and loses it when the resource is destroyed.

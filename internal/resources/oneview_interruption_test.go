@@ -262,6 +262,42 @@ func TestAccOneView_deletedHostTakesItsTemporaryProfileAlong(t *testing.T) {
 	wantNoProfile(t, o)
 }
 
+// Even one that Ironic does not know of, because the run was killed when it had ordered it.
+func TestAccOneView_deletedHostTakesAnUntoldTemporaryProfileAlong(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, target(state)) }
+	w := acctest.NewWorkspace(t, config("manageable"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("available"))
+	moment{http.MethodPost, allProfiles, 1, true}.at(t, o, w, (*acctest.Running).Kill, apply()...)
+	acctest.Until(t, "the profile is on the hardware", func() bool { return o.Hardware(1).ProfileURI != "" })
+	if got := applied(s, s.Name("h")); got != "" {
+		t.Fatalf("Ironic knows of %s", got)
+	}
+	destroy(t, s, w)
+	wantNoProfile(t, o)
+}
+
+// What concerns no machine is done even while the appliance does not answer.
+func TestAccOneView_sharedHostIsChangedWithoutTheAppliance(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(target("manageable")))
+	w.Must("apply", "-auto-approve")
+	o.Fake.Inject(fakeoneview.Fault{Path: "^/rest/", Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotImplemented, trouble)})
+	w.Configure(config(target("manageable"), `description = "spare"`))
+	w.Must("apply", "-auto-approve")
+	if got := s.Node(s.Name("h"))["description"]; got != "spare" {
+		t.Errorf("the description is %v", got)
+	}
+	o.Fake.ClearFaults()
+	destroy(t, s, w)
+}
+
 // While the machine is still being cleaned it needs its temporary profile: the next apply waits, and removes it then.
 func TestFakeOneView_stoppedCleaningKeepsItsTemporaryProfile(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 
 // ModifyPlan sees what an earlier run has not finished and what the template has changed, and warns of what a change costs.
 func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan oneviewProfileModel
+	var plan, config oneviewProfileModel
 	var state *oneviewProfileModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if req.Plan.Raw.IsNull() && !resp.Diagnostics.HasError() {
@@ -27,25 +27,16 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if state != nil && !plan.NodeID.Equal(state.NodeID) {
-		other, err := o.otherNode(ctx, &plan, state)
-		if ironic.IsNotFound(err) {
-			noSuchNode(&plan, &resp.Diagnostics)
-			return
-		}
-		if err != nil {
-			report(&resp.Diagnostics, "tell whether node "+plan.NodeID.ValueString()+" is node "+state.NodeID.ValueString(), err)
-			return
-		}
-		if other {
-			resp.RequiresReplace.Append(path.Root("node_id"))
-		}
+	if state != nil {
+		o.planReplacement(ctx, &plan, &config, state, resp)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
-	if state != nil && len(resp.RequiresReplace) > 0 {
-		o.warnRemoval(ctx, state, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
 	}
 	if !o.known() || !o.hasOneView() || plan.NodeID.IsUnknown() {
 		return
@@ -66,6 +57,40 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	plan.planInPlace(state, node, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planReplacement plans another profile in the place of this one if it is for another node or other hardware, and warns of the
+// removal. Another spelling of a URI means nothing, and stays as it is.
+func (o *oneviewProfile) planReplacement(ctx context.Context, plan, config, state *oneviewProfileModel, resp *resource.ModifyPlanResponse) {
+	if !plan.NodeID.Equal(state.NodeID) {
+		other, err := o.otherNode(ctx, plan, state)
+		if ironic.IsNotFound(err) {
+			noSuchNode(plan, &resp.Diagnostics)
+			return
+		}
+		if err != nil {
+			report(&resp.Diagnostics, "tell whether node "+plan.NodeID.ValueString()+" is node "+state.NodeID.ValueString(), err)
+			return
+		}
+		if other {
+			resp.RequiresReplace.Append(path.Root("node_id"))
+		}
+	}
+	plan.HardwareURI, plan.TemplateURI = keepSpelling(plan.HardwareURI, state.HardwareURI), keepSpelling(plan.TemplateURI, state.TemplateURI)
+	if !config.HardwareURI.IsNull() && !plan.HardwareURI.Equal(state.HardwareURI) {
+		resp.RequiresReplace.Append(path.Root("server_hardware_uri"))
+	}
+	if len(resp.RequiresReplace) > 0 {
+		o.warnRemoval(ctx, state, &resp.Diagnostics)
+	}
+}
+
+// keepSpelling is a planned URI, as it is in the state if it means the same.
+func keepSpelling(planned, present types.String) types.String {
+	if isSet(planned) && isSet(present) && sameURI(planned.ValueString(), present.ValueString()) {
+		return present
+	}
+	return planned
 }
 
 func noSuchNode(plan *oneviewProfileModel, diags *diag.Diagnostics) {

@@ -61,7 +61,6 @@ func (o *oneviewProfile) IdentitySchema(_ context.Context, _ resource.IdentitySc
 // Schema describes metal_oneview_profile.
 func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := stringplanmodifier.UseStateForUnknown()
-	other := stringplanmodifier.RequiresReplaceIfConfigured()
 	uri := func(kind string) []validator.String {
 		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
 	}
@@ -77,7 +76,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"server_hardware_uri": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays, other},
+				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
 				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
@@ -196,9 +195,6 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)), orNull(profile.Status)
-	if profile.HardwareURI != "" {
-		state.HardwareURI = sameOr(state.HardwareURI, profile.HardwareURI)
-	}
 	if profile.TemplateURI != "" {
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
@@ -215,6 +211,9 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	var holding oneview.Holding
 	if err == nil {
 		holding, err = o.pool.Inspect(ctx, node)
+	}
+	if err == nil && state.HardwareURI.IsNull() { // else it stays the one that the profile was applied to, wherever others move that
+		state.HardwareURI = types.StringValue(holding.Hardware.URI)
 	}
 	if err != nil {
 		report(&resp.Diagnostics, doing, err)
@@ -272,10 +271,15 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 
 // sameOr is the present value if it means the same URI, else the other.
 func sameOr(present types.String, uri string) types.String {
-	if strings.EqualFold(strings.TrimSuffix(present.ValueString(), "/"), strings.TrimSuffix(uri, "/")) {
+	if sameURI(present.ValueString(), uri) {
 		return present
 	}
 	return types.StringValue(uri)
+}
+
+// sameURI reports whether two URIs mean the same.
+func sameURI(a, b string) bool {
+	return strings.EqualFold(strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/"))
 }
 
 // Update completes what was interrupted, renames the profile, or applies a template.
@@ -294,7 +298,8 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit, Reapply: state.Compliance.ValueString() == string(oneview.NonCompliant)}
+	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
+	change.Reapply = state.Compliance.ValueString() == string(oneview.NonCompliant) && o.parked(ctx, plan.NodeID.ValueString())
 	if !plan.Name.Equal(state.Name) {
 		change.Name = plan.Name.ValueString()
 	}
@@ -317,6 +322,13 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
+// parked reports whether nothing runs on a node, so that the plan brings its profile in line with the template. Whether something
+// does may have changed since, by the very same apply.
+func (o *oneviewProfile) parked(ctx context.Context, id string) bool {
+	node, err := o.client.Node(ctx, id)
+	return err == nil && ironic.Parked(ironic.State(node.ProvisionState))
+}
+
 // Delete removes the profile, if Ironic uses it.
 func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer o.finish(ctx, &resp.Diagnostics)
@@ -327,7 +339,8 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
 		return
 	}
-	if err := o.pool.Release(ctx, state.NodeID.ValueString(), state.ID.ValueString(), limit); err != nil {
+	gone := oneview.ReleaseOptions{NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit}
+	if err := o.pool.Release(ctx, gone); err != nil {
 		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
 	}
 }

@@ -30,3 +30,47 @@ func TestAccOneView_aHostWithAProfileStaysTheHardwareThatItIs(t *testing.T) {
 	}
 	destroy(t, s, w)
 }
+
+// Other hardware for the same node means another profile. What that does to the server is said before.
+func TestAccOneView_otherHardwareMeansAnotherProfile(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 2)
+	node := addBlade(t, s, o, 1)
+	config := func(n int) string {
+		return s.Provider(o.Setting()) + profile(quoted(node), `server_hardware_uri = `+quoted(o.Blades.Hardware[n-1]))
+	}
+	w := acctest.NewWorkspace(t, config(1))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config(2))
+	output, _ := w.Plan()
+	mention(t, output, "forces replacement", "1 to add, 0 to change, 1 to destroy",
+		"Server profile is removed", "of node "+s.Name("blade1")+" ("+node+") is removed. For that its server is switched off")
+	w.Configure(config(1))
+	wantHeld(t, s, o, w, node)
+	release(t, s, o, w, node)
+}
+
+// The appliance takes a URI in any spelling. Another spelling is no other hardware and no other template, whatever runs on it.
+func TestAccOneView_otherSpellingOfAURIChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	config := func(spell func(id string) string) string {
+		uri := func(full string) string {
+			at := strings.LastIndex(full, "/") + 1
+			return quoted(full[:at] + spell(full[at:]))
+		}
+		return s.Provider(o.Setting()) + profile(quoted(node), "server_hardware_uri = "+uri(o.Blades.Hardware[0]), "server_profile_template_uri = "+uri(o.Blades.TemplateURI))
+	}
+	uri := withProfile(s, o, node)
+	w := acctest.NewWorkspace(t, config(strings.ToLower))
+	w.Must("import", profileAddress, uri)
+	for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		w.Configure(config(spell))
+		noChanges(t, w)
+	}
+	wantHeld(t, s, o, w, node)
+	release(t, s, o, w, node)
+}

@@ -1,0 +1,150 @@
+package oneview_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+)
+
+func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*testing.T, *site){
+		"the node is gone": func(t *testing.T, s *site) {
+			if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the node names no hardware any more": func(_ *testing.T, s *site) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": s.profiles()[0].URI})
+		},
+		"OneView has the hardware not any more": func(_ *testing.T, s *site) {
+			s.appliance.Inject(fakeoneview.Fault{Path: s.blades.Hardware[0], Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+		},
+	} {
+		for _, told := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, told where it was %t", name, told), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) {
+					s := newSite(t, 2)
+					uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+					lose(t, s)
+					s.appliance.MoveProfile(uri, s.blades.Hardware[1])
+					o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}
+					if told {
+						o.HardwareURI = s.blades.Hardware[0]
+					}
+					if err := s.pool(t).Release(t.Context(), o); told && err != nil {
+						t.Error(err)
+					} else if err != nil {
+						wantWords(t, err, s.blades.Hardware[1], "delete it in OneView")
+					}
+					if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
+						t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
+					}
+					s.wantNoHarm(t)
+				})
+			})
+		}
+	}
+}
+
+// What runs may well run with the profile that was made for its node, even on other hardware: a blade was replaced.
+func TestReleaseLeavesARunningNodeAloneThatDoesNotTellItsHardware(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(s *site, uri string){
+		"the node names no hardware any more": func(s *site, uri string) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": uri})
+		},
+		"OneView has the hardware not any more": func(s *site, uri string) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{
+				"server_hardware_uri": "/rest/server-hardware/REMOVED", "dynamic_allocation": true, "applied_server_profile_uri": uri,
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				s.appliance.PowerOn(s.blades.Hardware[0])
+				s.ironic.Set(s.nodes[0], "provision_state", "active")
+				lose(s, uri)
+				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, HardwareURI: s.blades.Hardware[0]})
+				wantWords(t, err, `state "active"`, "metal_deployment")
+				s.wantHeld(t)
+				s.wantPower(t, fakeoneview.On)
+			})
+		})
+	}
+}
+
+func TestReleaseOfAnOldProfileLeavesTheNewOne(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		old := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		s.appliance.ReleaseHardware(s.blades.Hardware[0])
+		s.mustPrepare(t, s.nodes[0])
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: old}); err != nil {
+			t.Fatal(err)
+		}
+		s.wantHeld(t)
+	})
+}
+
+func TestTheProfileOfANodeThatIsGoneIsRemoved(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 2)
+		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		foreign := s.appliance.TakeHardware(s.blades.Hardware[1])
+		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
+		if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		for _, known := range []string{uri, foreign, "", uri} {
+			if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: known, HardwareURI: s.blades.Hardware[0]}); err != nil {
+				t.Errorf("release %q: %v", known, err)
+			}
+		}
+		if left := s.profiles(); len(left) > 0 {
+			t.Errorf("profiles are left: %+v", left)
+		}
+		s.wantNoHarm(t)
+	})
+}
+
+func TestReleaseOfHardwareThatOneViewHasNotAnyMore(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		s.setApplied(t, s.nodes[0], profileA)
+		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
+			t.Error(err)
+		}
+		s.wantNothing(t)
+	})
+}
+
+func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"active", "deploying", "cleaning", "deploy failed", "rescue", "error"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+				s.appliance.PowerOn(s.blades.Hardware[0])
+				s.ironic.Set(s.nodes[0], "provision_state", state)
+				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri})
+				wantWords(t, err, `state "`+state+`"`, "metal_deployment")
+				s.wantHeld(t)
+				s.wantPower(t, fakeoneview.On)
+			})
+		})
+	}
+}
