@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"log"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
@@ -21,6 +22,8 @@ func main() {
 	var options []tf6server.ServeOpt
 	if *debug {
 		options = append(options, tf6server.WithManagedDebug())
+	} else if err := provider.Quiet(os.LookupEnv, os.Setenv); err != nil {
+		log.Fatal(err)
 	}
 	server := provider.NewServer(version)
 	err := tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server }, options...)

@@ -152,6 +152,12 @@ func (r *Running) Wait() (output string, code int) {
 	return r.output.String(), r.cmd.ProcessState.ExitCode()
 }
 
+// CPU is the processor time that the CLI and its providers took. Unlike the time on the clock, it does not depend on what else the machine
+// is doing.
+func (r *Running) CPU() time.Duration {
+	return r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime()
+}
+
 // Interrupt is Ctrl-C: SIGINT to the CLI and all that it started.
 func (r *Running) Interrupt() { r.signal(syscall.SIGINT) }
 

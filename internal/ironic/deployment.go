@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -217,6 +218,9 @@ func (m marker) taken(n *Node) bool {
 
 func since(n *Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
 
+// Mark is what this provider has last marked a node with, to tell its own deployments apart; "none" if with nothing.
+func Mark(n *Node) string { return cmp.Or(markerOf(n).Digest, "none") }
+
 // DeployedWith reports whether what a node runs, or is being deployed with, is this deployment.
 func (d Deployment) DeployedWith(n *Node) bool {
 	m := markerOf(n)
@@ -310,6 +314,10 @@ type DeployOptions struct {
 	Attempts int           // how often to try; at least once
 	Limit    time.Duration // of each attempt, without the time in the queue
 
+	// Known is the Mark of the node when what is known to run there was deployed; empty if nobody knows. With RebuildOther, a node with
+	// the deployment's own Mark is kept if that is another one: a run that was killed has deployed it.
+	Known string
+
 	// Admit is asked, with the node as it is, before anything is written or sent; an error ends it. It may be nil.
 	Admit func(context.Context, *Node) error
 }
@@ -370,7 +378,8 @@ func (c *Client) deploy(ctx context.Context, id string, d Deployment, o DeployOp
 	}
 	goal := GoalDeployed
 	if State(node.ProvisionState) == nodes.Active {
-		mayRun := attempts > 0 || o.Other != RebuildOther || d.Image == nil || d.Image.URL == ImageSource(node)
+		news := o.Known != "" && o.Known != Mark(node) // the image's URL need not be the one we gave: Ironic follows redirections
+		mayRun := attempts > 0 || o.Other != RebuildOther || d.Image == nil || d.Image.URL == ImageSource(node) || news
 		if d.DeployedWith(node) && mayRun {
 			return node, max(attempts, 1), nil
 		}

@@ -34,6 +34,9 @@ const importedKey = "imported"
 // follows redirections. While it has the same, the image in state runs.
 const imageKey = "image_source"
 
+// markKey remembers, in private state, the node's ironic.Mark at that time: with another one, a run that was killed has deployed it since.
+const markKey = "mark"
+
 // bootKey is where private state keeps what of the node decides about a live ISO, as the last refresh has seen it.
 const bootKey = "boot"
 
@@ -103,15 +106,30 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if err == nil {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, imageNote(node))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, node)...)
 	}
 	report(&resp.Diagnostics, doing, err)
 }
 
 // imageNote is what imageKey remembers of a node.
-func imageNote(node *ironic.Node) []byte {
-	note, _ := json.Marshal(ironic.ImageSource(node)) // a string always can be
+func imageNote(node *ironic.Node) []byte { return quote(ironic.ImageSource(node)) }
+
+// quote is a text for private state, which holds JSON.
+func quote(text string) []byte {
+	note, _ := json.Marshal(text) // a string always can be
 	return note
+}
+
+// remember notes in private state what a node was deployed with; nothing of a nil node: what runs is compared with the state then.
+func remember(ctx context.Context, private interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}, node *ironic.Node,
+) diag.Diagnostics {
+	var image, mark []byte
+	if node != nil {
+		image, mark = imageNote(node), quote(ironic.Mark(node))
+	}
+	return append(private.SetKey(ctx, imageKey, image), private.SetKey(ctx, markKey, mark)...)
 }
 
 // tries is max_attempts, or its default.
@@ -200,7 +218,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case imported:
 		state.importImage(ctx, node)
 	case note == nil && d.runs(ctx, &state, node): // an interrupted run has deployed it
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, imageNote(node))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, node)...)
 	case !bytes.Equal(note, imageNote(node)):
 		state.showImage(ctx, node)
 	}
@@ -242,6 +260,7 @@ type deploymentUpdate struct {
 	plan, config, state *deploymentModel
 	what                ironic.Deployment
 	limit               time.Duration
+	known               string                                    // ironic.Mark of the node that the state is about; empty: nobody knows
 	admit               func(context.Context, *ironic.Node) error // whose hardware it is
 }
 
@@ -267,7 +286,7 @@ func (u *deploymentUpdate) deploy(ctx context.Context, client *ironic.Client) (*
 		node, err := u.own(ctx, client)
 		return node, int(u.state.Attempts.ValueInt64()), err
 	}
-	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit, Admit: u.admit}
+	options := ironic.DeployOptions{Instance: u.state.InstanceUUID.ValueString(), Other: ironic.KeepOther, Attempts: u.plan.tries(), Limit: u.limit, Known: u.known, Admit: u.admit}
 	if !u.plan.sameContent(u.state) && u.plan.OnChange.ValueString() != onChangeIgnore {
 		options.Other = ironic.RebuildOther
 	}
@@ -292,7 +311,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	limit, diags := plan.Timeouts.Update(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
 	what := d.contentOf(ctx, &config, &resp.Diagnostics)
-	mark, diags := req.Private.GetKey(ctx, importedKey)
+	imported, diags := req.Private.GetKey(ctx, importedKey)
+	resp.Diagnostics.Append(diags...)
+	mark, diags := req.Private.GetKey(ctx, markKey)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -300,8 +321,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: state.ID})...)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, bootKey, nil)...) // the node is about to change
 	u := deploymentUpdate{plan: &plan, config: &config, state: &state, what: what, limit: limit, admit: d.pool.Admit}
+	_ = json.Unmarshal(mark, &u.known) // what does not parse was not noted
 	doing, instance := "deploy node "+state.ID.ValueString(), state.InstanceUUID.ValueString()
-	switches := u.switches(len(mark) > 0)
+	switches := u.switches(len(imported) > 0)
 	node, attempts, err := d.change(ctx, u)
 	if node != nil {
 		doing = "deploy node " + ironic.NodeLabel(node)
@@ -331,11 +353,11 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
 	if !plan.sameContent(&state) {
-		var note []byte // none: what runs is compared with the state then
+		var runs *ironic.Node
 		if err == nil && what.DeployedWith(node) {
-			note = imageNote(node)
+			runs = node
 		}
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, imageKey, note)...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, runs)...)
 	}
 	report(&resp.Diagnostics, doing, err)
 }

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -33,6 +34,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	mark, diags := req.Private.GetKey(ctx, importedKey)
 	resp.Diagnostics.Append(diags...)
 	imported := len(mark) > 0
+	known, diags := req.Private.GetKey(ctx, markKey)
+	resp.Diagnostics.Append(diags...)
 	d.planReplacement(ctx, &plan, state, imported, resp)
 	if resp.Diagnostics.HasError() {
 		return
@@ -56,6 +59,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 			plan: &plan, config: &config, state: state, imported: imported,
 			label: func() string { return d.label(ctx, &plan) },
 			begun: func() bool { return d.begun(ctx, &config, state) },
+			ran:   func() bool { return d.ran(ctx, &config, state, known) },
 		}
 		p.decide(&resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -123,12 +127,22 @@ func (d *deployment) begun(ctx context.Context, config, state *deploymentModel) 
 	return err == nil && d.runs(ctx, config, node)
 }
 
+// ran reports whether a run that was killed has deployed the node with what the configuration says, which the state does not know. known
+// is what markKey has.
+func (d *deployment) ran(ctx context.Context, config, state *deploymentModel, known []byte) bool {
+	if !d.known() || len(known) == 0 {
+		return false
+	}
+	node, err := d.client.NodeForRefresh(ctx, state.ID.ValueString())
+	return err == nil && ironic.RunsInstance(node) && !bytes.Equal(known, quote(ironic.Mark(node))) && d.runs(ctx, config, node)
+}
+
 // inPlace plans a deployment that stays on its node.
 type inPlace struct {
 	plan, config, state *deploymentModel
 	imported            bool          // and not applied since
 	label               func() string // of the node; costs a request
-	begun               func() bool   // likewise
+	begun, ran          func() bool   // likewise
 }
 
 // decide plans what happens, and warns of what it does to the machine.
@@ -150,6 +164,10 @@ func (p inPlace) decide(diags *diag.Diagnostics) {
 		return
 	case rebuilds && p.begun():
 		p.warnResume(diags)
+	case rebuilds && p.ran():
+		rebuilds = false
+		diags.AddWarning("Deployment of an earlier run is noted", fmt.Sprintf("Node %s runs what the configuration says: an earlier run has deployed it, and was killed before it "+
+			"could say so. The machine is not touched.", p.label()))
 	case rebuilds:
 		diags.AddWarning("Rebuild wipes the root disk", fmt.Sprintf("The content of node %s changes: it is rebuilt in place, and what is on its root disk is lost. "+
 			"Its reservation stays. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))

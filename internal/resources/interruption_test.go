@@ -320,6 +320,74 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// startRedirecting is an Ironic that finds every image at another URL than the one that it is given, and notes that.
+func startRedirecting(t *testing.T) *acctest.Site {
+	t.Helper()
+	fake := &fakeironic.Server{StepTime: 2 * time.Second}
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
+			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
+			info, _ := node.Raw["instance_info"].(map[string]any)
+			if source := text(info["image_source"]); source != "" {
+				info["image_source"] = strings.Replace(source, images, images+"mirror/", 1)
+				fake.Set(node.UUID, "instance_info", info)
+			}
+		}
+		return nil
+	}
+	return acctest.StartFake(t, fake)
+}
+
+func TestFakeInterruption_killedRebuildFromARedirectHappensOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		settings string
+		during   bool // the plan is made while Ironic is at work
+	}{
+		"an image":                    {},
+		"an image and a config drive": {settings: `config_drive = { user_data = "x" }`},
+		"planned while it is written": {during: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startRedirecting(t)
+			node := addNode(t, s, "n1", nil)
+			config := func(version, settings string) string {
+				return s.Provider() + deployment(quoted(node), image(version), settings)
+			}
+			w := acctest.NewWorkspace(t, config("v1", ""))
+			w.Must("apply", "-auto-approve")
+			noChanges(t, w)
+			w.Configure(config("v2", tc.settings))
+			running := w.Start("apply", "-auto-approve")
+			awaitState(t, s, node, busyDeploying()...)
+			kill(t, s, running)
+			s.Await(node, "provision_state", "active")
+			if tc.during {
+				s.Fake.Set(node, "provision_state", "deploying") // still, for the plan
+				mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
+				s.Fake.Set(node, "provision_state", "active")
+				w.Must("apply", "plan.bin")
+			} else {
+				mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is noted", "an earlier run has deployed it, and was killed before it could say so. The machine is not touched")
+			}
+			noChanges(t, w)
+			if got := instanceInfo(s, node)["image_source"]; got != images+"mirror/v2.qcow2" {
+				t.Errorf("the node runs %v", got)
+			}
+			wantVerbs(t, s, node, "active", "rebuild")
+			s.Patch(node, "add", "/instance_info/image_source", images+"other.qcow2") // and what somebody else does is still seen
+			output, _ := w.Plan()
+			mention(t, output, "Rebuild wipes the root disk", images+"other.qcow2")
+			w.Must("apply", "-auto-approve")
+			if got := instanceInfo(s, node)["image_source"]; got != images+"mirror/v2.qcow2" {
+				t.Errorf("after the apply that repairs it the node runs %v", got)
+			}
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
 func TestAccInterruption_deploymentOfSomebodyElseIsImportedWhileItIsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartSlow(t)
