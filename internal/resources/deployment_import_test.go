@@ -171,7 +171,7 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 // TestAccDeployment_importNeverReplaces imports machines that run something under a configuration that would have them undeployed.
 func TestAccDeployment_importNeverReplaces(t *testing.T) {
 	t.Parallel()
-	const iso = images + "live.iso"
+	iso := acctest.ServeISO(t).URL("v1") // real Ironic looks at it
 	runsImage := func(s *acctest.Site, node string) { deployByHand(s, node, foreignInstance(s)) }
 	runsISO := func(s *acctest.Site, node string) { liveByHand(s, node, iso) }
 	runsRamdisk := func(s *acctest.Site, node string) {
@@ -226,7 +226,7 @@ func TestAccDeployment_importThatIsAppliedIsReplacedLikeAnyOther(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+deployment(quoted(node), runs))
 	w.Must("import", deploymentAddress, node)
 	noChanges(t, w) // nothing is applied, and it is still an import
-	live := `live_iso = { url = "` + images + `live.iso" }`
+	live := `live_iso = { url = "` + acctest.ServeISO(t).URL("v1") + `" }`
 	w.Configure(s.Provider() + deployment(quoted(node), live))
 	output, _ := w.Run("plan")
 	mention(t, output, "Imported deployment is not replaced", `apply that with on_destroy = "undeploy", which touches nothing`)
