@@ -77,7 +77,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another.",
+				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another. That a blade was replaced is none: where OneView has left the profile in the bay, correct `driver_info.server_hardware_uri` of the node, and the next refresh follows.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
@@ -212,8 +212,8 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if err == nil {
 		holding, err = o.pool.Inspect(ctx, node)
 	}
-	if err == nil && state.HardwareURI.IsNull() { // else it stays the one that the profile was applied to, wherever others move that
-		state.HardwareURI = types.StringValue(holding.Hardware.URI)
+	if err == nil {
+		state.locate(profile, holding.Hardware)
 	}
 	if err != nil {
 		report(&resp.Diagnostics, doing, err)
@@ -221,6 +221,14 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	state.show(node, profile, holding, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// locate shows on which hardware the profile was applied. Where others move it is not followed, only where its node is, too: a
+// blade was replaced, and somebody has corrected driver_info.
+func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.Hardware) {
+	if m.HardwareURI.IsNull() || (profile.HardwareURI != "" && sameURI(profile.HardwareURI, ofNode.URI)) {
+		m.HardwareURI = sameOr(m.HardwareURI, ofNode.URI)
+	}
 }
 
 // warnGone warns of a profile that somebody has deleted.
