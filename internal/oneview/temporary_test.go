@@ -190,6 +190,23 @@ func TestTheEndOfATemporaryProfileIsTheEndOfNoOther(t *testing.T) {
 	}
 }
 
+// What a node names was never anything, so nothing is there; nobody shall have to correct it to be rid of the node.
+func TestANodeThatNamesNoHardwareCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	for _, uri := range []string{"Encl1, bay 1", "/rest/server-hardware/"} {
+		t.Run(uri, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"server_hardware_uri": uri, "dynamic_allocation": true})
+				if err := s.pool(t).Vacate(t.Context(), s.nodes[0], 0); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // cleanFirst is a cleaning of the first node.
 func cleanFirst(ctx context.Context, t *testing.T, s *site, pool *oneview.Pool) {
 	t.Helper()
