@@ -3,7 +3,6 @@ package oneview
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -145,7 +144,7 @@ func (p *Pool) temporarilyUntold(ctx context.Context, node *ironic.Node) (*Profi
 	}
 	h, err := p.holding(ctx, node, b)
 	gone := IsNotFound(err) && h.Hardware == nil
-	theirs := isStatus(err, http.StatusForbidden) && h.Ownership == UsedByOneView // a profile that may not even be read
+	theirs := isForbidden(err) && h.Ownership == UsedByOneView // a profile that may not even be read
 	if gone || theirs {
 		return nil, nil //nolint:nilnil // there is none
 	}
