@@ -3,6 +3,7 @@ package oneview_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
@@ -32,7 +33,8 @@ func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t 
 					uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 					lose(t, s)
 					s.appliance.MoveProfile(uri, s.blades.Hardware[1])
-					o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}
+					left := ""
+					o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, Left: func(_ *oneview.Profile, why string) { left = why }}
 					if told {
 						o.HardwareURI = s.blades.Hardware[0]
 					}
@@ -40,6 +42,9 @@ func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t 
 						t.Error(err)
 					} else if err != nil {
 						wantWords(t, err, s.blades.Hardware[1], "delete it in OneView")
+					}
+					if want := fmt.Sprintf("it is on %s now, not on %s, the node's", s.blades.Hardware[1], s.blades.Hardware[0]); told && !strings.Contains(left, want) {
+						t.Errorf("left is said %q, want %q", left, want)
 					}
 					if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
 						t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
@@ -147,4 +152,28 @@ func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What nobody can prove to be the node's any more stays; but whoever wanted it removed hears of it.
+func TestReleaseTellsOfAProfileThatHasLostItsMark(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		s.appliance.EditProfile(uri, func(document map[string]any) { document["description"] = "web" })
+		if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		left := ""
+		o := oneview.ReleaseOptions{
+			NodeID: s.nodes[0], ProfileURI: uri, HardwareURI: s.blades.Hardware[0],
+			Left: func(profile *oneview.Profile, why string) { left = profile.URI + " " + why },
+		}
+		if err := s.pool(t).Release(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(left, uri) || !strings.Contains(left, "its description does not tell any more") {
+			t.Errorf("left is said %q, want profile %s", left, uri)
+		}
+	})
 }

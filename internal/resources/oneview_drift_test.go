@@ -335,7 +335,8 @@ func TestAccOneView_movedProfileIsLeftToItsUser(t *testing.T) {
 			}
 			lose(s)
 			w.Run("apply", "-refresh-only", "-auto-approve")
-			w.Must("destroy", "-auto-approve", "-refresh=false")
+			mention(t, w.Must("destroy", "-auto-approve", "-refresh=false"), "Server profile is left", uri,
+				"it is on "+o.Blades.Hardware[1]+" now, not on "+o.Blades.Hardware[0]+", the node's", "delete it in OneView")
 			if h := o.Hardware(2); h.ProfileURI != uri || h.Power != fakeoneview.On {
 				t.Errorf("the other user's server is %+v", h)
 			}

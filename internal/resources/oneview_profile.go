@@ -347,7 +347,12 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
 		return
 	}
-	gone := oneview.ReleaseOptions{NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit}
+	gone := oneview.ReleaseOptions{
+		NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit,
+		Left: func(profile *oneview.Profile, why string) {
+			resp.Diagnostics.AddWarning("Server profile is left", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), o.label(ctx, state.NodeID.ValueString()), why))
+		},
+	}
 	if err := o.pool.Release(ctx, gone); err != nil {
 		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
 	}
