@@ -62,6 +62,7 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err != nil {
 		return err
 	}
+	o.NodeID = node.UUID // which is what profiles are marked with; the caller may know the name
 	o.HardwareURI = cmp.Or(b.HardwareURI, o.HardwareURI)
 	if b.HardwareURI == "" {
 		return p.releaseOrphan(ctx, node, o, deadline)
