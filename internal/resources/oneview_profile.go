@@ -307,7 +307,16 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
-	change.Reapply = state.Compliance.ValueString() == string(oneview.NonCompliant) && o.parked(ctx, plan.NodeID.ValueString())
+	doing := func() string { return "change the server profile of node " + o.label(ctx, plan.NodeID.ValueString()) }
+	var busy *ironic.Node
+	if state.Compliance.ValueString() == string(oneview.NonCompliant) {
+		var err error
+		if busy, err = o.busy(ctx, plan.NodeID.ValueString()); err != nil {
+			reportUndone(&resp.Diagnostics, doing(), err)
+			return
+		}
+		change.Reapply = busy == nil
+	}
 	if !plan.Name.Equal(state.Name) {
 		change.Name = plan.Name.ValueString()
 	}
@@ -322,19 +331,25 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		applied, err = o.pool.Update(ctx, change)
 	}
 	if err != nil {
-		reportUndone(&resp.Diagnostics, "change the server profile of node "+o.label(ctx, plan.NodeID.ValueString()), err)
+		reportUndone(&resp.Diagnostics, doing(), err)
 		return
 	}
 	plan.applied(applied)
+	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
+		warnNotApplied(busy, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
-// parked reports whether nothing runs on a node, so that the plan brings its profile in line with the template. Whether something
-// does may have changed since, by the very same apply.
-func (o *oneviewProfile) parked(ctx context.Context, id string) bool {
+// busy is the node if something may run on it, so that its profile is not brought in line with the template; else nil. That may
+// have changed since the plan.
+func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
 	node, err := o.client.Node(ctx, id)
-	return err == nil && ironic.Parked(ironic.State(node.ProvisionState))
+	if err != nil || ironic.Parked(ironic.State(node.ProvisionState)) {
+		return nil, err
+	}
+	return node, nil
 }
 
 // Delete removes the profile, if Ironic uses it.
