@@ -77,7 +77,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another. That a blade was replaced is none: where OneView has left the profile in the bay, correct `driver_info.server_hardware_uri` of the node, and the next refresh follows.",
+				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another. That a blade was replaced is none: where OneView has left the profile in the bay, correct `driver_info.server_hardware_uri` of the node in Ironic, and the next refresh follows.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
