@@ -20,7 +20,7 @@ const aboutStatus = `metal-oneview status shows who uses the server hardware of 
   STATE    the node's provision state, and its maintenance with the reason
 
 With -json it is an array of objects, which also have the URIs, the power state, the mode of allocation, and what the next
-pass of sync does with the node ("leave", "withdraw" or "return").
+pass of sync does with the node ("leave", also if it can do nothing; "withdraw" or "return").
 `
 
 // status runs the command status.

@@ -11,11 +11,17 @@ import (
 var (
 	// errShifted says that hardware has another profile than a moment ago. What is right now has to be decided anew.
 	errShifted = errors.New("the server hardware has another server profile than a moment ago")
-	// errMoved says that somebody has put a profile of ours on other hardware. It is theirs now.
-	errMoved = errors.New("somebody has moved the server profile to other server hardware")
 	// errNotOff says that a server is on, or about to be, that a removal must not switch off.
 	errNotOff = errors.New("the server is not off")
 )
+
+// movedError says that somebody has put a profile of ours on other hardware. It is theirs now.
+type movedError struct{ profile *Profile }
+
+// Error says where it is.
+func (e *movedError) Error() string {
+	return "somebody has moved the server profile to other server hardware: " + e.profile.HardwareURI
+}
 
 // stop switches a server off, as long as it has the given profile, or none if holder is empty. That is looked at right
 // before each request; otherwise it is errShifted.
@@ -111,7 +117,7 @@ func (p *Pool) remove(ctx context.Context, r removal) error {
 func (p *Pool) readyToRemove(ctx context.Context, profile *Profile, r removal) (bool, error) {
 	switch {
 	case profile.HardwareURI != "" && !sameURI(profile.HardwareURI, r.hardwareURI):
-		return false, fmt.Errorf("%w: %s", errMoved, profile.HardwareURI)
+		return false, &movedError{profile}
 	case profile.InProgress:
 		return false, nil
 	case profile.HardwareURI == "":

@@ -166,6 +166,13 @@ func isStatus(err error, code int) bool {
 	return errors.As(err, &status) && status.Status == code
 }
 
+// isForbidden reports whether the appliance, which has let the user in, does not let them do something. It says so mostly with the
+// 401 of a session that has ended (reference oneview.md 1.2); but then the client has logged in anew.
+func isForbidden(err error) bool {
+	var login *LoginError
+	return isFromAppliance(err) && !errors.As(err, &login) && (isStatus(err, http.StatusForbidden) || isStatus(err, http.StatusUnauthorized))
+}
+
 // isTransient reports whether asking again later may help: the appliance was out of reach, busy, or the resource locked.
 // It does not tell whether a request had an effect.
 func isTransient(err error) bool {

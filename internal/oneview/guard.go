@@ -3,7 +3,6 @@ package oneview
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -140,9 +139,12 @@ func (p *Pool) temporarilyUntold(ctx context.Context, node *ironic.Node) (*Profi
 	if err != nil || !b.Shared() {
 		return nil, err
 	}
+	if _, err := hardwareCollection.path(b.HardwareURI); err != nil {
+		return nil, nil //nolint:nilerr,nilnil // no server hardware is called that, so nothing was ever made there
+	}
 	h, err := p.holding(ctx, node, b)
 	gone := IsNotFound(err) && h.Hardware == nil
-	theirs := isStatus(err, http.StatusForbidden) && h.Ownership == UsedByOneView // a profile that may not even be read
+	theirs := isForbidden(err) && h.Ownership == UsedByOneView // a profile that may not even be read
 	if gone || theirs {
 		return nil, nil //nolint:nilnil // there is none
 	}

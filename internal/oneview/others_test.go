@@ -147,10 +147,15 @@ func TestAProfileThatSomebodyMovedIsTheirs(t *testing.T) {
 		s.appliance.PowerOn(s.blades.Hardware[1])
 		_, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: s.nodes[0]})
 		wantWords(t, err, "another server profile", s.blades.Hardware[1])
-		if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
+		left := ""
+		o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, Left: func(p *oneview.Profile, _ string) { left = p.HardwareURI }}
+		if err := s.pool(t).Release(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		s.wantNothing(t)
+		if left != s.blades.Hardware[1] {
+			t.Errorf("the profile is said to be left on %q, want %s", left, s.blades.Hardware[1])
+		}
 		if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
 			t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
 		}
@@ -266,8 +271,13 @@ func TestAProfileThatIsMovedInTheMiddleOfItsReleaseIsTheirs(t *testing.T) {
 					s.appliance.MarkOthers(uri)
 					s.appliance.PowerOn(s.blades.Hardware[1])
 				})})
-				if err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}); err != nil {
+				left := false
+				o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, Left: func(*oneview.Profile, string) { left = true }}
+				if err := s.pool(t).Release(t.Context(), o); err != nil {
 					t.Fatal(err)
+				}
+				if left != moved {
+					t.Errorf("moved %t, said to be left %t", moved, left)
 				}
 				if h := s.appliance.HardwareAt(s.blades.Hardware[1]); moved && (h.ProfileURI != uri || h.Power != fakeoneview.On) {
 					t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)

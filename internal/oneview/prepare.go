@@ -346,7 +346,8 @@ func (r *preparation) clearUp(ctx context.Context, cause error) error {
 	}
 	made := &Profile{URI: r.made, Name: r.name}
 	err := r.withdraw(ctx, made)
-	if err == nil || errors.Is(err, errMoved) || ctx.Err() != nil {
+	var moved *movedError
+	if err == nil || errors.As(err, &moved) || ctx.Err() != nil {
 		return cause
 	}
 	return &LeftoverError{

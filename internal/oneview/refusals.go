@@ -91,11 +91,18 @@ func (e *OccupiedError) Error() string {
 }
 
 // NoTemplateError says that there is nothing to make a node's server profile from.
-type NoTemplateError struct{ Node string }
+type NoTemplateError struct {
+	Node    string
+	ToClean bool // the profile is for the cleaning that makes the node available
+}
 
 // Error says where it is missing.
 func (e *NoTemplateError) Error() string {
-	return fmt.Sprintf("node %s: no server profile template is given: properties.capabilities has no %s", e.Node, capabilityTemplate)
+	text := fmt.Sprintf("node %s: no server profile template is given: properties.capabilities has no %s", e.Node, capabilityTemplate)
+	if e.ToClean {
+		text += "; add it, or set automated_clean = false on the node if it is not to be cleaned"
+	}
+	return text
 }
 
 // LostProfileError says that a node had a server profile to be cleaned or inspected with, and that it is gone.

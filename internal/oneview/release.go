@@ -19,6 +19,22 @@ type ReleaseOptions struct {
 	// is gone or names none.
 	HardwareURI string
 	Limit       time.Duration // zero: DefaultLimit
+
+	// Left is called with the profile and the reason if it exists and stays: it is on other hardware now, and belongs to whoever moved
+	// it there, or nothing tells any more that it was made for the node. It may be nil.
+	Left func(profile *Profile, why string)
+}
+
+// leave tells the caller of a profile that stays.
+func (o ReleaseOptions) leave(profile *Profile) {
+	if o.Left == nil {
+		return
+	}
+	if profile.HardwareURI != "" && o.HardwareURI != "" && !sameURI(profile.HardwareURI, o.HardwareURI) {
+		o.Left(profile, fmt.Sprintf("it is on %s now, not on %s, the node's. If nobody has moved it on purpose, delete it in OneView", profile.HardwareURI, o.HardwareURI))
+		return
+	}
+	o.Left(profile, "its description does not tell any more that it was made for the node. If nobody needs it, delete it in OneView")
 }
 
 // Release takes the profile away from a node's hardware, if Ironic uses it: it switches the server off, deletes the
@@ -46,6 +62,7 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err != nil {
 		return err
 	}
+	o.NodeID = node.UUID // which is what profiles are marked with; the caller may know the name
 	o.HardwareURI = cmp.Or(b.HardwareURI, o.HardwareURI)
 	if b.HardwareURI == "" {
 		return p.releaseOrphan(ctx, node, o, deadline)
@@ -58,7 +75,7 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err != nil {
 		return err
 	}
-	target, err := p.releasable(ctx, node, b, h, o.ProfileURI)
+	target, err := p.releasable(ctx, node, b, h, o)
 	if err != nil {
 		return err
 	}
@@ -68,10 +85,21 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err := maySpare(node, target); err != nil {
 		return err
 	}
-	if err := p.remove(ctx, removal{profileURI: target.URI, hardwareURI: h.Hardware.URI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
+	if err := p.removeUnlessMoved(ctx, o, removal{profileURI: target.URI, hardwareURI: h.Hardware.URI, deadline: deadline}); err != nil {
 		return err
 	}
 	return p.retract(ctx, node.UUID, target.URI, o.ProfileURI)
+}
+
+// removeUnlessMoved is remove; a profile that others have moved is left to them.
+func (p *Pool) removeUnlessMoved(ctx context.Context, o ReleaseOptions, r removal) error {
+	err := p.remove(ctx, r)
+	var moved *movedError
+	if errors.As(err, &moved) {
+		o.leave(moved.profile)
+		return nil
+	}
+	return err
 }
 
 // maySpare refuses to take away the profile of a node on which something may run.
@@ -85,7 +113,8 @@ func maySpare(node *ironic.Node, profile *Profile) error {
 // releasable is the profile that Release has to remove: on the node's hardware, or made for the node and on no hardware; nil if
 // there is none. Only if the very profile that the caller wants removed is on the hardware, and neither Ironic nor the profile
 // itself says that it is the node's, it is an InUseError.
-func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h Holding, profileURI string) (*Profile, error) {
+func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h Holding, o ReleaseOptions) (*Profile, error) {
+	profileURI := o.ProfileURI
 	if h.Profile != nil && (profileURI == "" || sameURI(h.Profile.URI, profileURI)) {
 		if h.ours() {
 			return h.Profile, nil
@@ -106,6 +135,7 @@ func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h H
 	}
 	here := profile.HardwareURI == "" || sameURI(profile.HardwareURI, h.Hardware.URI)
 	if !here || !profile.madeFor(node.UUID) {
+		o.leave(profile)
 		return nil, nil
 	}
 	return profile, nil
@@ -135,10 +165,13 @@ func (p *Pool) releaseOrphan(ctx context.Context, node *ironic.Node, o ReleaseOp
 	}
 	profile, err := p.OneView.Profile(ctx, o.ProfileURI)
 	switch {
-	case IsNotFound(err), err == nil && !profile.madeFor(o.NodeID):
+	case IsNotFound(err):
 		return p.retract(ctx, o.NodeID, o.ProfileURI)
 	case err != nil:
 		return err
+	case !profile.madeFor(o.NodeID):
+		o.leave(profile)
+		return p.retract(ctx, o.NodeID, o.ProfileURI)
 	}
 	if node != nil {
 		if err := maySpare(node, profile); err != nil {
@@ -149,7 +182,7 @@ func (p *Pool) releaseOrphan(ctx context.Context, node *ironic.Node, o ReleaseOp
 		return fmt.Errorf("server profile %s was made for node %s, and nothing tells any more for which server hardware. It is on %s now: "+
 			"if it still is the node's, and not somebody else's who has moved it there, delete it in OneView", ProfileLabel(profile), o.NodeID, profile.HardwareURI)
 	}
-	if err := p.remove(ctx, removal{profileURI: profile.URI, hardwareURI: o.HardwareURI, deadline: deadline}); err != nil && !errors.Is(err, errMoved) {
+	if err := p.removeUnlessMoved(ctx, o, removal{profileURI: profile.URI, hardwareURI: o.HardwareURI, deadline: deadline}); err != nil {
 		return err
 	}
 	return p.retract(ctx, o.NodeID, profile.URI)

@@ -3,11 +3,20 @@ package oneview_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
+
+// called is what the first node is called by: its UUID, or its name.
+func (s *site) called(byName bool) string {
+	if byName {
+		return "node-000"
+	}
+	return s.nodes[0]
+}
 
 func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t *testing.T) {
 	t.Parallel()
@@ -24,22 +33,26 @@ func TestAProfileThatSomebodyMovedIsTheirsEvenIfTheNodeDoesNotTellItsHardware(t 
 			s.appliance.Inject(fakeoneview.Fault{Path: s.blades.Hardware[0], Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
 		},
 	} {
-		for _, told := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, told where it was %t", name, told), func(t *testing.T) {
+		for _, how := range []struct{ told, byName bool }{{told: true}, {told: true, byName: true}, {}, {byName: true}} {
+			t.Run(fmt.Sprintf("%s, %+v", name, how), func(t *testing.T) {
 				t.Parallel()
 				inVirtualTime(t, func(t *testing.T) {
 					s := newSite(t, 2)
 					uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 					lose(t, s)
 					s.appliance.MoveProfile(uri, s.blades.Hardware[1])
-					o := oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri}
-					if told {
+					left := ""
+					o := oneview.ReleaseOptions{NodeID: s.called(how.byName), ProfileURI: uri, Left: func(_ *oneview.Profile, why string) { left = why }}
+					if how.told {
 						o.HardwareURI = s.blades.Hardware[0]
 					}
-					if err := s.pool(t).Release(t.Context(), o); told && err != nil {
+					if err := s.pool(t).Release(t.Context(), o); how.told && err != nil {
 						t.Error(err)
 					} else if err != nil {
 						wantWords(t, err, s.blades.Hardware[1], "delete it in OneView")
+					}
+					if want := fmt.Sprintf("it is on %s now, not on %s, the node's", s.blades.Hardware[1], s.blades.Hardware[0]); how.told && !strings.Contains(left, want) {
+						t.Errorf("left is said %q, want %q", left, want)
 					}
 					if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
 						t.Errorf("the other hardware is %+v, want it to be as the other user left it", h)
@@ -64,18 +77,40 @@ func TestReleaseLeavesARunningNodeAloneThatDoesNotTellItsHardware(t *testing.T) 
 			})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, byName := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by name %t", name, byName), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) {
+					s := newSite(t, 1)
+					uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+					s.appliance.PowerOn(s.blades.Hardware[0])
+					s.ironic.Set(s.nodes[0], "provision_state", "active")
+					lose(s, uri)
+					err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.called(byName), ProfileURI: uri, HardwareURI: s.blades.Hardware[0]})
+					wantWords(t, err, `state "active"`, "metal_deployment")
+					s.wantHeld(t)
+					s.wantPower(t, fakeoneview.On)
+				})
+			})
+		}
+	}
+}
+
+// A profile whose node does not tell its hardware is removed from where it was applied, whatever the node is called by.
+func TestReleaseRemovesTheProfileOfANodeThatDoesNotTellItsHardware(t *testing.T) {
+	t.Parallel()
+	for _, byName := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by name %t", byName), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
 				s := newSite(t, 1)
 				uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
-				s.appliance.PowerOn(s.blades.Hardware[0])
-				s.ironic.Set(s.nodes[0], "provision_state", "active")
-				lose(s, uri)
-				err := s.pool(t).Release(t.Context(), oneview.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: uri, HardwareURI: s.blades.Hardware[0]})
-				wantWords(t, err, `state "active"`, "metal_deployment")
-				s.wantHeld(t)
-				s.wantPower(t, fakeoneview.On)
+				s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": uri})
+				o := oneview.ReleaseOptions{NodeID: s.called(byName), ProfileURI: uri, HardwareURI: s.blades.Hardware[0]}
+				if err := s.pool(t).Release(t.Context(), o); err != nil {
+					t.Error(err)
+				}
+				s.wantNothing(t)
 			})
 		})
 	}
@@ -147,4 +182,28 @@ func TestReleaseLeavesARunningNodeAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What nobody can prove to be the node's any more stays; but whoever wanted it removed hears of it.
+func TestReleaseTellsOfAProfileThatHasLostItsMark(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
+		s.appliance.EditProfile(uri, func(document map[string]any) { document["description"] = "web" })
+		if err := s.pool(t).Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		left := ""
+		o := oneview.ReleaseOptions{
+			NodeID: s.nodes[0], ProfileURI: uri, HardwareURI: s.blades.Hardware[0],
+			Left: func(profile *oneview.Profile, why string) { left = profile.URI + " " + why },
+		}
+		if err := s.pool(t).Release(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(left, uri) || !strings.Contains(left, "its description does not tell any more") {
+			t.Errorf("left is said %q, want profile %s", left, uri)
+		}
+	})
 }

@@ -27,7 +27,7 @@ type Standing struct {
 	ProfileName  string     `json:"server_profile_name"` // empty: none, or it could not be read
 	AppliedURI   string     `json:"applied_server_profile_uri"`
 
-	// Next is what the next pass of Sync does with the node.
+	// Next is what the next pass of Sync does with the node; Leave also if it can do nothing.
 	Next  Action `json:"next"`
 	Error string `json:"error"` // why the hardware could not be read; empty: it could
 }
@@ -109,5 +109,9 @@ func (s *Standing) see(node *ironic.Node, binding Binding, h *Hardware, profile 
 	}
 	if binding.Shared() {
 		s.Next = Decide(s.Owner, ironic.State(node.ProvisionState), maintenanceOf(node))
+	}
+	stays := s.Next == Return && (node.Retired || lacksTemplate(node, s.Owner, binding))
+	if stays || node.Reservation != "" {
+		s.Next = Leave
 	}
 }

@@ -66,3 +66,29 @@ func TestStatusOfManyNodesCostsThreeLists(t *testing.T) {
 		}
 	})
 }
+
+// Who reads next relies on it: what a pass refuses every time is not on its way back.
+func TestStatusPromisesNoReturnThatAPassRefuses(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 5)
+		for i := range s.hardware {
+			s.ironic.Set(nodeName(i), "provision_state", "manageable")
+			s.maintain(t, nodeName(i), MaintenanceOurs)
+		}
+		s.ironic.Set(nodeName(1), "properties", map[string]any{}) // no template
+		s.ironic.Set(nodeName(2), "properties", map[string]any{})
+		s.ironic.Set(nodeName(2), "automated_clean", false)
+		s.ironic.Set(nodeName(3), "retired", true)
+		s.ironic.Set(nodeName(4), "reservation", "conductor-1")
+		all, err := s.pool(t).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []Action{Return, Leave, Return, Leave, Leave} {
+			if all[i].Next != want {
+				t.Errorf("node %d: %q, want %q", i, all[i].Next, want)
+			}
+		}
+	})
+}

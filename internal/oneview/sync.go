@@ -283,8 +283,8 @@ func (s *syncPass) giveBack(ctx context.Context, c *candidate) {
 		s.findings.tell(node, Skipped, "it is retired, so it is not made available")
 		return
 	}
-	if cleans(node) && holding.Ownership == Free && c.binding.TemplateURI == "" {
-		s.findings.fail(ctx, node, "give it back", &NoTemplateError{Node: ironic.NodeLabel(node)})
+	if lacksTemplate(node, holding.Ownership, c.binding) {
+		s.findings.fail(ctx, node, "give it back", &NoTemplateError{Node: ironic.NodeLabel(node), ToClean: true})
 		return
 	}
 	text := s.describeReturn(node, holding)
@@ -297,6 +297,11 @@ func (s *syncPass) giveBack(ctx context.Context, c *candidate) {
 	}
 	s.findings.tell(node, Changed, text)
 	s.warnOfCleaning(node, "its disks are not erased")
+}
+
+// lacksTemplate reports whether a node is to be cleaned, and has no profile to be cleaned with, nor a template to make one from.
+func lacksTemplate(node *ironic.Node, owner Ownership, b Binding) bool {
+	return cleans(node) && owner == Free && b.TemplateURI == ""
 }
 
 func (s *syncPass) describeReturn(node *ironic.Node, holding Holding) string {

@@ -333,7 +333,7 @@ func TestANodeThatCannotGetAProfileForItsCleaningStaysWithdrawn(t *testing.T) {
 		would, _ := s.sync(t, dryRun)
 		did, _ := s.sync(t)
 		for _, heard := range []*told{would, did} {
-			if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "node-000: give it back") || !strings.Contains(failed[0], "has no server_profile_template_uri") {
+			if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "node-000: give it back") || !strings.Contains(failed[0], "has no server_profile_template_uri; add it, or set automated_clean = false on the node") {
 				t.Errorf("failed %q", failed)
 			}
 		}

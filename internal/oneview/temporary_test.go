@@ -167,6 +167,10 @@ func TestTheEndOfATemporaryProfileIsTheEndOfNoOther(t *testing.T) {
 			s.appliance.TakeHardware(s.blades.Hardware[0])
 			s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: forbidden})
 		},
+		"another user's for which there is no right": func(_ *testing.T, s *site) {
+			s.appliance.TakeHardware(s.blades.Hardware[0])
+			s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.NotAuthorized()})
+		},
 		"the node's own": func(t *testing.T, s *site) { s.mustPrepare(t, s.nodes[0]) },
 		"the node's own, of which Ironic was not told": func(t *testing.T, s *site) {
 			s.mustPrepare(t, s.nodes[0])
@@ -188,6 +192,40 @@ func TestTheEndOfATemporaryProfileIsTheEndOfNoOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a node names was never anything, so nothing is there; nobody shall have to correct it to be rid of the node.
+func TestANodeThatNamesNoHardwareCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	for _, uri := range []string{"Encl1, bay 1", "/rest/server-hardware/"} {
+		t.Run(uri, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(t, 1)
+				s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"server_hardware_uri": uri, "dynamic_allocation": true})
+				if err := s.pool(t).Vacate(t.Context(), s.nodes[0], 0); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Whoever is not let in any more may not read anything. That says nothing of whose a profile is.
+func TestALoginThatFailsEndsNoSearchForATemporaryProfile(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(t, 1)
+		if _, err := s.pool(t).Temporary(t.Context(), s.node(t, s.nodes[0]), oneview.Cleaning, 0); err != nil {
+			t.Fatal(err)
+		}
+		s.setApplied(t, s.nodes[0], "")
+		out := fakeoneview.NotAuthorized()
+		out.Before = s.appliance.ExpireSessions
+		s.appliance.Inject(fakeoneview.Fault{Path: profiles, Effect: out})
+		s.appliance.Inject(fakeoneview.Fault{Path: "^/rest/login-sessions$", Nth: 2, Count: fakeoneview.Always, Effect: fakeoneview.NotAuthorized()})
+		wantWords(t, s.pool(t).Vacate(t.Context(), s.nodes[0], 0), "log in")
+	})
 }
 
 // cleanFirst is a cleaning of the first node.

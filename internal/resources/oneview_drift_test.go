@@ -3,10 +3,12 @@ package resources_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -203,6 +205,67 @@ func TestAccOneView_changedTemplateDoesNotDisturbWhatRuns(t *testing.T) {
 	release(t, s, o, w, node)
 }
 
+// changedTemplate is held with a changed template, and with the means to do something at the nth request for a node from now on.
+func changedTemplate(t *testing.T) (s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string, at func(nth int32, do func() *fakeironic.Rejection)) {
+	t.Helper()
+	var left atomic.Int32
+	var hook func() *fakeironic.Rejection
+	s = acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if strings.HasPrefix(r.URL.Path, "/v1/nodes/") && left.Add(-1) == 0 {
+			return hook()
+		}
+		return nil
+	}})
+	o = acctest.StartOneView(t, nil, 1)
+	node = addBlade(t, s, o, 1)
+	w = acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(quoted(node)))
+	w.Must("apply", "-auto-approve")
+	o.Fake.EditTemplate(o.Blades.TemplateURI, differently)
+	return s, o, w, node, func(nth int32, do func() *fakeironic.Rejection) {
+		hook = do
+		left.Store(nth)
+	}
+}
+
+// What was planned for an idle node may not be done to one that runs something by now; nor may it be lost without a word,
+// whether the apply finds that out when it plans again or later.
+func TestFakeOneView_plannedTemplateThatIsNotAppliedIsTold(t *testing.T) {
+	t.Parallel()
+	for nth := range int32(2) {
+		s, o, w, node, at := changedTemplate(t)
+		w.Must("plan", "-out=plan")
+		at(nth+1, func() *fakeironic.Rejection {
+			s.Fake.Set(node, "provision_state", "active")
+			o.Fake.PowerOn(o.Blades.Hardware[0])
+			return nil
+		})
+		mention(t, w.Must("apply", "plan"), "Server profile template is not applied", "of node "+s.Name("blade1")+" ("+node+")", `in state "active"`)
+		if p := inState(t, w, profileAddress); p.Values["template_compliance"] != "NonCompliant" || o.Hardware(1).Power != fakeoneview.On {
+			t.Errorf("in state is %+v; the server is %+v", p, o.Hardware(1))
+		}
+		s.Fake.Set(node, "provision_state", "available")
+		w.Must("apply", "-auto-approve")
+		noChanges(t, w)
+		release(t, s, o, w, node)
+	}
+}
+
+// Whether something runs on a node, Ironic has to say. That it cannot be asked is an error, not a reason to do nothing.
+func TestFakeOneView_plannedTemplateIsNotForgottenInTrouble(t *testing.T) {
+	t.Parallel()
+	s, o, w, node, at := changedTemplate(t)
+	for nth, doing := range []string{"Could not plan the server profile of node " + node, "Could not change the server profile of node " + s.Name("blade1")} {
+		w.Must("plan", "-out=plan")
+		at(int32(nth+1), func() *fakeironic.Rejection {
+			return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "no right today"}`}
+		})
+		fails(t, w, []string{"apply", "plan"}, doing, "No right today")
+	}
+	w.Must("apply", "-auto-approve")
+	noChanges(t, w)
+	release(t, s, o, w, node)
+}
+
 // A rename is planned as a rename, and does nothing else to what runs, not even what OneView could change while it runs.
 func TestAccOneView_renameOfWhatRunsAppliesNoTemplate(t *testing.T) {
 	t.Parallel()
@@ -335,7 +398,8 @@ func TestAccOneView_movedProfileIsLeftToItsUser(t *testing.T) {
 			}
 			lose(s)
 			w.Run("apply", "-refresh-only", "-auto-approve")
-			w.Must("destroy", "-auto-approve", "-refresh=false")
+			mention(t, w.Must("destroy", "-auto-approve", "-refresh=false"), "Server profile is left", uri,
+				"it is on "+o.Blades.Hardware[1]+" now, not on "+o.Blades.Hardware[0]+", the node's", "delete it in OneView")
 			if h := o.Hardware(2); h.ProfileURI != uri || h.Power != fakeoneview.On {
 				t.Errorf("the other user's server is %+v", h)
 			}

@@ -43,10 +43,13 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	node, err := o.client.NodeForRefresh(ctx, plan.NodeID.ValueString())
 	if err != nil {
-		if ironic.IsNotFound(err) && state == nil {
+		switch {
+		case ironic.IsNotFound(err) && state == nil:
 			noSuchNode(&plan, &resp.Diagnostics)
+		case !ironic.IsNotFound(err) && state != nil: // an apply plans again, and must not forget what was to be done
+			report(&resp.Diagnostics, "plan the server profile of node "+plan.NodeID.ValueString(), err)
 		}
-		return // else the refresh has said so
+		return // other trouble the refresh has told, or the apply will
 	}
 	if state == nil || len(resp.RequiresReplace) > 0 {
 		var taken *oneview.InUseError
@@ -138,6 +141,9 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 	label := ironic.NodeLabel(node)
 	template := !m.TemplateURI.Equal(state.TemplateURI)
 	strays := state.Compliance.ValueString() == string(oneview.NonCompliant)
+	if strays && !parked && !template && state.Status.ValueString() != statusUnfinished && state.Ownership.ValueString() == string(oneview.UsedByIronic) {
+		warnNotApplied(node, diags)
+	}
 	switch {
 	case state.Ownership.ValueString() == string(oneview.UsedByOneView) && state.Status.ValueString() != statusUnfinished:
 		return // not ours to touch; the refresh has said so
@@ -153,4 +159,10 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 		return
 	}
 	m.Ownership, m.Compliance, m.Status = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+}
+
+// warnNotApplied warns of a template that is not applied. An apply plans again, and by then something may run on the node.
+func warnNotApplied(node *ironic.Node, diags *diag.Diagnostics) {
+	diags.AddWarning("Server profile template is not applied", fmt.Sprintf("The server profile of node %s is not brought in line with its template while something may run on the node, "+
+		"which is in state %q.", ironic.NodeLabel(node), node.ProvisionState))
 }

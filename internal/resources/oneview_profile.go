@@ -77,7 +77,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another.",
+				MarkdownDescription: "Server hardware that the node is. Default: `driver_info.server_hardware_uri` of the node, where it is written if it is missing. A change removes this profile and makes another. That a blade was replaced is none: where OneView has left the profile in the bay, correct `driver_info.server_hardware_uri` of the node in Ironic, and the next refresh follows.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
@@ -212,8 +212,8 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if err == nil {
 		holding, err = o.pool.Inspect(ctx, node)
 	}
-	if err == nil && state.HardwareURI.IsNull() { // else it stays the one that the profile was applied to, wherever others move that
-		state.HardwareURI = types.StringValue(holding.Hardware.URI)
+	if err == nil {
+		state.locate(profile, holding.Hardware)
 	}
 	if err != nil {
 		report(&resp.Diagnostics, doing, err)
@@ -221,6 +221,14 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	state.show(node, profile, holding, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// locate shows on which hardware the profile was applied. Where others move it is not followed, only where its node is, too: a
+// blade was replaced, and somebody has corrected driver_info.
+func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.Hardware) {
+	if m.HardwareURI.IsNull() || (profile.HardwareURI != "" && sameURI(profile.HardwareURI, ofNode.URI)) {
+		m.HardwareURI = sameOr(m.HardwareURI, ofNode.URI)
+	}
 }
 
 // warnGone warns of a profile that somebody has deleted.
@@ -299,7 +307,16 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	change := oneview.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
-	change.Reapply = state.Compliance.ValueString() == string(oneview.NonCompliant) && o.parked(ctx, plan.NodeID.ValueString())
+	doing := func() string { return "change the server profile of node " + o.label(ctx, plan.NodeID.ValueString()) }
+	var busy *ironic.Node
+	if state.Compliance.ValueString() == string(oneview.NonCompliant) {
+		var err error
+		if busy, err = o.busy(ctx, plan.NodeID.ValueString()); err != nil {
+			reportUndone(&resp.Diagnostics, doing(), err)
+			return
+		}
+		change.Reapply = busy == nil
+	}
 	if !plan.Name.Equal(state.Name) {
 		change.Name = plan.Name.ValueString()
 	}
@@ -314,19 +331,25 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		applied, err = o.pool.Update(ctx, change)
 	}
 	if err != nil {
-		reportUndone(&resp.Diagnostics, "change the server profile of node "+o.label(ctx, plan.NodeID.ValueString()), err)
+		reportUndone(&resp.Diagnostics, doing(), err)
 		return
 	}
 	plan.applied(applied)
+	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
+		warnNotApplied(busy, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
-// parked reports whether nothing runs on a node, so that the plan brings its profile in line with the template. Whether something
-// does may have changed since, by the very same apply.
-func (o *oneviewProfile) parked(ctx context.Context, id string) bool {
+// busy is the node if something may run on it, so that its profile is not brought in line with the template; else nil. That may
+// have changed since the plan.
+func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
 	node, err := o.client.Node(ctx, id)
-	return err == nil && ironic.Parked(ironic.State(node.ProvisionState))
+	if err != nil || ironic.Parked(ironic.State(node.ProvisionState)) {
+		return nil, err
+	}
+	return node, nil
 }
 
 // Delete removes the profile, if Ironic uses it.
@@ -339,7 +362,12 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
 		return
 	}
-	gone := oneview.ReleaseOptions{NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit}
+	gone := oneview.ReleaseOptions{
+		NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit,
+		Left: func(profile *oneview.Profile, why string) {
+			resp.Diagnostics.AddWarning("Server profile is left", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), o.label(ctx, state.NodeID.ValueString()), why))
+		},
+	}
 	if err := o.pool.Release(ctx, gone); err != nil {
 		reportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // A profile is found by the hardware of its node. So the node stays that hardware as long as it has a profile.
@@ -71,6 +72,35 @@ func TestAccOneView_otherSpellingOfAURIChangesNothing(t *testing.T) {
 		w.Configure(config(spell))
 		noChanges(t, w)
 	}
+	wantHeld(t, s, o, w, node)
+	release(t, s, o, w, node)
+}
+
+// A blade is replaced, OneView leaves the profile in its bay, and the operator tells Ironic which blade it is now: the profile
+// stays, whatever runs with it, and goes with the resource.
+func TestAccOneView_profileFollowsItsNodeToAReplacedBlade(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	before, after := o.Blades.Hardware[0], "/rest/server-hardware/REPLACED"
+	config := func(uri string) string {
+		return s.Provider(o.Setting()) + profile(quoted(node), `server_hardware_uri = `+quoted(uri))
+	}
+	w := acctest.NewWorkspace(t, config(before)+deployedProfile())
+	w.Must("apply", "-auto-approve")
+	o.Fake.EditHardware(before, func(h *fakeoneview.Hardware) { h.URI = after })
+	o.Blades.Hardware[0] = after
+	s.Patch(node, "replace", "/driver_info/server_hardware_uri", after)
+	w.Configure(config(after) + deployedProfile())
+	noChanges(t, w)
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	if p := inState(t, w, profileAddress); p.Values["server_hardware_uri"] != after {
+		t.Errorf("in state is %+v", p)
+	}
+	wantHeld(t, s, o, w, node)
+	s.Patch(node, "remove", "/driver_info/applied_server_profile_uri", nil) // as if a run had not told Ironic
+	w.Must("apply", "-auto-approve")
 	wantHeld(t, s, o, w, node)
 	release(t, s, o, w, node)
 }

@@ -1,6 +1,7 @@
 package resources_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -96,4 +97,22 @@ func TestAccOneView_withoutAnApplianceASharedHostIsNotPrepared(t *testing.T) {
 	if left := s.Left(); len(left) > 0 {
 		t.Errorf("left in Ironic: %v", left)
 	}
+}
+
+// A host that names no server hardware of OneView, but something else, was never anything there. It can be corrected, or go.
+func TestAccOneView_aHostWithAMisspelledServerCanBeDestroyed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	good := s.Provider(o.Setting()) + blade(s, o, target("available"))
+	w := acctest.NewWorkspace(t, "")
+	for _, uri := range []string{"Encl1, bay 1", "/rest/server-hardware/"} {
+		w.Configure(strings.ReplaceAll(good, o.Blades.Hardware[0], uri))
+		fails(t, w, apply(), "is not the URI of a resource")
+		destroy(t, s, w)
+		fails(t, w, apply(), "is not the URI of a resource")
+	}
+	w.Configure(good)
+	w.Must("apply", "-auto-approve")
+	destroy(t, s, w)
 }
