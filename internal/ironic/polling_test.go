@@ -1,9 +1,12 @@
 package ironic_test
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +96,7 @@ func TestAnOutageOfIronicIsWaitedOut(t *testing.T) {
 	for name, rejection := range map[string]*fakeironic.Rejection{
 		"bad gateway": {Status: http.StatusBadGateway, Body: "<html><title>502 Bad Gateway</title></html>"},
 		"reset":       {Drop: true},
+		"no words":    fault(http.StatusInternalServerError, "QueuePool limit of size 5 overflow 50 reached"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,6 +114,43 @@ func TestAnOutageOfIronicIsWaitedOut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Giving up a deployment that is under way means to undeploy it: a look that fails right after the verb is repeated, too.
+func TestALookThatFailsAfterAVerbDoesNotEndTheWalk(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{&net.DNSError{Err: "server misbehaving", Name: "ironic.test"}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}} {
+		t.Run(why.Error(), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := reserved(t, 20*time.Minute)
+				client := newClient(fake, func(c *ironic.Config) { c.Transport = &cutOff{RoundTripper: fake, why: why} })
+				node, _, err := client.Deploy(t.Context(), id, debian("12"), once1h(instance))
+				if err != nil || node.ProvisionState != "active" {
+					t.Errorf("%+v, %v", node, err)
+				}
+				if got := verbs(t, fake, id); len(got) != 1 {
+					t.Errorf("verbs = %v", got)
+				}
+			})
+		})
+	}
+}
+
+// cutOff is an Ironic that is out of reach for some looks after the first verb.
+type cutOff struct {
+	http.RoundTripper
+	why   error
+	looks atomic.Int32
+}
+
+func (c *cutOff) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPut {
+		c.looks.Store(3)
+	} else if c.looks.Add(-1) >= 0 {
+		return nil, c.why
+	}
+	return c.RoundTripper.RoundTrip(r)
 }
 
 func TestAnOutageThatOutlastsTheLimitIsATimeout(t *testing.T) {
