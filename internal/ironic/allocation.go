@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/allocations"
 )
@@ -17,18 +15,11 @@ import (
 // AllocationState is the state of an allocation.
 type AllocationState string
 
-// The states of an allocation: allocating becomes active or error, and stays.
+// The states of an allocation. allocating changes to active or error, which are final.
 const (
 	AllocationAllocating AllocationState = "allocating"
 	AllocationActive     AllocationState = "active"
 	AllocationError      AllocationState = "error"
-)
-
-// Waiting for allocations. Ironic settles one in well under a second when idle and in seconds under load; one that is
-// still allocating after a minute was lost by a conductor and has to be made anew (reference ironic-facts.md 5.5, 10).
-const (
-	allocationInterval = time.Second
-	allocationLost     = time.Minute
 )
 
 // Allocation is Ironic's reservation of a node.
@@ -46,9 +37,9 @@ type Allocation struct {
 	CreatedAt      string          `json:"created_at"`
 }
 
-// AllocationSpec is what an allocation is created with. Empty values are not sent.
+// AllocationSpec is the request for an allocation. Empty values are not sent.
 type AllocationSpec struct {
-	UUID           string         `json:"uuid"` // chosen by the caller, so that a lost answer does no harm; required
+	UUID           string         `json:"uuid"` // required; chosen by the caller, so that it can find the allocation if the answer is lost
 	Name           string         `json:"name,omitempty"`
 	ResourceClass  string         `json:"resource_class,omitempty"` // required unless Node is given
 	Traits         []string       `json:"traits,omitempty"`
@@ -58,7 +49,7 @@ type AllocationSpec struct {
 	Node           string         `json:"node,omitempty"` // backfill: reserve this active node (API 1.58)
 }
 
-// ToAllocationCreateMap makes the request's body; gophercloud's own lacks owner and node.
+// ToAllocationCreateMap returns the body of the request. gophercloud's type has no owner and no node.
 func (s AllocationSpec) ToAllocationCreateMap() (map[string]any, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -69,8 +60,9 @@ func (s AllocationSpec) ToAllocationCreateMap() (map[string]any, error) {
 	return body, err
 }
 
-// CreateAllocation asks Ironic for a node. The allocation is still allocating when it returns, unless it is a backfill:
-// record it, then AwaitAllocation. If the answer is lost it finds out whether the allocation exists before it asks again.
+// CreateAllocation creates an allocation. Unless it is a backfill, the allocation is still allocating when CreateAllocation
+// returns; the caller must record it and then wait for it. If the answer is lost, CreateAllocation checks whether the allocation
+// exists before it sends the request again.
 func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Allocation, error) {
 	var a *Allocation
 	err := c.create(ctx, func(ctx context.Context) error {
@@ -88,11 +80,12 @@ func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Al
 	if err != nil {
 		return nil, errors.Join(err, c.sweepBackfill(ctx, spec))
 	}
+	c.pending.restart(spec.UUID) // the allocation may replace a lost one with the same UUID
 	return a, nil
 }
 
-// sweepBackfill deletes what Ironic leaves of a backfill that it refuses: an allocation without a node, which keeps its
-// name (reference ironic-facts.md 5.2).
+// sweepBackfill deletes what remains of a backfill that Ironic has refused: an allocation without a node, which keeps its name
+// (reference/ironic.md#refused-backfills).
 func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
 	if spec.Node == "" {
 		return nil
@@ -100,68 +93,12 @@ func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
 	ctx = context.WithoutCancel(ctx)
 	left, err := c.getAllocation(ctx, spec.UUID)
 	if err != nil || left.State == AllocationActive {
-		return nil //nolint:nilerr // nothing is left that could be seen
+		return nil //nolint:nilerr // nothing is left to delete, or Ironic does not answer
 	}
 	return c.DeleteAllocation(ctx, left.UUID)
 }
 
-// AwaitAllocation waits until an allocation is active. One that ends in state error is deleted, because it keeps its
-// name and is never tried again, and the error is a NoMatchError. On interruption and timeout the allocation stays.
-func (c *Client) AwaitAllocation(ctx context.Context, spec AllocationSpec, limit time.Duration) (*Allocation, error) {
-	deadline, renewed := time.Now().Add(limit), time.Now()
-	look := c.getAllocation
-	for {
-		a, err := look(ctx, spec.UUID)
-		if errors.Is(err, errLimit) {
-			return nil, fmt.Errorf("allocation %s is still allocating after %s", spec.UUID, limit)
-		}
-		if err != nil {
-			return nil, err
-		}
-		switch a.State {
-		case AllocationActive:
-			c.nodes.invalidate(a.NodeUUID)
-			c.allocs.invalidate(a.UUID)
-			return a, nil
-		case AllocationError:
-			return a, c.abandon(ctx, spec, a)
-		case AllocationAllocating:
-		}
-		if time.Since(renewed) > allocationLost {
-			renewed = time.Now()
-			if err := c.renew(ctx, spec); err != nil {
-				return a, err
-			}
-		}
-		look = func(ctx context.Context, id string) (*Allocation, error) {
-			return c.pending.next(ctx, id, time.Until(deadline))
-		}
-	}
-}
-
-// renew makes a lost allocation anew, with the same UUID.
-func (c *Client) renew(ctx context.Context, spec AllocationSpec) error {
-	if err := c.DeleteAllocation(ctx, spec.UUID); err != nil {
-		return err
-	}
-	_, err := c.CreateAllocation(ctx, spec)
-	return err
-}
-
-// abandon deletes an allocation that failed and explains why no node matched.
-func (c *Client) abandon(ctx context.Context, spec AllocationSpec, a *Allocation) error {
-	all, err := c.listNodesByID(ctx)
-	if err != nil {
-		all = nil
-	}
-	none := &NoMatchError{Spec: spec, LastError: firstLine(a.LastError), Census: countMismatches(spec, all)}
-	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
-		return errors.Join(none, fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
-	}
-	return none
-}
-
-// Allocation returns an allocation by UUID or name as Ironic knows it now.
+// Allocation reads an allocation by UUID or name now.
 func (c *Client) Allocation(ctx context.Context, ref string) (*Allocation, error) {
 	return c.getAllocation(ctx, ref)
 }
@@ -180,23 +117,23 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 	if err := c.wrap(allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
 		return nil, err
 	}
-	a.LastError = c.secrets.redact(a.LastError)
+	a.LastError = c.secrets.Redact(a.LastError)
 	return a, nil
 }
 
 func (c *Client) listAllocationsByID(ctx context.Context) (map[string]*Allocation, error) {
-	all, err := list[Allocation](ctx, c, "allocations", "allocations", nil)
+	all, err := List[Allocation](ctx, c, "allocations", "allocations", nil)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		all[i].LastError = c.secrets.redact(all[i].LastError)
+		all[i].LastError = c.secrets.Redact(all[i].LastError)
 	}
-	return byUUID(all, func(a *Allocation) string { return a.UUID }), nil
+	return ByUUID(all, func(a *Allocation) string { return a.UUID }), nil
 }
 
-// UpdateAllocation changes what Ironic lets one change: the name and extra (API 1.57). Keys of extra that are in neither
-// set nor remove stay.
+// UpdateAllocation changes the name and extra, which Ironic allows since API 1.57. It leaves keys of extra that are neither in set
+// nor in remove as they are.
 func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, set map[string]any, remove []string) error {
 	var patch Patch
 	if name != nil && *name == "" {
@@ -205,7 +142,7 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 		patch.Set("/name", *name)
 	}
 	if hasList(set) {
-		// Ironic 39 takes no list as the value of an edit of an allocation, but lists inside of extra as a whole.
+		// Ironic 39 accepts no list as the value of one key of an allocation's extra, but accepts it in extra as a whole.
 		a, err := c.getAllocation(ctx, id)
 		if err != nil {
 			return err
@@ -227,11 +164,16 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 	for _, key := range remove {
 		patch.Remove("/extra/" + key)
 	}
+	return c.PatchAllocation(ctx, id, patch)
+}
+
+// PatchAllocation applies edits of the name or of extra to an allocation; an empty patch sends nothing.
+func (c *Client) PatchAllocation(ctx context.Context, id string, patch Patch) error {
 	if len(patch) == 0 {
 		return nil
 	}
 	defer c.allocs.invalidate(id)
-	return c.do(ctx, http.MethodPatch, "allocations/"+id, patch.body(), nil)
+	return c.Request(ctx, http.MethodPatch, "allocations/"+id, patch.body(), nil)
 }
 
 func hasList(m map[string]any) bool {
@@ -243,7 +185,7 @@ func hasList(m map[string]any) bool {
 	return false
 }
 
-// DeleteAllocation releases a node. That the allocation is gone already is no error.
+// DeleteAllocation deletes an allocation, which releases its node. It succeeds if the allocation does not exist.
 func (c *Client) DeleteAllocation(ctx context.Context, id string) error {
 	api, err := c.api(ctx)
 	if err != nil {
@@ -255,27 +197,4 @@ func (c *Client) DeleteAllocation(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
-}
-
-// NoMatchError says that no node satisfies an allocation, and why each one does not.
-type NoMatchError struct {
-	Spec      AllocationSpec
-	LastError string // Ironic's own words
-	Census    Census
-}
-
-// Error counts the nodes by what each lacks first.
-func (e *NoMatchError) Error() string {
-	return fmt.Sprintf("no node matches: %s. Ironic says: %s", e.Census, e.LastError)
-}
-
-// Advice says what to do about it.
-func (e *NoMatchError) Advice() string {
-	if e.Census.Matching > 0 {
-		return "Other requests took the nodes at the same moment. Apply again."
-	}
-	if e.Census.NoPower > 0 {
-		return "Ironic hands out only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
-	}
-	return "Make more nodes available in this class (metal_host target_state = \"available\"), or ask for less."
 }

@@ -6,43 +6,45 @@ import (
 	"time"
 )
 
-// snapshotAge is how old a list may be to answer a refresh from: long enough for a refresh of thousands of resources
-// to live on one list, short enough to be news.
+// snapshotAge is how old a list may be when it answers a refresh. A refresh of thousands of resources needs one list within this
+// time.
 const snapshotAge = time.Minute
 
-// fewReads is how many reads within snapshotAge are single: a third one looks like a refresh, to which more belong.
+// fewReads is how many reads within snapshotAge are single GETs. More reads are probably part of a refresh.
 const fewReads = 2
 
-// batch answers reads of single objects. One that comes alone is a single GET; those that come while a request is under
-// way, or after a few others, are answered together from one list of all, and so are later ones while that list is young.
-// A write through this process makes the list too old for its object.
+// batch answers reads of single objects. A single read is one GET. Reads that arrive during a request, or after a few other reads,
+// are answered together from one list of all objects, and so are later reads while the list is recent. After a write by this
+// process a list does not answer for the written object any more.
 type batch[T any] struct {
 	one func(ctx context.Context, id string) (*T, error)
 	all func(ctx context.Context) (map[string]*T, error)
 
-	absent *T // what it means not to be in the list; nil: ask singly
+	absent *T // the answer for an object that is not in the list; nil: read it by a GET
+
+	listing chan struct{} // holds a value while fullList requests a list, so that all its callers share that list
 
 	mu      sync.Mutex
 	busy    bool
-	waiting map[string][]chan result[T] // by id: who waits for the next list
+	waiting map[string][]chan result[T] // by id: the callers that wait for the next list
 	list    map[string]*T
-	listed  time.Time            // when the list was asked for
+	listed  time.Time            // when the list was requested
 	written map[string]time.Time // last write by this process
-	began   time.Time            // when the present series of single reads began
-	singles int                  // how many it has
+	began   time.Time            // when the present series of single reads started
+	singles int                  // how many reads the series has
 }
 
 type result[T any] struct {
 	value *T
 	err   error
-	again bool // ask again: the one who fetched was interrupted
+	retry bool // call retry: the caller that sent the request was interrupted
 }
 
 func newBatch[T any](one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *batch[T] {
-	return &batch[T]{one: one, all: all, waiting: map[string][]chan result[T]{}, written: map[string]time.Time{}}
+	return &batch[T]{one: one, all: all, waiting: map[string][]chan result[T]{}, written: map[string]time.Time{}, listing: make(chan struct{}, 1)}
 }
 
-// get returns the object, or an error for which IsNotFound holds.
+// get returns the object, or an error that IsNotFound recognises.
 func (b *batch[T]) get(ctx context.Context, id string) (*T, error) {
 	for {
 		b.mu.Lock()
@@ -66,14 +68,14 @@ func (b *batch[T]) get(ctx context.Context, id string) (*T, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case r := <-answer:
-			if !r.again {
+			if !r.retry {
 				return r.value, r.err
 			}
 		}
 	}
 }
 
-// cached looks into the list; b.mu is held. An object that the list lacks is asked for singly.
+// cached returns an object from the list; b.mu is held. It returns false for an object that must be read by a GET.
 func (b *batch[T]) cached(id string) (*T, bool) {
 	if b.list == nil || time.Since(b.listed) > snapshotAge || !b.listed.After(b.written[id]) {
 		return nil, false
@@ -84,8 +86,14 @@ func (b *batch[T]) cached(id string) (*T, bool) {
 	return b.absent, b.absent != nil
 }
 
-// whole returns the list, which is young and from after the last write.
-func (b *batch[T]) whole(ctx context.Context) (map[string]*T, error) {
+// fullList returns a list of all objects that is recent and newer than the last write.
+func (b *batch[T]) fullList(ctx context.Context) (map[string]*T, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case b.listing <- struct{}{}:
+	}
+	defer func() { <-b.listing }()
 	b.mu.Lock()
 	list := b.list
 	for _, written := range b.written {
@@ -108,7 +116,7 @@ func (b *batch[T]) whole(ctx context.Context) (map[string]*T, error) {
 	return list, err
 }
 
-// keep keeps a list for those who read next, unless there is a younger one.
+// keep stores a list for later reads, unless there is a newer one.
 func (b *batch[T]) keep(list map[string]*T, asked time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +125,7 @@ func (b *batch[T]) keep(list map[string]*T, asked time.Time) {
 	}
 }
 
-// single counts a read that comes alone, and reports whether it is to be a single one; b.mu is held.
+// single counts a read that comes alone, and reports whether to answer it by a single GET; b.mu is held.
 func (b *batch[T]) single() bool {
 	if time.Since(b.began) > snapshotAge {
 		b.began, b.singles = time.Now(), 0
@@ -126,13 +134,14 @@ func (b *batch[T]) single() bool {
 	return b.singles <= fewReads
 }
 
-// fetchAll serves those who wait from one list.
+// fetchAll answers the waiting callers from one list.
 func (b *batch[T]) fetchAll(ctx context.Context) {
 	defer b.release()
 	b.serve(ctx)
 }
 
-// fetchOne reads one object, then serves those who came meanwhile from one list. However it ends, nobody is left waiting.
+// fetchOne reads one object, then answers the callers that came in the meantime from one list. It releases all waiting callers
+// however it ends.
 func (b *batch[T]) fetchOne(ctx context.Context, id string) (*T, error) {
 	defer b.release()
 	value, err := b.one(ctx, id)
@@ -140,20 +149,21 @@ func (b *batch[T]) fetchOne(ctx context.Context, id string) (*T, error) {
 	return value, err
 }
 
-// release makes the batch idle. Whoever still waits, because the one who fetched was interrupted or panicked, asks again.
+// release makes the batch idle. It makes waiting callers call again, because the caller that sent the request was interrupted or
+// panicked.
 func (b *batch[T]) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy = false
 	for _, answers := range b.waiting {
 		for _, answer := range answers {
-			answer <- result[T]{again: true}
+			answer <- result[T]{retry: true}
 		}
 	}
 	b.waiting = map[string][]chan result[T]{}
 }
 
-// serve answers all who wait, and those who join them, from one list.
+// serve answers all waiting callers, and those that join them, from one list.
 func (b *batch[T]) serve(ctx context.Context) {
 	b.mu.Lock()
 	waited := len(b.waiting) > 0
@@ -175,7 +185,7 @@ func (b *batch[T]) serve(ctx context.Context) {
 	}
 }
 
-// next takes out one object that is waited for, and who waits for it; nil if there is none.
+// next removes one object and its waiting callers from the queue; nil if the queue is empty.
 func (b *batch[T]) next() (string, []chan result[T]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,9 +196,9 @@ func (b *batch[T]) next() (string, []chan result[T]) {
 	return "", nil
 }
 
-// answer tells those who wait for an object what the list, or a failure to list, says of it.
+// answer sends the callers that wait for an object its value from the list, or the error of the list.
 func (b *batch[T]) answer(ctx context.Context, id string, answers []chan result[T], err error) {
-	r := result[T]{again: true} // until we get through
+	r := result[T]{retry: true} // if this panics
 	defer func() {
 		for _, answer := range answers {
 			answer <- r
@@ -198,10 +208,10 @@ func (b *batch[T]) answer(ctx context.Context, id string, answers []chan result[
 	if err == nil {
 		value, err = b.fromList(ctx, id)
 	}
-	r = result[T]{value: value, err: err, again: ctx.Err() != nil}
+	r = result[T]{value: value, err: err, retry: ctx.Err() != nil}
 }
 
-// fromList takes an object from a list. One that was written since, or that the list lacks, is asked for singly.
+// fromList returns an object from the list. It reads an object by a GET if the list lacks it or is older than its last write.
 func (b *batch[T]) fromList(ctx context.Context, id string) (*T, error) {
 	b.mu.Lock()
 	value, ok := b.cached(id)
@@ -212,16 +222,37 @@ func (b *batch[T]) fromList(ctx context.Context, id string) (*T, error) {
 	return b.one(ctx, id)
 }
 
-// invalidate notes that this process has changed an object: lists from before do not answer for it any more.
+// invalidate records that this process has changed an object, so that earlier lists do not answer for it any more.
 func (b *batch[T]) invalidate(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.written[id] = time.Now()
 }
 
-// wrote reports whether this process has changed any object.
-func (b *batch[T]) wrote() bool {
+// hasWritten reports whether this process has changed any object.
+func (b *batch[T]) hasWritten() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.written) > 0
 }
+
+// ForgetNode makes the next refresh read a node again.
+func (c *Client) ForgetNode(id string) { c.nodes.invalidate(id) }
+
+// ForgetAllocation makes the next refresh read an allocation again.
+func (c *Client) ForgetAllocation(id string) { c.allocs.invalidate(id) }
+
+// NodesForPlan returns all nodes by UUID from a list that many plans share. The list is at most a minute old and newer than the
+// last write of this process.
+func (c *Client) NodesForPlan(ctx context.Context) (map[string]*Node, error) {
+	return c.nodes.fullList(ctx)
+}
+
+// AllocationsForPlan is NodesForPlan for allocations.
+func (c *Client) AllocationsForPlan(ctx context.Context) (map[string]*Allocation, error) {
+	return c.allocs.fullList(ctx)
+}
+
+// HasWritten reports whether this run has changed a node, which means that it is an apply. During an apply, Terraform plans
+// resources again whose values were unknown before, and such a plan must not contradict the first one.
+func (c *Client) HasWritten() bool { return c.nodes.hasWritten() }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // store is objects that take a second to read, singly or all at once.
@@ -32,7 +34,7 @@ func (s *store) readOne(ctx context.Context, id string) (*string, error) {
 	if s.one != nil {
 		s.one(id)
 	}
-	if err := sleep(ctx, time.Second); err != nil {
+	if err := rest.Sleep(ctx, time.Second); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -51,7 +53,7 @@ func (s *store) readAll(ctx context.Context) (map[string]*string, error) {
 	if s.all != nil {
 		s.all()
 	}
-	if err := sleep(ctx, time.Second); err != nil {
+	if err := rest.Sleep(ctx, time.Second); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -72,7 +74,7 @@ func numbered(n int) *store {
 	return s
 }
 
-func TestALoneReadIsSingle(t *testing.T) {
+func TestBatch_loneReadIsSingle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -89,7 +91,7 @@ func TestALoneReadIsSingle(t *testing.T) {
 	})
 }
 
-func TestReadsThatArriveTogetherShareOneList(t *testing.T) {
+func TestBatch_concurrentReadsShareList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(1000)
@@ -112,7 +114,7 @@ func TestReadsThatArriveTogetherShareOneList(t *testing.T) {
 	})
 }
 
-func TestReadsOneAfterTheOtherShareOneListToo(t *testing.T) {
+func TestBatch_successiveReadsShareList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -149,7 +151,7 @@ func listed(t *testing.T, s *store) *batch[string] {
 	return b
 }
 
-func TestAWriteMakesTheListTooOldForItsObject(t *testing.T) {
+func TestBatch_writeOutdatesList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -165,7 +167,7 @@ func TestAWriteMakesTheListTooOldForItsObject(t *testing.T) {
 	})
 }
 
-func TestAWriteWhileTheListIsReadCounts(t *testing.T) {
+func TestBatch_writeDuringList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -192,7 +194,7 @@ func TestAWriteWhileTheListIsReadCounts(t *testing.T) {
 	})
 }
 
-func TestAnOldListIsNotUsed(t *testing.T) {
+func TestBatch_oldListIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -205,7 +207,7 @@ func TestAnOldListIsNotUsed(t *testing.T) {
 	})
 }
 
-func TestWhatTheListLacksIsAskedFor(t *testing.T) {
+func TestBatch_missingObjectIsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(100)
@@ -219,7 +221,7 @@ func TestWhatTheListLacksIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedReaderLeavesNobodyBehind(t *testing.T) {
+func TestBatch_interruptedReader(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} { // in its own read, in the list
 		synctest.Test(t, func(t *testing.T) {
@@ -249,7 +251,7 @@ func TestAnInterruptedReaderLeavesNobodyBehind(t *testing.T) {
 	}
 }
 
-func TestAPanickingReaderLeavesNobodyBehind(t *testing.T) {
+func TestBatch_panickingReader(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]func(*store, func()){
 		"its own read": func(s *store, crash func()) { s.one = func(string) { crash() } },
@@ -296,18 +298,18 @@ func TestAPanickingReaderLeavesNobodyBehind(t *testing.T) {
 	}
 }
 
-func TestAFailedListIsEverybodysError(t *testing.T) {
+func TestBatch_failedListFailsAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := numbered(10)
 		b := newBatch(s.readOne, func(ctx context.Context) (map[string]*string, error) {
-			return nil, errors.Join(sleep(ctx, time.Second), &StatusError{Status: 403})
+			return nil, errors.Join(rest.Sleep(ctx, time.Second), &StatusError{Status: 403})
 		})
 		var failed atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 10 {
 			wg.Go(func() {
-				if _, err := b.get(t.Context(), fmt.Sprint(i)); isStatus(err, 403, "") {
+				if _, err := b.get(t.Context(), fmt.Sprint(i)); IsStatus(err, 403, "") {
 					failed.Add(1)
 				}
 			})

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// BMC is a BMC's address in terms of an Ironic driver.
+// BMC is the address of a BMC, translated for an Ironic driver.
 type BMC struct {
 	Driver      string
 	Info        map[string]any    // driver_info without credentials
 	UsernameKey string            // key of driver_info for the user name
-	PasswordKey string            // likewise for the password
-	VerifyCAKey string            // likewise for certificate verification; empty if the driver has none
-	Interfaces  map[string]string // interfaces that the scheme stands for
+	PasswordKey string            // key of driver_info for the password
+	VerifyCAKey string            // key of driver_info for certificate verification; empty if the driver has none
+	Interfaces  map[string]string // hardware interfaces that the scheme implies
 }
 
-// bmcSchemes maps the schemes of BMC addresses to drivers (reference peers.md 2.6).
+// bmcSchemes maps the schemes of BMC addresses to drivers (reference/ironic.md#bmc-addresses).
 var bmcSchemes = map[string]struct {
 	driver     string
 	interfaces map[string]string
@@ -29,10 +29,11 @@ var bmcSchemes = map[string]struct {
 	"redfish-virtualmedia": {driver: "redfish", interfaces: map[string]string{"boot": "redfish-virtual-media"}},
 }
 
-// ParseBMC reads a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
-// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi. An IPv6 address with anything round it
-// stands in brackets.
+// ParseBMC parses a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
+// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it
+// stands alone.
 func ParseBMC(address string) (*BMC, error) {
+	written := address
 	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
 		address = "[" + address + "]"
 	}
@@ -46,16 +47,19 @@ func ParseBMC(address string) (*BMC, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a URL of a BMC: %w", address, err)
 	}
+	if meant := meantBMC(u, written); meant != "" && isBMC(meant) {
+		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or redfish-virtualmedia in place of redfish", written, meant)
+	}
 	name, transport, _ := strings.Cut(u.Scheme, "+")
 	scheme, ok := bmcSchemes[name]
 	if !ok {
 		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", address, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("the BMC address %q names no host", address)
+		return nil, fmt.Errorf("the BMC address %q has no host", address)
 	}
 	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
-		return nil, fmt.Errorf("the BMC address %q must have its IPv6 address in brackets", address)
+		return nil, fmt.Errorf("the BMC address %q must have the IPv6 address in brackets", address)
 	}
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport)
@@ -77,6 +81,28 @@ func ParseBMC(address string) (*BMC, error) {
 	return bmc, nil
 }
 
+// isBMC reports whether an address is valid.
+func isBMC(address string) bool {
+	_, err := ParseBMC(address)
+	return err == nil
+}
+
+// meantBMC returns the address that was probably meant if one was written as a web page's, or with a path and without a scheme;
+// "" if neither.
+func meantBMC(u *url.URL, written string) string {
+	rest := u.Host + strings.TrimRight(u.EscapedPath(), "/")
+	switch {
+	case u.Host == "":
+	case u.Scheme == "https":
+		return "redfish://" + rest
+	case u.Scheme == "http":
+		return "redfish+http://" + rest
+	case !strings.Contains(written, "://") && strings.Trim(u.Path, "/") != "":
+		return "redfish://" + rest
+	}
+	return ""
+}
+
 func ipmiBMC(u *url.URL, transport string) (*BMC, error) {
 	if transport != "" || strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", u)
@@ -94,8 +120,8 @@ func ipmiBMC(u *url.URL, transport string) (*BMC, error) {
 	return bmc, nil
 }
 
-// addressKey is the key of driver_info that holds the BMC's address, or "" if there is none.
-func addressKey(info map[string]any) string {
+// AddressKey returns the key of driver_info that holds the BMC's address, or "" if there is none.
+func AddressKey(info map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(info)) {
 		if strings.HasSuffix(key, "_address") {
 			return key
@@ -104,9 +130,9 @@ func addressKey(info map[string]any) string {
 	return ""
 }
 
-// BMCAddress is the host of a node's BMC, or "" if it has none.
+// BMCAddress returns the host of a node's BMC, or "" if it has none.
 func BMCAddress(n *Node) string {
-	text, _ := n.DriverInfo[addressKey(n.DriverInfo)].(string)
+	text, _ := n.DriverInfo[AddressKey(n.DriverInfo)].(string)
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		return u.Hostname()
 	}
@@ -116,14 +142,7 @@ func BMCAddress(n *Node) string {
 	return text
 }
 
-// PowerManaged reports whether Ironic can switch a node: it knows its BMC, or the driver needs none. A machine that was
-// discovered runs under the fake driver until it is given a BMC; what that says of its power is fiction (reference
-// discovery-boot-limit.md 1.4).
-func PowerManaged(n *Node) bool {
-	return addressKey(n.DriverInfo) != "" || (n.Driver == "fake-hardware" && DiscoveryOf(n) == nil)
-}
-
-// DescribeBMC is a node's BMC as an address for people: what ParseBMC reads, as far as the driver is known to it.
+// DescribeBMC returns the address of a node's BMC for messages, in the form that ParseBMC reads if it knows the driver.
 func DescribeBMC(n *Node) string {
 	text := func(key string) string { s, _ := n.DriverInfo[key].(string); return s }
 	switch {

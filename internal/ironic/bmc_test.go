@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-func TestParseBMC(t *testing.T) {
+func TestBMC_parse(t *testing.T) {
 	t.Parallel()
 	virtualMedia := map[string]string{"boot": "redfish-virtual-media"}
 	for address, want := range map[string]struct {
@@ -44,22 +44,27 @@ func TestParseBMC(t *testing.T) {
 	}
 }
 
-func TestParseBMCSaysWhatIsWrong(t *testing.T) {
+func TestBMC_parseErrors(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"":                              "names no host",
-		"redfish://":                    "names no host",
-		"redfish:///redfish/v1/Systems": "names no host",
-		"telnet://b":                    `unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`,
-		"redfish+ftp://b":               `unknown transport "ftp"`,
-		"ipmi+https://b":                "must be ipmi://HOST",
-		"redfish://fd00::1/s":           "must have its IPv6 address in brackets",
-		"::1:6230:x":                    "is not a URL",
-		"ipmi://b/s":                    "must be ipmi://HOST",
-		"ipmi://b:port":                 "is not a URL",
-		"redfish://root:calvin@b/s":     "must not contain credentials; use username and password_wo",
-		"redfish://root:calvin%zz@b":    "must not contain credentials",
-		"root:calvin@b":                 "must not contain credentials",
+		"":                                      "has no host",
+		"redfish://":                            "has no host",
+		"redfish:///redfish/v1/Systems":         "has no host",
+		"telnet://b":                            `unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`,
+		"redfish+ftp://b":                       `unknown transport "ftp"`,
+		"ipmi+https://b":                        "must be ipmi://HOST",
+		"redfish://fd00::1/s":                   "must have the IPv6 address in brackets",
+		"::1:6230:x":                            "is not a URL",
+		"ipmi://b/s":                            "must be ipmi://HOST",
+		"https://10.0.0.1/redfish/v1/Systems/1": `the BMC address "https://10.0.0.1/redfish/v1/Systems/1" lacks the scheme of a driver; write "redfish://10.0.0.1/redfish/v1/Systems/1"`,
+		"http://10.0.0.1:8000/redfish/v1/Systems/1/":    `write "redfish+http://10.0.0.1:8000/redfish/v1/Systems/1"`,
+		"idrac.example.com/redfish/v1/Systems/System.1": `the BMC address "idrac.example.com/redfish/v1/Systems/System.1" lacks the scheme of a driver; write "redfish://idrac.example.com/redfish/v1/Systems/System.1"`,
+		"fd00::1/redfish/v1":                            "must have",
+		"https://root:calvin@b/s":                       "must not contain credentials",
+		"ipmi://b:port":                                 "is not a URL",
+		"redfish://root:calvin@b/s":                     "must not contain credentials; use username and password_wo",
+		"redfish://root:calvin%zz@b":                    "must not contain credentials",
+		"root:calvin@b":                                 "must not contain credentials",
 	} {
 		if bmc, err := ironic.ParseBMC(address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v, want %q", address, bmc, err, want)
@@ -79,13 +84,13 @@ func FuzzParseBMC(f *testing.F) {
 			return
 		}
 		node := &ironic.Node{Driver: bmc.Driver, DriverInfo: bmc.Info}
-		if ironic.BMCAddress(node) == "" || !ironic.PowerManaged(&ironic.Node{Driver: bmc.Driver, DriverInfo: bmc.Info}) {
+		if ironic.BMCAddress(node) == "" {
 			t.Errorf("%q has no host: %v", address, bmc.Info)
 		}
 	})
 }
 
-func TestWhatDescribesABMCIsReadBack(t *testing.T) {
+func TestBMC_describeReversesParse(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"ipmi://192.0.2.1", "ipmi://192.0.2.1:6230", "ipmi://[fd00::1]:6230", "redfish://b/redfish/v1/Systems/1", "redfish+http://b:8000/s",
@@ -103,7 +108,7 @@ func TestWhatDescribesABMCIsReadBack(t *testing.T) {
 	}
 }
 
-func TestBMCAddressIsTheHost(t *testing.T) {
+func TestBMC_addressIsHost(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		info map[string]any
@@ -124,17 +129,7 @@ func TestBMCAddressIsTheHost(t *testing.T) {
 	}
 }
 
-func TestPowerIsManagedWhereTheBMCIsKnown(t *testing.T) {
-	t.Parallel()
-	if !ironic.PowerManaged(&ironic.Node{Driver: "fake-hardware"}) || !ironic.PowerManaged(&ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://b"}}) {
-		t.Error("a known BMC is not managed")
-	}
-	if ironic.PowerManaged(&ironic.Node{Driver: "ipmi", DriverInfo: map[string]any{"ipmi_username": "root"}}) {
-		t.Error("a host without a BMC address is managed")
-	}
-}
-
-func TestSecretKeysAreRecognisedAsIronicDoes(t *testing.T) {
+func TestBMC_secretKeys(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
 		"ipmi_password": true, "redfish_password": true, "My_PassWord_x": true, "secret": true, "auth_token": true, "snmp_auth_passphrase": true,

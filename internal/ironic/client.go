@@ -1,14 +1,12 @@
-// Package ironic is the domain: it talks to OpenStack Ironic, drives nodes through their provision states, waits, and
-// says what went wrong. It knows nothing of Terraform.
+// Package ironic is a client of the Bare Metal API: transport, microversions, retries, lists that many readers share, polling, and
+// errors. It contains no policy about machines.
 package ironic
 
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -25,12 +23,14 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// AuthType says how a Client proves who it is.
+// AuthType says how a Client authenticates.
 type AuthType string
 
-// The ways to authenticate that Ironic offers (its auth_strategy).
+// The ways to authenticate that Ironic supports (its auth_strategy).
 const (
 	AuthNone      AuthType = "none"
 	AuthHTTPBasic AuthType = "http_basic"
@@ -43,66 +43,62 @@ const (
 	DefaultPollInterval   = 10 * time.Second
 )
 
-// maxConnections caps what one process opens to Ironic: its standalone API has a listen backlog of 5 and answers about
-// a hundred requests a second however many ask at once (reference ironic-facts.md 9.4).
-const maxConnections = 8
-
-// Config is all that a Client needs. Its zero value talks to nobody: an Endpoint or Keystone is required.
+// Config is the configuration of a Client. An Endpoint or Keystone is required.
 type Config struct {
-	// Endpoint is Ironic's URL, with or without /v1. Empty with Keystone: taken from the service catalog.
+	// Endpoint is Ironic's URL, with or without /v1. If it is empty, Keystone's service catalog provides it.
 	Endpoint           string
 	Auth               AuthType
 	Username, Password string // for AuthHTTPBasic
-	Cloud, Region      string // for AuthKeystone: a name in clouds.yaml, and which region of the catalog
+	Cloud, Region      string // for AuthKeystone: a name in clouds.yaml, and a region of the catalog
 
 	CACertFile, ClientCertFile, ClientKeyFile string
 	Insecure                                  bool // do not verify the server's certificate
 
-	Microversion   Microversion  // upper bound; zero: the highest that both sides know
+	Microversion   Microversion  // upper bound; zero: the highest that both the server and the client support
 	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
-	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: not at all
-	PollInterval   time.Duration // between two looks at waiting nodes; zero: DefaultPollInterval
+	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: no waiting
+	PollInterval   time.Duration // the longest time between two polls of a waiting node; zero: DefaultPollInterval
 
-	// InspectorURL is where ironic-inspector answers, for sites on which it did the discovery; empty: nowhere.
+	// InspectorURL is the URL of ironic-inspector, for sites on which it does the discovery; empty: none.
 	InspectorURL string
 
-	Limit     Limit             // how much work the site is given at once
+	// PollFields are additional fields of nodes that polls request.
+	PollFields []string
+	// OthersAtWork reports, from a list of all nodes, whether other runs have operations in progress. Polling then pauses longer.
+	// nil: unknown.
+	OthersAtWork func(fleet map[string]*Node) bool
+
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
-	Images    http.RoundTripper // to look at live ISOs with; nil: http.DefaultTransport, which knows none of the settings above
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
-	// Unknown names what of the configuration is not known yet (Terraform plans with such). Every use of the Client is
-	// then an UnknownConfigError.
+	// Unknown names the part of the configuration that Terraform does not know yet during a plan. Every use of the Client then
+	// returns an UnknownConfigError.
 	Unknown string
 }
 
-// Client talks to one Ironic. It is safe for concurrent use, and all waiting and reading in a process should go through
-// one Client, because it polls and lists for all its users at once.
+// Client is a client of one Ironic. It is safe for concurrent use. A process should use one Client for all reading and waiting,
+// because the Client polls and lists for all its callers at once.
 type Client struct {
 	cfg     Config
-	secrets secrets
+	secrets rest.Secrets
 	nodes   *batch[Node]
 	ports   *batch[[]Port]
 	allocs  *batch[Allocation]
 	fleet   *watch[Node]
 	pending *watch[Allocation]
 	locks   locks
-	gate    *gate
 	defect  parentDefect
 
-	images images
-	guard  Guard
-
-	clock atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
+	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 
 	mu      sync.Mutex
-	service *gophercloud.ServiceClient // nil until the first use worked
-	server  Microversion               // the highest that the server knows
+	service *gophercloud.ServiceClient // nil until the first successful use
+	server  Microversion               // the highest version that the server supports
 }
 
-// New returns a Client. It makes no request and reads no file: everything that can fail does so on first use, so that
-// validating and planning work offline.
+// New returns a Client. It makes no request and reads no file, so that validate and plan work offline. Errors in the configuration
+// appear on first use.
 func New(cfg Config) *Client {
 	if cfg.RequestTimeout == 0 {
 		cfg.RequestTimeout = DefaultRequestTimeout
@@ -113,58 +109,57 @@ func New(cfg Config) *Client {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, guard: freely{}}
-	c.secrets.hide(cfg.Password)
+	c := &Client{cfg: cfg}
+	c.secrets.Hide(cfg.Password)
 	if u, err := url.Parse(cfg.Endpoint); err == nil && u.User != nil {
 		password, _ := u.User.Password()
-		c.secrets.hide(password)
+		c.secrets.Hide(password)
 	}
-	c.gate = &gate{c: c, limit: cfg.Limit, waiting: map[*applicant]struct{}{}, started: map[string]bool{}}
-	c.nodes = newBatch(c.getNode, c.listNodesByID)
+	c.nodes = newBatch(c.getNode, c.ListNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
 	c.allocs = newBatch(c.getAllocation, c.listAllocationsByID)
-	c.fleet = newWatch(cfg.PollInterval, c.pollNode, c.pollNodes)
-	c.pending = newWatch(min(cfg.PollInterval, allocationInterval), c.getAllocation, c.listAllocationsByID)
+	c.fleet = newWatch(cfg.PollInterval, c.shortNode, c.ShortNodes)
+	c.fleet.others = cfg.OthersAtWork
+	c.pending = newWatch(cfg.PollInterval, c.getAllocation, c.listAllocationsByID)
 	return c
 }
 
-// Guard is asked before a machine is booted, switched or written; an error stops it. The verb is empty if only its power is
-// switched. Of a node that comes from a short list everything is missing that waiting does not need, but driver_info is there.
-type Guard interface {
-	// Ready may take minutes, and may make the machine ready for the verb. It is called before the node joins the queue of
-	// the provisioning limit.
-	Ready(ctx context.Context, node *Node, verb Verb) error
-	// Still is called right before the verb is sent, while other nodes wait for it: it must not take more than seconds.
-	Still(ctx context.Context, node *Node, verb Verb) error
-}
-
-// SetGuard sets the guard; it is to be called before the client is used.
-func (c *Client) SetGuard(guard Guard) { c.guard = guard }
-
-// freely is the guard that lets everything pass.
-type freely struct{}
-
-func (freely) Ready(context.Context, *Node, Verb) error { return nil }
-func (freely) Still(context.Context, *Node, Verb) error { return nil }
-
-// Known reports whether the configuration is complete. It is false during plans in which the provider's configuration
-// depends on something that does not exist yet.
+// Known reports whether the configuration is complete. It is false during plans in which the provider's configuration depends on
+// something that does not exist yet.
 func (c *Client) Known() bool { return c.cfg.Unknown == "" }
 
-// Hide makes a secret unspeakable: wherever it occurs in the text of an error from this client, stars appear instead.
-func (c *Client) Hide(secret string) { c.secrets.hide(secret) }
+// Hide registers a secret. The client replaces it by stars in the texts of its errors.
+func (c *Client) Hide(secret string) { c.secrets.Hide(secret) }
 
-// api returns the service client to send requests with, connecting on first use: credentials, certificates, the
-// waiting for the API, and the microversion. A failure is not remembered; the next use tries again.
+// Logger returns the client's logger.
+func (c *Client) Logger() *slog.Logger { return c.cfg.Logger }
+
+// PollInterval returns the longest time between two polls of a waiting node.
+func (c *Client) PollInterval() time.Duration { return c.cfg.PollInterval }
+
+// UserAgent returns the User-Agent header of requests.
+func (c *Client) UserAgent() string { return c.cfg.UserAgent }
+
+// Redact returns a text without the secrets that were registered with Hide.
+func (c *Client) Redact(text string) string { return c.secrets.Redact(text) }
+
+// api returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for
+// the API, and negotiates the microversion. After a failure the next use connects again.
 func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	if c.cfg.Unknown != "" {
-		return nil, &UnknownConfigError{Attribute: c.cfg.Unknown}
+		return nil, &rest.UnknownConfigError{Attribute: c.cfg.Unknown}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.service != nil {
-		return c.service, nil
+	if service := c.connected(); service != nil {
+		return service, nil
+	}
+	unlock, err := c.locks.lock(ctx, "connection") // not mu: a caller must be able to stop waiting
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if service := c.connected(); service != nil {
+		return service, nil
 	}
 	service, err := c.connect(ctx)
 	if err != nil {
@@ -179,19 +174,30 @@ func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
 		version = min(version, c.cfg.Microversion)
 	}
 	service.Microversion = min(version, newest).String()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.server, c.service = server, service
 	return service, nil
 }
 
-// connect prepares a service client for the configured way to authenticate. Only Keystone makes requests here.
+// connected returns the service client; nil before the first successful use.
+func (c *Client) connected() *gophercloud.ServiceClient {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.service
+}
+
+// connect prepares a service client for the configured way to authenticate. Only Keystone sends requests here.
 func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	transport := c.cfg.Transport
 	if transport == nil {
-		tlsConfig, err := c.cfg.tls()
+		made, err := rest.TLS{
+			CACertFile: c.cfg.CACertFile, ClientCertFile: c.cfg.ClientCertFile, ClientKeyFile: c.cfg.ClientKeyFile, Insecure: c.cfg.Insecure,
+		}.Transport()
 		if err != nil {
 			return nil, err
 		}
-		transport = newTransport(tlsConfig)
+		transport = made
 	}
 	hc := http.Client{Transport: &observed{next: transport, client: c}, Timeout: c.cfg.RequestTimeout}
 	var service *gophercloud.ServiceClient
@@ -221,7 +227,7 @@ func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error
 	return service, nil
 }
 
-// connectKeystone authenticates with clouds.yaml when a cloud is named, else with the OS_* variables.
+// connectKeystone authenticates with clouds.yaml if a cloud is named, otherwise with the OS_* variables.
 func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gophercloud.ServiceClient, error) {
 	endpoint := gophercloud.EndpointOpts{Region: c.cfg.Region}
 	var auth gophercloud.AuthOptions
@@ -234,7 +240,7 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 		var tlsConfig *tls.Config
 		auth, endpoint, tlsConfig, err = clouds.Parse(options...)
 		if err == nil && tlsConfig != nil && c.cfg.Transport == nil && c.cfg.CACertFile == "" && !c.cfg.Insecure {
-			hc.Transport = &observed{next: newTransport(tlsConfig), client: c}
+			hc.Transport = &observed{next: rest.NewTransport(tlsConfig), client: c}
 		}
 	} else {
 		auth, err = openstack.AuthOptionsFromEnv()
@@ -245,9 +251,9 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	if err != nil {
 		return nil, &AuthError{Auth: AuthKeystone, Err: err}
 	}
-	c.secrets.hide(auth.Password)
-	c.secrets.hide(auth.ApplicationCredentialSecret)
-	c.secrets.hide(auth.TokenID)
+	c.secrets.Hide(auth.Password)
+	c.secrets.Hide(auth.ApplicationCredentialSecret)
+	c.secrets.Hide(auth.TokenID)
 	auth.AllowReauth = true
 	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
 	if err != nil {
@@ -264,45 +270,9 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	return service, nil
 }
 
-// tls makes the TLS settings from the configured files.
-func (cfg Config) tls() (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: cfg.Insecure} //nolint:gosec // the user's explicit choice
-	if cfg.CACertFile != "" {
-		pem, err := os.ReadFile(cfg.CACertFile)
-		if err != nil {
-			return nil, fmt.Errorf("cacert_file: %w", err)
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("cacert_file: %s holds no PEM certificate", cfg.CACertFile)
-		}
-	}
-	if cfg.ClientCertFile != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.ClientCertFile, cfg.ClientKeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("client_cert_file and client_key_file: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
-	}
-	return t, nil
-}
-
-func newTransport(tlsConfig *tls.Config) *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		TLSClientConfig:       tlsConfig,
-		TLSHandshakeTimeout:   15 * time.Second,
-		MaxConnsPerHost:       maxConnections,
-		MaxIdleConnsPerHost:   maxConnections,
-		IdleConnTimeout:       60 * time.Second,
-		ResponseHeaderTimeout: 0, // Config.RequestTimeout covers it
-		ForceAttemptHTTP2:     true,
-	}
-}
-
-// do sends one request that gophercloud has no call for. path is below /v1/, with its query. A nil out ignores the
-// answer's body.
-func (c *Client) do(ctx context.Context, method, path string, body, out any) error {
+// Request sends a request for which gophercloud has no function. path is relative to /v1/ and includes the query. If out is nil,
+// the answer's body is ignored.
+func (c *Client) Request(ctx context.Context, method, path string, body, out any) error {
 	api, err := c.api(ctx)
 	if err != nil {
 		return err
@@ -314,15 +284,15 @@ func (c *Client) do(ctx context.Context, method, path string, body, out any) err
 	return c.wrap(err)
 }
 
-// relists is how often a list is begun anew because it shifted under the pages.
+// relists is how often List starts again because the list changed between two pages.
 const relists = 3
 
-// errShifted says that the object at which one page ended was gone before the next page was asked for.
-var errShifted = errors.New("it changes faster than it can be read")
+// errShifted says that the last object of a page was deleted before the next page was requested.
+var errShifted = errors.New("the list changed too often while it was read")
 
-// list follows all pages of a list; key names the array in the answers. Of `next` only the marker is followed: its host is
-// what Ironic was called by, which behind a proxy need not be what we call it, and it lacks most filters of the query.
-func list[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
+// List reads all pages of a list; key names the array in the answers. It uses only the marker of `next`, because that URL has
+// Ironic's own host name, which may differ behind a proxy, and lacks most filters of the query.
+func List[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
 	for try := 1; ; try++ {
 		all, err := listOnce[T](ctx, c, path, key, query)
 		if !errors.Is(err, errShifted) || try == relists {
@@ -337,7 +307,7 @@ func listOnce[T any](ctx context.Context, c *Client, path, key string, query url
 	var all []T
 	for marker := ""; ; {
 		var page map[string]jsonRaw
-		err := c.do(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page)
+		err := c.Request(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page)
 		if marker != "" && IsNotFound(err) {
 			return nil, fmt.Errorf("list %s: %w", path, errShifted)
 		}
@@ -361,11 +331,12 @@ func listOnce[T any](ctx context.Context, c *Client, path, key string, query url
 	}
 }
 
-// serverNow is the time by the server's clock, as far as its answers have told.
-func (c *Client) serverNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
+// ServerNow returns the time of the server's clock, estimated from its answers.
+func (c *Client) ServerNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
 
-// setClock notes how far the server's clock is ahead of ours. Only Ironic's own answers count, by their API version: Keystone
-// and proxies have clocks of their own. The header has whole seconds; a difference of little more is none.
+// setClock records how far the server's clock is ahead of the local one. It uses only answers with an API version, which come from
+// Ironic itself, because Keystone and proxies have other clocks. The header has whole seconds, so setClock ignores small
+// differences.
 func (c *Client) setClock(answer http.Header) {
 	date, err := http.ParseTime(answer.Get("Date"))
 	if err != nil || answer.Get("X-OpenStack-Ironic-API-Maximum-Version") == "" {
@@ -378,18 +349,18 @@ func (c *Client) setClock(answer http.Header) {
 	c.clock.Store(int64(ahead))
 }
 
-// observed looks at every request: it keeps the server's time, and writes one line of log, never with headers or bodies,
-// because both carry secrets. It lets a run that is interrupted wait a moment for the answer to what it has asked to be
-// changed: who hangs up does not know what Ironic has done, and nobody would record it.
+// observed handles every request: it records the server's time and writes one log line, without headers and bodies because both
+// contain secrets. After an interruption it waits a moment for the answer to a request that changes something. Otherwise the run
+// would not know what Ironic has done, and could not record it.
 type observed struct {
 	next   http.RoundTripper
 	client *Client
 }
 
-// RoundTrip sends the request and notes what became of it.
+// RoundTrip sends the request and records its result.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
-	resp, err := o.send(r)
+	resp, err := rest.RoundTrip(o.next, r)
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
@@ -402,50 +373,4 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
 	return resp, nil
-}
-
-// send sends a request; one that changes something outlasts an interruption.
-func (o *observed) send(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Err() != nil {
-		return o.next.RoundTrip(r)
-	}
-	later, stop := outlast(r.Context())
-	resp, err := o.next.RoundTrip(r.WithContext(later))
-	if err != nil {
-		stop()
-		return resp, because(r.Context(), err)
-	}
-	resp.Body = &lasting{ReadCloser: resp.Body, ctx: r.Context(), stop: stop}
-	return resp, nil
-}
-
-// because is an error with the reason for which a request has ended: a time limit is no interruption, though that is how it ends
-// what outlasts it.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
-// lasting is the body of an answer that may be read for as long as its request lasts.
-type lasting struct {
-	io.ReadCloser
-	ctx  context.Context //nolint:containedctx // the request's
-	stop func()
-}
-
-// Read reads on, though the request's own context may have ended.
-func (l *lasting) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = because(l.ctx, err)
-	}
-	return n, err
-}
-
-// Close ends the context, too.
-func (l *lasting) Close() error {
-	defer l.stop()
-	return l.ReadCloser.Close()
 }

@@ -27,7 +27,7 @@ var creations = map[string]struct {
 	create func(ctx context.Context, client *ironic.Client, fake *fakeironic.Server) error
 }{
 	"node": {"/v1/nodes", func(ctx context.Context, client *ironic.Client, fake *fakeironic.Server) error {
-		node, err := client.Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
+		node, err := client.CreateNode(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
 		if err == nil && (node.Name != "web" || len(fake.Nodes()) != 2) {
 			err = fmt.Errorf("node %+v, %d nodes", node, len(fake.Nodes()))
 		}
@@ -40,13 +40,13 @@ var creations = map[string]struct {
 			err = fmt.Errorf("allocation %+v", a)
 		}
 		if err == nil {
-			_, err = client.AwaitAllocation(ctx, spec, time.Hour)
+			_, err = client.Allocation(ctx, spec.UUID)
 		}
 		return err
 	}},
 	"port": {"/v1/ports", func(ctx context.Context, client *ironic.Client, fake *fakeironic.Server) error {
 		id := fake.Nodes()[0].UUID
-		err := client.CreatePort(ctx, id, ironic.PortSpec{Address: "52:54:00:aa:bb:01"})
+		_, err := client.CreatePort(ctx, id, ironic.PortSpec{Address: "52:54:00:aa:bb:01"})
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ var creations = map[string]struct {
 	}},
 }
 
-func TestWhatIsCreatedExistsOnceThoughAnAnswerIsLost(t *testing.T) {
+func TestCreate_lostAnswer(t *testing.T) {
 	t.Parallel()
 	for what, creation := range creations {
 		for how, loss := range losses {
@@ -76,7 +76,7 @@ func TestWhatIsCreatedExistsOnceThoughAnAnswerIsLost(t *testing.T) {
 	}
 }
 
-func TestACreationGivesUpAfterSomeTries(t *testing.T) {
+func TestCreate_givesUp(t *testing.T) {
 	t.Parallel()
 	for what, creation := range creations {
 		t.Run(what, func(t *testing.T) {
@@ -93,19 +93,19 @@ func TestACreationGivesUpAfterSomeTries(t *testing.T) {
 	}
 }
 
-func TestANameThatIsTakenIsAnErrorAtOnce(t *testing.T) {
+func TestCreate_takenName(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(2)
 		client := newClient(fake)
 		start := time.Now()
 		var status *ironic.StatusError
-		_, err := client.Enroll(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Name: "node-000", Driver: "fake-hardware"})
+		_, err := client.CreateNode(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Name: "node-000", Driver: "fake-hardware"})
 		if !errors.As(err, &status) || status.Status != http.StatusConflict {
 			t.Errorf("Enroll = %v, want a conflict", err)
 		}
 		mac := "52:54:00:00:00:00" // of node-000
-		if err := client.CreatePort(t.Context(), nodeOf(t, fake, "node-001").UUID, ironic.PortSpec{Address: mac}); !errors.As(err, &status) || status.Status != http.StatusConflict {
+		if _, err := client.CreatePort(t.Context(), nodeOf(t, fake, "node-001").UUID, ironic.PortSpec{Address: mac}); !errors.As(err, &status) || status.Status != http.StatusConflict {
 			t.Errorf("CreatePort = %v, want a conflict", err)
 		}
 		if took := time.Since(start); took != 0 {
@@ -114,7 +114,7 @@ func TestANameThatIsTakenIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedCreationReturnsAtOnce(t *testing.T) {
+func TestCreate_interrupted(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
@@ -122,21 +122,23 @@ func TestAnInterruptedCreationReturnsAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		_, err := newClient(fake).Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
+		_, err := newClient(fake).CreateNode(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
 		if took := time.Since(start); !ironic.IsInterrupted(err) || took != time.Second {
 			t.Errorf("Enroll = %v after %s, want an interruption", err, took)
 		}
 	})
 }
 
-func TestAnEnrollmentCarriesAllThatIsSet(t *testing.T) {
+func TestCreate_enrollmentIsComplete(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	no := false
-	_, err := newClient(fake).Enroll(t.Context(), ironic.Enrollment{
-		UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware", ResourceClass: "baremetal", Description: "a machine", Lessee: "team-a", Shard: "s1",
-		DriverInfo: map[string]any{"deploy_kernel": "http://images/kernel"}, Properties: map[string]any{"cpus": 8}, Extra: map[string]any{"rack": "12"},
-		AutomatedClean: &no, Interfaces: map[string]string{"deploy": "direct"},
+	_, err := newClient(fake).CreateNode(t.Context(), ironic.Enrollment{
+		UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware",
+		DriverInfo: map[string]any{"deploy_kernel": "http://images/kernel"}, Extra: map[string]any{"rack": "12"},
+		Attributes: map[string]any{
+			"resource_class": "baremetal", "description": "a machine", "lessee": "team-a", "shard": "s1",
+			"properties": map[string]any{"cpus": 8}, "automated_clean": false, "deploy_interface": "direct",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,17 +152,5 @@ func TestAnEnrollmentCarriesAllThatIsSet(t *testing.T) {
 		if !ironic.SameJSON(node[field], want) {
 			t.Errorf("%s = %v, want %v", field, node[field], want)
 		}
-	}
-}
-
-func TestUUIDsAreRandomAndOfVersion4(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for range 1000 {
-		id := ironic.NewUUID()
-		if len(id) != 36 || id[14] != '4' || (id[19] != '8' && id[19] != '9' && id[19] != 'a' && id[19] != 'b') || seen[id] {
-			t.Fatalf("%q", id)
-		}
-		seen[id] = true
 	}
 }

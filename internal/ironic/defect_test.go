@@ -17,7 +17,7 @@ func defective() *fakeironic.Server {
 	return fake
 }
 
-func TestADefectiveIronicIsRefusedBeforeItDoesHarm(t *testing.T) {
+func TestDefect_refusedBeforeHarm(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]ironic.Microversion{"in its newest API": 0, "in an API too old to show it": 82} {
 		t.Run(name, func(t *testing.T) {
@@ -30,9 +30,6 @@ func TestADefectiveIronicIsRefusedBeforeItDoesHarm(t *testing.T) {
 				var defect *ironic.ParentNodeError
 				if !errors.As(err, &defect) || defect.Node != nil {
 					t.Fatalf("PatchNode = %v, want a ParentNodeError that names no node", err)
-				}
-				if _, detail := ironic.Explain("change it", err); !strings.Contains(detail, "29.0.5") || !strings.Contains(detail, "Upgrade Ironic") {
-					t.Errorf("detail %q", detail)
 				}
 			}
 			if after := nodeOf(t, fake, "node-000"); !ironic.SameJSON(after.Raw, before.Raw) {
@@ -48,17 +45,7 @@ func TestADefectiveIronicIsRefusedBeforeItDoesHarm(t *testing.T) {
 	}
 }
 
-func TestReservingANodeOfADefectiveIronicIsRefused(t *testing.T) {
-	t.Parallel()
-	fake := defective()
-	_, err := newClient(fake).ReserveNode(t.Context(), nodeOf(t, fake, "node-000").UUID, ironic.NewUUID())
-	var defect *ironic.ParentNodeError
-	if !errors.As(err, &defect) {
-		t.Errorf("ReserveNode = %v, want a ParentNodeError", err)
-	}
-}
-
-func TestOnlyVersionsInQuestionAreTriedOut(t *testing.T) {
+func TestDefect_onlySuspectVersionsAreTested(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]int{"1.82": 0, "1.83": 1, "1.96": 1, "1.111": 1, "1.114": 1, "1.115": 0} {
 		fake := fleet(1)
@@ -75,7 +62,7 @@ func TestOnlyVersionsInQuestionAreTriedOut(t *testing.T) {
 	}
 }
 
-func TestTheNodeForTheTestIsDeletedWhateverHappens(t *testing.T) {
+func TestDefect_testNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		for what, reject := range map[string]func(*http.Request) *fakeironic.Rejection{
@@ -94,7 +81,7 @@ func TestTheNodeForTheTestIsDeletedWhateverHappens(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotTryItOutIsToldAfterTheFirstHarm(t *testing.T) {
+func TestDefect_withoutRightToTest(t *testing.T) {
 	t.Parallel()
 	fake := defective()
 	fake.AddFleet(1, "baremetal")

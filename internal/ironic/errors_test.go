@@ -8,7 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-func TestFaultTextReadsEveryShapeOfError(t *testing.T) {
+func TestFaultText_shapes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ body, want string }{
 		"application": {
@@ -38,28 +38,7 @@ func TestFaultTextReadsEveryShapeOfError(t *testing.T) {
 	}
 }
 
-func FuzzFaultText(f *testing.F) {
-	for _, seed := range []string{
-		`{"error_message": "{\"faultstring\": \"no\"}"}`, `{"error_message": {"title": "no"}}`, `{"error":{"message":"no"}}`, `{"error": null}`,
-		`{"error_message": "\"{}\""}`, "<title>", "</title><title>", "", "null", "\xff", `{"error_message": "` + "\\u0000" + `"}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	c := New(Config{})
-	c.Hide("0000")
-	f.Fuzz(func(t *testing.T, body []byte) {
-		err := c.wrap(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: body})
-		text := err.Error()
-		if strings.Contains(strings.TrimSpace(text), "\n") || strings.Contains(text, "0000") {
-			t.Errorf("%q has several lines or a secret", text)
-		}
-		if _, detail := Explain("try", err); detail == "" {
-			t.Error("nothing is said")
-		}
-	})
-}
-
-func TestOnlyTheFirstLineOfAnErrorIsShown(t *testing.T) {
+func TestFaultText_firstLine(t *testing.T) {
 	t.Parallel()
 	c := New(Config{})
 	err := c.wrap(refused(400, "Schema error for deploy_steps: 'step' is required\n\nFailed validating 'required' in schema:\n{...}"))
@@ -68,7 +47,7 @@ func TestOnlyTheFirstLineOfAnErrorIsShown(t *testing.T) {
 	}
 }
 
-func TestSecretsAreClearedFromWhatIronicRepeats(t *testing.T) {
+func TestRedact_repeatedSecrets(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Password: "from-the-config"})
 	for _, secret := range []string{"calvin", "calvin-and-hobbes", "#cloud-config\npassword: tiger", "abc"} {
@@ -89,4 +68,25 @@ func TestSecretsAreClearedFromWhatIronicRepeats(t *testing.T) {
 			t.Errorf("%q reads %q, want %q", said, got, want)
 		}
 	}
+}
+
+func FuzzFaultText(f *testing.F) {
+	for _, seed := range []string{
+		`{"error_message": "{\"faultstring\": \"no\"}"}`, `{"error_message": {"title": "no"}}`, `{"error":{"message":"no"}}`, `{"error": null}`,
+		`{"error_message": "\"{}\""}`, "<title>", "</title><title>", "", "null", "\xff", `{"error_message": "` + "\\u0000" + `"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	c := New(Config{})
+	c.Hide("0000")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		err := c.wrap(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: body})
+		text := err.Error()
+		if strings.Contains(strings.TrimSpace(text), "\n") || strings.Contains(text, "0000") {
+			t.Errorf("%q has several lines or a secret", text)
+		}
+		if text == "" {
+			t.Error("nothing is said")
+		}
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Inventory is what an inspection found; the parts that Terraform shows.
+// Inventory is the part of an inspection's result that Terraform shows.
 type Inventory struct {
 	Hostname   string `json:"hostname"`
 	BMCAddress string `json:"bmc_address"`
@@ -52,27 +52,27 @@ type Inventory struct {
 	} `json:"interfaces"`
 }
 
-// Inventory returns what the last inspection of a node found; nil if there is none, or the API is older than 1.81.
+// Inventory returns the result of the last inspection of a node; nil if there is none or the API is older than 1.81.
 func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	version, err := c.Microversion(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if version < versionInventory {
-		return nil, nil //nolint:nilnil // no inventory is an ordinary answer
+		return nil, nil //nolint:nilnil // a node without an inventory is usual
 	}
 	var answer struct {
 		Inventory *Inventory `json:"inventory"`
 	}
-	err = c.do(ctx, http.MethodGet, "nodes/"+id+"/inventory", nil, &answer)
+	err = c.Request(ctx, http.MethodGet, "nodes/"+id+"/inventory", nil, &answer)
 	if IsNotFound(err) {
 		return c.introspection(ctx, id)
 	}
 	return answer.Inventory, lenient(err)
 }
 
-// lenient is an error of reading an inventory unless that is merely of the wrong type somewhere: anybody can post one, and
-// all that is right in it was read.
+// lenient ignores an error about a value of the wrong type in an inventory, because any client can post one; the correct parts
+// were read. It returns other errors.
 func lenient(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -81,11 +81,11 @@ func lenient(err error) error {
 	return err
 }
 
-// introspection asks ironic-inspector, which keeps what it finds to itself, on sites that still run it (up to 2025.1); nil
-// if there is none.
+// introspection asks ironic-inspector, which keeps its results itself, on sites that still run it (up to 2025.1). It returns nil
+// if there is no result.
 func (c *Client) introspection(ctx context.Context, id string) (*Inventory, error) {
 	if c.cfg.InspectorURL == "" {
-		return nil, nil //nolint:nilnil // none is an ordinary answer
+		return nil, nil //nolint:nilnil // a site without ironic-inspector is usual
 	}
 	api, err := c.api(ctx)
 	if err != nil {
@@ -98,14 +98,14 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 	}
 	endpoint := strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/introspection/" + id + "/data"
 	_, err = inspector.Get(ctx, endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	if err = c.wrap(err); isStatus(err, http.StatusNotFound, "not found for node") { // other 404s are mistakes in the setup
-		return nil, nil //nolint:nilnil // likewise
+	if err = c.wrap(err); IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
+		return nil, nil //nolint:nilnil // a node without a result is usual
 	}
 	return answer.Inventory, lenient(err)
 }
 
-// BootMAC is the MAC address that the machine booted its ramdisk from, lower case; "" if unknown. The ramdisk reports it
-// as PXE firmware does, such as 01-52-54-00-aa-bb-01, or plainly.
+// BootMAC returns the MAC address from which the machine booted its ramdisk, in lower case; "" if unknown. The ramdisk reports it
+// like PXE firmware, such as 01-52-54-00-aa-bb-01, or as a plain MAC address.
 func (i *Inventory) BootMAC() string {
 	mac := strings.ToLower(strings.ReplaceAll(i.Boot.PXEInterface, "-", ":"))
 	if len(mac) == len("01:52:54:00:aa:bb:01") {
@@ -117,9 +117,9 @@ func (i *Inventory) BootMAC() string {
 	return mac
 }
 
-// BMC is the address of the BMC that the machine reports: IPv4, else IPv6; "" for none. The ramdisk writes 0.0.0.0 and
-// ::/0 for an address that it did not find. Whatever else is no address is none: the report of a machine is not to be
-// trusted, and this ends up in URLs beside a password.
+// BMC returns the address of the BMC that the machine reports: IPv4, else IPv6, else "". The ramdisk writes 0.0.0.0 and ::/0 for
+// an address that it did not find. BMC ignores everything that is not an IP address, because reports of machines are untrusted and
+// the address is used in URLs together with a password.
 func (i *Inventory) BMC() string {
 	for _, text := range []string{i.BMCAddress, i.BMCv6} {
 		if address, err := netip.ParseAddr(text); err == nil && !address.IsUnspecified() {
@@ -129,8 +129,8 @@ func (i *Inventory) BMC() string {
 	return ""
 }
 
-// addresses are the MAC addresses of the network cards, lower case.
-func (i *Inventory) addresses() []string {
+// Addresses returns the MAC addresses of the network cards in lower case.
+func (i *Inventory) Addresses() []string {
 	if i == nil {
 		return nil
 	}

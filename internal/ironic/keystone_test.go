@@ -32,7 +32,7 @@ type keystone struct {
 	mu     sync.Mutex
 	token  string // the only one that is valid
 	issued int
-	closed bool // nobody gets a token any more
+	closed bool // Keystone issues no more tokens
 }
 
 // newKeystone starts both.
@@ -128,7 +128,7 @@ func useKeystone(configure ...func(*ironic.Config)) *ironic.Client {
 	return ironic.New(cfg)
 }
 
-func TestKeystoneByVariables(t *testing.T) {
+func TestKeystone_variables(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
 	if _, err := useKeystone().Node(t.Context(), "node-000"); err != nil {
@@ -140,7 +140,7 @@ func TestKeystoneByVariables(t *testing.T) {
 	}
 }
 
-func TestKeystoneByCloudsYAMLAndApplicationCredential(t *testing.T) {
+func TestKeystone_cloudsYAML(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, map[string]string{"OS_CLIENT_CONFIG_FILE": file(t, "clouds.yaml", fmt.Sprintf(`
 clouds:
@@ -157,17 +157,17 @@ clouds:
 		t.Error(err)
 	}
 	_, err := useKeystone(func(cfg *ironic.Config) { cfg.Cloud = "site-b" }).Node(t.Context(), "node-000")
-	wantAuthError(t, err, "site-b", "clouds.yaml")
+	wantAuthError(t, err, "site-b")
 }
 
-func TestKeystoneInARegionThatDoesNotExist(t *testing.T) {
+func TestKeystone_unknownRegion(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
 	_, err := useKeystone(func(cfg *ironic.Config) { cfg.Region = "RegionTwo" }).Node(t.Context(), "node-000")
-	wantAuthError(t, err, "endpoint", "OS_")
+	wantAuthError(t, err, "endpoint")
 }
 
-func TestAnEndpointWinsOverTheCatalog(t *testing.T) {
+func TestKeystone_endpointBeatsCatalog(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
 	other := httptest.NewServer(k.ironic)
@@ -180,7 +180,7 @@ func TestAnEndpointWinsOverTheCatalog(t *testing.T) {
 	}
 }
 
-func TestAnExpiredTokenIsRenewed(t *testing.T) {
+func TestKeystone_expiredToken(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
 	client := useKeystone()
@@ -197,17 +197,17 @@ func TestAnExpiredTokenIsRenewed(t *testing.T) {
 	}
 }
 
-func TestAWrongPasswordForKeystone(t *testing.T) {
+func TestKeystone_wrongPassword(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(wrongPassword))
 	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "Could not authenticate with ******", "OS_PASSWORD")
+	wantAuthError(t, err, "Could not authenticate with ******")
 	if strings.Contains(err.Error(), "more") {
 		t.Errorf("%q: want the first line", err)
 	}
 }
 
-func TestATokenThatCannotBeRenewed(t *testing.T) {
+func TestKeystone_tokenIsNotRenewed(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
 	client := useKeystone()
@@ -217,64 +217,37 @@ func TestATokenThatCannotBeRenewed(t *testing.T) {
 	k.expire()
 	k.closed = true
 	_, err := client.Node(t.Context(), "node-000")
-	wantAuthError(t, err, "authenticat", "OS_")
+	wantAuthError(t, err, "authenticat")
 }
 
-func TestNoVariablesForKeystone(t *testing.T) {
+func TestKeystone_noVariables(t *testing.T) {
 	environment(t, nil)
 	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "OS_AUTH_URL", "clouds.yaml")
+	wantAuthError(t, err, "OS_AUTH_URL")
 }
 
-func TestAWrongAuthURL(t *testing.T) {
+func TestKeystone_wrongAuthURL(t *testing.T) {
 	k := newKeystone(t)
 	variables := k.variables(rightPassword)
 	variables["OS_AUTH_URL"] = strings.TrimSuffix(k.url, "v3") + "identity/v3"
 	environment(t, variables)
 	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "404", "OS_AUTH_URL")
+	wantAuthError(t, err, "404")
 }
 
-// wantAuthError fails the test unless an error is about authentication, says and advises what is expected, and keeps
-// secrets.
-func wantAuthError(t *testing.T, err error, says, advises string) {
+// wantAuthError fails the test unless an error is about authentication, says what is expected, and has no secret.
+func wantAuthError(t *testing.T, err error, says string) {
 	t.Helper()
 	var auth *ironic.AuthError
 	if !errors.As(err, &auth) || ironic.IsNotFound(err) {
 		t.Fatalf("%v, want an AuthError", err)
 	}
-	_, detail := ironic.Explain("read node", err)
-	if !strings.Contains(detail, says) || !strings.Contains(detail, advises) {
-		t.Errorf("detail %q, want %q and %q", detail, says, advises)
+	if !strings.Contains(err.Error(), says) {
+		t.Errorf("%v, want %q", err, says)
 	}
 	for _, secret := range []string{rightPassword, wrongPassword, rightSecret, "secret-token"} {
-		if strings.Contains(detail, secret) {
-			t.Errorf("detail %q has the secret %s", detail, secret)
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%v has the secret %s", err, secret)
 		}
 	}
-}
-
-func TestKeystonesClockDoesNotCount(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	inVirtualTime(t, func(t *testing.T) {
-		k.ironic.Reject = nil
-		k.ironic.Set("node-000", "provision_state", "manageable")
-		lockedBy(t, k.ironic, "a run at work", 30*time.Second)
-		client := useKeystone(func(cfg *ironic.Config) {
-			cfg.Limit = upTo(1)
-			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
-				if !strings.HasPrefix(r.URL.Path, "/v3") {
-					return k.ironic.RoundTrip(r) // which says no time
-				}
-				answer := httptest.NewRecorder()
-				answer.Header().Set("Date", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
-				k.identify(answer, r, "http://ironic.test")
-				return answer.Result(), nil
-			})
-		})
-		if waited := admitted(t, k.ironic, client, nodeOf(t, k.ironic, "node-000").UUID); waited < 30*time.Second {
-			t.Errorf("the lock of a run at work was taken after %s", waited)
-		}
-	})
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// locks is a mutex for every node, waited for with ctx.
+// locks is a mutex for every node, and for what else has a name. Waiting for it ends with ctx.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*heldLock
@@ -16,7 +16,7 @@ type heldLock struct {
 	users int           // holder and waiters
 }
 
-// lock waits for the lock of a node and returns the function that releases it.
+// lock waits for the lock of a node or name and returns the function that releases it.
 func (l *locks) lock(ctx context.Context, id string) (unlock func(), err error) {
 	l.mu.Lock()
 	h := l.held[id]

@@ -4,30 +4,33 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Microversion is the minor number of an API version: 82 is 1.82. Ironic has had no other major number.
+// Microversion is the minor number of an API version: 82 is 1.82. Ironic's major number has always been 1.
 type Microversion int
 
-// newest is that of Ironic 39.0, the newest that this provider is tested with. A server that knows more is spoken to in
-// it; one that knows less works as far as its features go.
+// newest is the version of Ironic 39.0, the newest that this provider is tested with. The client uses this version with newer
+// servers, and the highest common version with older ones.
 const newest Microversion = 115
 
-// First versions of the features that this package uses where there are (reference ironic-facts.md 1.4).
+// The first versions of optional features (reference/ironic.md#microversions).
 const (
-	versionHistory      Microversion = 78
+	VersionHistory      Microversion = 78
 	versionInventory    Microversion = 81
-	versionShard        Microversion = 82
+	VersionShard        Microversion = 82
 	versionParentNode   Microversion = 83
-	versionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
+	VersionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
 )
 
-// ParseMicroversion reads "1.82".
+// ParseMicroversion parses a version such as "1.82".
 func ParseMicroversion(s string) (Microversion, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	n, err := strconv.Atoi(minor)
@@ -40,7 +43,7 @@ func ParseMicroversion(s string) (Microversion, error) {
 // String returns "1.82" for 82.
 func (v Microversion) String() string { return "1." + strconv.Itoa(int(v)) }
 
-// Microversion returns the version that requests are sent with, connecting if that has not happened yet.
+// Microversion returns the version that requests are sent with. It connects if necessary.
 func (c *Client) Microversion(ctx context.Context) (Microversion, error) {
 	api, err := c.api(ctx)
 	if err != nil {
@@ -49,31 +52,22 @@ func (c *Client) Microversion(ctx context.Context) (Microversion, error) {
 	return ParseMicroversion(api.Microversion)
 }
 
-// Requires returns nil if the feature, which Ironic has had since a version, can be used here, else a VersionError
-// or why Ironic could not be asked.
+// Requires returns nil if the version in use has a feature that exists since a version. Otherwise it returns a VersionError, or
+// the reason why Ironic could not be asked.
 func (c *Client) Requires(ctx context.Context, since Microversion, feature string) error {
 	have, err := c.Microversion(ctx)
 	if err != nil || have >= since {
 		return err
 	}
-	server, err := c.highest(ctx)
+	server, err := c.Highest(ctx)
 	if err != nil {
 		return err
 	}
 	return &VersionError{Feature: feature, Needs: since, Have: have, Server: server}
 }
 
-// LimitRequires returns nil if the provisioning limit can be kept here, else as Requires: its scope needs what an old Ironic
-// does not have.
-func (c *Client) LimitRequires(ctx context.Context) error {
-	if c.cfg.Limit.Max == 0 || c.cfg.Limit.Scope != ScopeShard {
-		return nil
-	}
-	return c.Requires(ctx, versionShard, "provisioning_limit.scope=shard")
-}
-
-// highest is the highest version that the server knows, whatever upper bound the configuration sets.
-func (c *Client) highest(ctx context.Context) (Microversion, error) {
+// Highest returns the highest version that the server supports, regardless of the configured upper bound.
+func (c *Client) Highest(ctx context.Context) (Microversion, error) {
 	if _, err := c.api(ctx); err != nil {
 		return 0, err
 	}
@@ -82,8 +76,8 @@ func (c *Client) highest(ctx context.Context) (Microversion, error) {
 	return c.server, nil
 }
 
-// awaitAPI asks the server for its versions; while Config.APITimeout lasts it asks again, and also waits for a
-// conductor to serve at least one driver.
+// awaitAPI reads the server's versions. Within Config.APITimeout it repeats failed requests and waits until a conductor serves at
+// least one driver.
 func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClient) (Microversion, error) {
 	deadline := time.Now().Add(c.cfg.APITimeout)
 	for {
@@ -98,7 +92,7 @@ func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClien
 		if wait <= 0 {
 			return 0, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := rest.Sleep(ctx, wait); err != nil {
 			return 0, err
 		}
 	}
@@ -113,16 +107,34 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	}
 	_, err := service.Get(ctx, service.Endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: c.wrap(err)}
+		return 0, &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	version, err := ParseMicroversion(answer.Version.Highest)
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: fmt.Errorf("the answer names no API version")}
+		return 0, &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: fmt.Errorf("the answer contains no API version")}
 	}
 	return version, nil
 }
 
-// anyDriver returns an error unless a conductor has registered a driver: without one Ironic accepts no work.
+// Drivers returns the names of the drivers that the site's conductors have enabled, in order.
+func (c *Client) Drivers(ctx context.Context) ([]string, error) {
+	var answer struct {
+		Drivers []struct {
+			Name string `json:"name"`
+		} `json:"drivers"`
+	}
+	if err := c.Request(ctx, http.MethodGet, "drivers", nil, &answer); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, driver := range answer.Drivers {
+		names = append(names, driver.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation.
 func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClient, version Microversion) error {
 	var answer struct {
 		Drivers []jsonRaw `json:"drivers"`
@@ -130,10 +142,10 @@ func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClie
 	headers := map[string]string{"X-OpenStack-Ironic-API-Version": min(version, newest).String()}
 	_, err := service.Get(ctx, service.ServiceURL("drivers"), &answer, &gophercloud.RequestOpts{MoreHeaders: headers})
 	if err != nil {
-		return &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: c.wrap(err)}
+		return &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	if len(answer.Drivers) == 0 {
-		return &EndpointError{Endpoint: c.secrets.redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
+		return &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
 	}
 	return nil
 }

@@ -8,15 +8,16 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Node is Ironic's node. Attributes that are null in Ironic are zero here.
 type Node = nodes.Node
 
-// NodeLabel is how messages call a node: by its name, with the UUID.
+// NodeLabel returns the text by which messages identify a node: its name and UUID.
 func NodeLabel(n *Node) string {
 	if n.Name == "" {
 		return n.UUID
@@ -24,7 +25,7 @@ func NodeLabel(n *Node) string {
 	return n.Name + " (" + n.UUID + ")"
 }
 
-// Capabilities are the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
+// Capabilities returns the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
 func Capabilities(properties map[string]any) map[string]string {
 	out := map[string]string{}
 	text, _ := properties["capabilities"].(string)
@@ -36,59 +37,42 @@ func Capabilities(properties map[string]any) map[string]string {
 	return out
 }
 
-// Enrollment is what a node is created with. Zero values are left to Ironic.
+// Enrollment is the request to create a node. Zero values are left to Ironic.
 type Enrollment struct {
-	UUID           string // chosen by the caller, so that a lost answer does no harm; required
+	UUID           string // required; chosen by the caller, so that it can find the node if the answer is lost
 	Name           string
 	Driver         string
-	DriverInfo     map[string]any
-	Properties     map[string]any
-	Extra          map[string]any
-	ResourceClass  string
 	ConductorGroup string
-	Description    string
-	Lessee         string
-	Shard          string
-	AutomatedClean *bool
-	Interfaces     map[string]string // "deploy" -> "direct"
+	DriverInfo     map[string]any
+	Extra          map[string]any
+	Attributes     map[string]any // all others, as in the body of the request
 }
 
-// ToNodeCreateMap makes the request's body; gophercloud's own lacks half of the attributes.
+// ToNodeCreateMap returns the body of the request. gophercloud's type lacks half of the attributes.
 func (e Enrollment) ToNodeCreateMap() (map[string]any, error) {
-	body := map[string]any{"uuid": e.UUID, "driver": e.Driver}
-	for key, value := range map[string]string{
-		"name": e.Name, "resource_class": e.ResourceClass, "conductor_group": e.ConductorGroup,
-		"description": e.Description, "lessee": e.Lessee, "shard": e.Shard,
-	} {
+	body := map[string]any{}
+	maps.Copy(body, e.Attributes)
+	body["uuid"], body["driver"] = e.UUID, e.Driver
+	for key, value := range map[string]string{"name": e.Name, "conductor_group": e.ConductorGroup} {
 		if value != "" {
 			body[key] = value
 		}
 	}
-	for key, value := range map[string]map[string]any{"driver_info": e.DriverInfo, "properties": e.Properties, "extra": e.Extra} {
+	for key, value := range map[string]map[string]any{"driver_info": e.DriverInfo, "extra": e.Extra} {
 		if len(value) > 0 {
 			body[key] = value
 		}
 	}
-	if e.AutomatedClean != nil {
-		body["automated_clean"] = *e.AutomatedClean
-	}
-	for name, value := range e.Interfaces {
-		body[name+"_interface"] = value
-	}
 	return body, nil
 }
 
-// Enroll creates a node; it begins in state enroll. If the answer is lost, Enroll finds out whether the node exists
-// before it asks again. The owner is not part of it: Ironic refuses one at creation (reference ironic-facts.md 2.1).
-func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
+// CreateNode creates a node, whose first state is enroll. If the answer is lost, CreateNode checks whether the node exists before
+// it sends the request again. The owner is missing here, because Ironic refuses it at creation
+// (reference/ironic.md#creating-a-node).
+func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
 	err := c.defect.check(ctx, c, func() (string, string, error) { return e.Driver, e.ConductorGroup, nil })
 	if err != nil {
 		return nil, err
-	}
-	if e.Name == "" {
-		extra := map[string]any{keyEnrolled: true}
-		maps.Copy(extra, e.Extra)
-		e.Extra = extra
 	}
 	var node *Node
 	err = c.create(ctx, func(ctx context.Context) error {
@@ -109,9 +93,9 @@ func (c *Client) Enroll(ctx context.Context, e Enrollment) (*Node, error) {
 	return node, nil
 }
 
-// create sends a POST that must not happen twice. After a failure that leaves open whether it happened, look tells: it
-// reads the object by the UUID that the caller chose, and answers 404 if the POST may be sent again. It looks after an
-// interruption, too, lest there be something that nobody has recorded.
+// create sends a POST that must not be executed twice. After an error that leaves the result open, it calls look, which reads the
+// object by the UUID that the caller chose; a 404 means that the POST may be sent again. It also looks after an interruption, so
+// that the caller can record an object that exists.
 func (c *Client) create(ctx context.Context, post, look func(context.Context) error) error {
 	for try := 1; ; try++ {
 		if ctx.Err() != nil {
@@ -122,11 +106,11 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 			return nil
 		}
 		interrupted := ctx.Err() != nil
-		uncertain := IsInterrupted(err) || isTransient(err) || (try > 1 && isStatus(err, http.StatusConflict, ""))
+		uncertain := IsInterrupted(err) || IsTransient(err) || (try > 1 && IsStatus(err, http.StatusConflict, ""))
 		if !uncertain {
 			return err
 		}
-		answered, stop := outlast(ctx)
+		answered, stop := rest.Outlast(ctx)
 		found := look(answered)
 		stop()
 		if found == nil {
@@ -138,17 +122,17 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 		if !IsNotFound(found) || try >= retries {
 			return err
 		}
-		if err := sleep(ctx, firstBackoff<<min(try-1, 3)); err != nil {
+		if err := rest.Sleep(ctx, FirstBackoff<<min(try-1, 3)); err != nil {
 			return err
 		}
 	}
 }
 
-// Node returns a node by UUID or name as Ironic knows it now.
+// Node reads a node by UUID or name now.
 func (c *Client) Node(ctx context.Context, ref string) (*Node, error) { return c.getNode(ctx, ref) }
 
-// NodeForRefresh returns a node by UUID for a refresh: reads that arrive together are answered from one list, which may
-// be some seconds old, but never older than the last write of this process to the node.
+// NodeForRefresh returns a node by UUID for a refresh. Reads that arrive together are answered from one list, which may be up to a
+// minute old but is newer than the last write of this process to the node.
 func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
 	return c.nodes.get(ctx, id)
 }
@@ -162,24 +146,25 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	if err != nil {
 		return nil, c.wrap(err)
 	}
-	return c.hushed(node), nil
+	return c.redacted(node), nil
 }
 
-// hushed is a node as Ironic shows it, without the secrets that Ironic repeats in its messages.
-func (c *Client) hushed(n *Node) *Node {
-	n.LastError, n.MaintenanceReason = c.secrets.redact(n.LastError), c.secrets.redact(n.MaintenanceReason)
+// redacted returns a node without the secrets that Ironic repeats in its messages.
+func (c *Client) redacted(n *Node) *Node {
+	n.LastError, n.MaintenanceReason = c.secrets.Redact(n.LastError), c.secrets.Redact(n.MaintenanceReason)
 	return n
 }
 
-func (c *Client) listNodesByID(ctx context.Context) (map[string]*Node, error) {
+// ListNodesByID returns all nodes with all fields by UUID.
+func (c *Client) ListNodesByID(ctx context.Context) (map[string]*Node, error) {
 	all, err := c.ListNodes(ctx, NodeFilter{})
 	if err != nil {
 		return nil, err
 	}
-	return byUUID(all, func(n *Node) string { return n.UUID }), nil
+	return ByUUID(all, func(n *Node) string { return n.UUID }), nil
 }
 
-// NodeFilter selects nodes on the server; nil and empty fields do not select (reference ironic-facts.md 9.3).
+// NodeFilter selects nodes on the server. nil and empty fields select all (reference/ironic.md#filters-of-node-lists).
 type NodeFilter struct {
 	ProvisionState, ResourceClass, ConductorGroup, Owner, Lessee, Project string
 	Driver, Fault, Shard, InstanceUUID, DescriptionContains, ChassisUUID  string
@@ -205,7 +190,7 @@ func (f NodeFilter) query() url.Values {
 	return q
 }
 
-// ListNodes returns the nodes in full detail, child nodes too.
+// ListNodes returns the nodes with all fields, including child nodes.
 func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, error) {
 	query, err := c.nodeQuery(ctx, filter)
 	if err != nil {
@@ -216,15 +201,15 @@ func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, erro
 }
 
 func (c *Client) listNodes(ctx context.Context, query url.Values) ([]Node, error) {
-	all, err := list[Node](ctx, c, "nodes", "nodes", query)
+	all, err := List[Node](ctx, c, "nodes", "nodes", query)
 	for i := range all {
-		c.hushed(&all[i])
+		c.redacted(&all[i])
 	}
 	return all, err
 }
 
-// nodeQuery is the filter's query with child nodes included, where the server knows of them: a node that a defect has
-// made its own parent would be missing otherwise (reference ironic-facts.md 2.5).
+// nodeQuery returns the query of a filter. It includes child nodes where the server supports them, because otherwise a node that a
+// defect has made its own parent would be missing (reference/ironic.md#a-node-that-is-its-own-parent).
 func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, error) {
 	version, err := c.Microversion(ctx)
 	if err != nil {
@@ -239,8 +224,8 @@ func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, 
 
 var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
 
-// FindNode returns a node by any of the names people have for it: UUID, name, the MAC address of a port, or
-// "bmc:ADDRESS". Not finding one, or finding several, is an error that says so.
+// FindNode returns a node by UUID, name, the MAC address of a port, or "bmc:ADDRESS". It returns an error if no node or several
+// nodes match.
 func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 	if address, ok := strings.CutPrefix(ref, "bmc:"); ok {
 		return c.findNodeByBMC(ctx, address)
@@ -249,7 +234,7 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 		return c.getNode(ctx, ref)
 	}
 	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
-	ports, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
+	ports, err := List[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +265,7 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 		len(found), address, NodeLabel(found[0]), NodeLabel(found[1]))
 }
 
-// DeleteNode removes a node and its ports. That it is gone already is no error.
+// DeleteNode deletes a node and its ports. It succeeds if the node does not exist.
 func (c *Client) DeleteNode(ctx context.Context, id string) error {
 	api, err := c.api(ctx)
 	if err != nil {
@@ -307,7 +292,7 @@ func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason 
 	return c.wrap(nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
 }
 
-// SetTraits adds and removes single traits of a node; those that are not named stay.
+// SetTraits adds and removes single traits of a node and keeps the others.
 func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string) error {
 	unlock, err := c.locks.lock(ctx, id)
 	if err != nil {
@@ -316,12 +301,12 @@ func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string)
 	defer unlock()
 	defer c.nodes.invalidate(id)
 	for _, trait := range add {
-		if err := c.do(ctx, http.MethodPut, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil); err != nil {
+		if err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil); err != nil {
 			return fmt.Errorf("add trait %s: %w", trait, err)
 		}
 	}
 	for _, trait := range remove {
-		err := c.do(ctx, http.MethodDelete, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil)
+		err := c.Request(ctx, http.MethodDelete, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil)
 		if err != nil && !IsNotFound(err) {
 			return fmt.Errorf("remove trait %s: %w", trait, err)
 		}
@@ -329,55 +314,7 @@ func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string)
 	return nil
 }
 
-// InspectedAt is when a node was last inspected, to the second; zero if it never was.
-func InspectedAt(n *Node) time.Time {
-	if n.InspectionFinishedAt == nil {
-		return time.Time{}
-	}
-	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
-}
-
-// Deployed reports whether something is, or may be, running on a node, or it is reserved for that.
-func Deployed(n *Node) bool {
-	return n.InstanceUUID != "" || occupied(State(n.ProvisionState))
-}
-
-// Withdraw removes a node from Ironic. Operations that are under way end first, failed ones are put right as far as
-// needed. A node on which something is deployed, or that is reserved, is a RefusedError even where Ironic would delete
-// it, as it does in maintenance (reference ironic-facts.md 7). That it is gone already is no error.
-func (c *Client) Withdraw(ctx context.Context, id string, limit time.Duration) error {
-	node, err := c.getNode(ctx, id)
-	if IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !deletable(node) {
-		if node, err = c.Reach(ctx, id, GoalManageable, limit); err != nil {
-			return err
-		}
-	}
-	if Deployed(node) {
-		reason := reasonDeployed
-		if node.InstanceUUID != "" {
-			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", node.InstanceUUID)
-		}
-		return &RefusedError{Node: node, Goal: GoalManageable, Reason: reason}
-	}
-	return c.DeleteNode(ctx, id)
-}
-
-// deletable reports whether Ironic deletes a node in its present state.
-func deletable(n *Node) bool {
-	switch State(n.ProvisionState) { //nolint:exhaustive // the states of reference ironic-facts.md 7
-	case nodes.Enroll, nodes.Manageable, nodes.Available, nodes.AdoptFail:
-		return true
-	}
-	return false
-}
-
-// secretWords are by what Ironic recognises keys whose values it masks (reference ironic-facts.md 2.3).
+// secretWords are the words by which Ironic recognises keys whose values it masks (reference/ironic.md#masked-secrets).
 var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
 
 // IsSecretKey reports whether the value of a key of driver_info is a secret.
@@ -401,4 +338,14 @@ func (c *Client) NodeOfInstance(ctx context.Context, instance string) (*Node, er
 		return nil, &StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
 	}
 	return &found[0], nil
+}
+
+// ListNodeFields returns only the given fields of the nodes, including child nodes, so that a list of thousands stays small.
+func (c *Client) ListNodeFields(ctx context.Context, filter NodeFilter, fields []string) ([]Node, error) {
+	query, err := c.nodeQuery(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("fields", strings.Join(fields, ","))
+	return c.listNodes(ctx, query)
 }

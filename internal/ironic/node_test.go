@@ -1,17 +1,15 @@
 package ironic_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-func TestANodeIsFoundByAnyOfItsNames(t *testing.T) {
+func TestNode_findByAnyKey(t *testing.T) {
 	t.Parallel()
 	fake := fleet(3)
 	fake.Set("node-001", "driver_info", map[string]any{"redfish_address": "https://192.0.2.7:8443"})
@@ -34,9 +32,11 @@ func TestANodeIsFoundByAnyOfItsNames(t *testing.T) {
 	}
 }
 
-func TestTheNodeOfAnInstance(t *testing.T) {
+func TestNode_ofInstance(t *testing.T) {
 	t.Parallel()
-	fake, id, instance := reserved(t, 0)
+	fake, instance := fleet(2), ironic.NewUUID()
+	fake.Set("node-001", "instance_uuid", instance)
+	id := nodeOf(t, fake, "node-001").UUID
 	client := newClient(fake)
 	if node, err := client.NodeOfInstance(t.Context(), instance); err != nil || node.UUID != id {
 		t.Errorf("%+v, %v", node, err)
@@ -46,7 +46,7 @@ func TestTheNodeOfAnInstance(t *testing.T) {
 	}
 }
 
-func TestFiltersSelectOnTheServer(t *testing.T) {
+func TestNode_filters(t *testing.T) {
 	t.Parallel()
 	fake := fleet(6)
 	yes, no := true, false
@@ -71,68 +71,7 @@ func TestFiltersSelectOnTheServer(t *testing.T) {
 	}
 }
 
-func TestWithdrawRemovesOnlyWhatNobodyUses(t *testing.T) {
-	t.Parallel()
-	instance := "6f2f6c4e-0000-4000-8000-000000000001"
-	for name, tc := range map[string]struct {
-		state       string
-		instance    any
-		maintenance bool
-		says        string // "" is removal
-	}{
-		"enrolled":                   {"enroll", nil, false, ""},
-		"manageable":                 {"manageable", nil, false, ""},
-		"available":                  {"available", nil, false, ""},
-		"failed to clean":            {"clean failed", nil, false, ""},
-		"failed to be inspected":     {"inspect failed", nil, false, ""},
-		"active":                     {"active", instance, false, "Destroy its metal_deployment"},
-		"active in maintenance":      {"active", instance, true, "Destroy its metal_deployment"},
-		"deploy failed":              {"deploy failed", instance, true, "Destroy its metal_deployment"},
-		"allocated":                  {"available", instance, false, "reserved by " + instance},
-		"allocated in maintenance":   {"available", instance, true, "reserved by " + instance},
-		"in rescue":                  {"rescue", nil, false, "Unrescue it first"},
-		"half undeployed":            {"error", nil, true, "Undeploy it again first"},
-		"running what nobody claims": {"active", nil, true, "Destroy its metal_deployment"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fake := fleet(1)
-			fake.Set("node-000", "provision_state", tc.state)
-			fake.Set("node-000", "instance_uuid", tc.instance)
-			fake.Set("node-000", "maintenance", tc.maintenance)
-			err := newClient(fake).Withdraw(t.Context(), nodeOf(t, fake, "node-000").UUID, time.Hour)
-			_, exists := fake.Node("node-000")
-			var refused *ironic.RefusedError
-			if tc.says == "" {
-				if err != nil || exists {
-					t.Errorf("%v, still there: %t", err, exists)
-				}
-			} else if !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.says) || !exists {
-				t.Errorf("%v, want %q; still there: %t", err, tc.says, exists)
-			}
-		})
-	}
-}
-
-func TestWithdrawWaitsForWhatIsUnderWay(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		fake := cleaningFleet(1)
-		id := nodeOf(t, fake, "node-000").UUID
-		rest(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "provide"})
-		if err := newClient(fake).Withdraw(t.Context(), id, 2*time.Hour); err != nil {
-			t.Error(err)
-		}
-		if _, exists := fake.Node(id); exists {
-			t.Error("it is still there")
-		}
-		if err := newClient(fake).Withdraw(t.Context(), id, time.Hour); err != nil {
-			t.Errorf("of what is gone: %v", err)
-		}
-	})
-}
-
-func TestMaintenanceIsSetWithAReason(t *testing.T) {
+func TestNode_maintenance(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	client := newClient(fake)
@@ -151,7 +90,7 @@ func TestMaintenanceIsSetWithAReason(t *testing.T) {
 	}
 }
 
-func TestPortsAreChangedWhereTheyDiffer(t *testing.T) {
+func TestPort_onlyDifferencesAreSent(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	fake.Set("node-000", "provision_state", "manageable")
@@ -161,7 +100,7 @@ func TestPortsAreChangedWhereTheyDiffer(t *testing.T) {
 	yes, no := true, false
 	link := map[string]any{"switch_id": "0a:1b:2c:3d:4e:5f", "port_id": "Ethernet3/1", "switch_info": "switch1"}
 	spec := ironic.PortSpec{Address: mac, PXEEnabled: &yes, PhysicalNetwork: "prov", LocalLinkConnection: link}
-	if err := client.CreatePort(t.Context(), id, spec); err != nil {
+	if _, err := client.CreatePort(t.Context(), id, spec); err != nil {
 		t.Fatal(err)
 	}
 	read := func() ironic.Port {
@@ -171,11 +110,11 @@ func TestPortsAreChangedWhereTheyDiffer(t *testing.T) {
 		}
 		return ports[mac]
 	}
-	if err := client.UpdatePort(t.Context(), read(), spec); err != nil || count(fake, http.MethodPatch, "/") != 0 {
+	if _, err := client.UpdatePort(t.Context(), read(), spec); err != nil || count(fake, http.MethodPatch, "/") != 0 {
 		t.Errorf("of the same: %v, %d PATCHes", err, count(fake, http.MethodPatch, "/"))
 	}
 	spec.PXEEnabled = &no
-	if err := client.UpdatePort(t.Context(), read(), spec); err != nil || read().PXEEnabled || read().PhysicalNetwork != "prov" {
+	if _, err := client.UpdatePort(t.Context(), read(), spec); err != nil || read().PXEEnabled || read().PhysicalNetwork != "prov" {
 		t.Errorf("%+v, %v", read(), err)
 	}
 	port := read()
@@ -189,7 +128,7 @@ func TestPortsAreChangedWhereTheyDiffer(t *testing.T) {
 	}
 }
 
-func TestTheInventoryIsWhatAnInspectionFound(t *testing.T) {
+func TestInventory_ofInspection(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	id := nodeOf(t, fake, "node-000").UUID
@@ -212,7 +151,7 @@ func TestTheInventoryIsWhatAnInspectionFound(t *testing.T) {
 	}
 }
 
-func TestTheBootMACIsReadInEveryNotation(t *testing.T) {
+func TestInventory_bootMAC(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"52:54:00:aa:bb:01": "52:54:00:aa:bb:01", "01-52-54-00-AA-BB-01": "52:54:00:aa:bb:01", "52-54-00-aa-bb-01": "52:54:00:aa:bb:01", "": "", "eth0": "",
@@ -222,5 +161,19 @@ func TestTheBootMACIsReadInEveryNotation(t *testing.T) {
 		if got := inventory.BootMAC(); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestNode_listFields(t *testing.T) {
+	t.Parallel()
+	fake := fleet(3)
+	fake.Set("node-001", "provision_state", "manageable")
+	client := newClient(fake)
+	found, err := client.ListNodeFields(t.Context(), ironic.NodeFilter{ProvisionState: "available"}, []string{"uuid", "name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || found[0].Name != "node-000" || found[0].Driver != "" {
+		t.Errorf("got %d nodes, the first is %q of driver %q", len(found), found[0].Name, found[0].Driver)
 	}
 }

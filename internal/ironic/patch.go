@@ -3,7 +3,6 @@ package ironic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -13,36 +12,41 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
 
-// Patch is a set of edits of a node. Only what is named changes; everything else in a map such as extra stays.
+// Patch is a list of edits of a node. Attributes and keys of maps that it does not name stay as they are.
 type Patch []nodes.UpdateOperation
 
-// keyPattern is what Ironic accepts as one step of a patch's path, on every version (reference ironic-facts.md 2.4).
+// keyPattern is what all versions of Ironic accept as one step of a patch's path (reference/ironic.md#patching-a-node).
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// ValidKey reports whether a key of extra, properties, driver_info or instance_info can be changed later on: Ironic
-// takes others at creation, but can address no key with a dot, colon, slash or space in a patch.
+// ValidKey reports whether a key of extra, properties, driver_info or instance_info can be changed later. Ironic accepts other
+// keys at creation, but a patch cannot address a key with a dot, colon, slash or space.
 func ValidKey(key string) bool { return keyPattern.MatchString(key) }
 
-// Set gives the attribute at path, such as "/extra/team", a value.
+// Set sets the attribute at a path such as "/extra/team".
 func (p *Patch) Set(path string, value any) {
 	*p = append(*p, nodes.UpdateOperation{Op: nodes.AddOp, Path: path, Value: value})
 }
 
-// Remove returns the attribute at path to Ironic's default, or removes a key.
+// Replace sets what exists at a path. Ironic refuses the whole patch with status 400 if nothing is there.
+func (p *Patch) Replace(path string, value any) {
+	*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: value})
+}
+
+// Remove resets the attribute at path to Ironic's default, or removes a key.
 func (p *Patch) Remove(path string) {
 	switch path {
-	case "/automated_clean": // a remove of these three is a 500 (reference ironic-facts.md 2.4)
+	case "/automated_clean": // Ironic answers 500 to a remove of these three (reference/ironic.md#patching-a-node)
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: json.RawMessage("null")})
 	case "/conductor_group":
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: ""})
-	case "/retired", "/protected": // a remove leaves null, which the filters of lists take for neither true nor false
+	case "/retired", "/protected": // a remove leaves null, which list filters treat neither as true nor as false
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: false})
 	default:
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.RemoveOp, Path: path})
 	}
 }
 
-// body is the patch as Ironic takes it. gophercloud's own marshalling drops empty strings and false.
+// body returns the patch as JSON objects. gophercloud's own encoding drops empty strings and false.
 func (p Patch) body() []map[string]any {
 	ops := make([]map[string]any, 0, len(p))
 	for _, op := range p {
@@ -55,7 +59,8 @@ func (p Patch) body() []map[string]any {
 	return ops
 }
 
-func (p Patch) changes(path string) bool {
+// Changes reports whether the patch has an edit of a path.
+func (p Patch) Changes(path string) bool {
 	for _, op := range p {
 		if op.Path == path {
 			return true
@@ -64,10 +69,9 @@ func (p Patch) changes(path string) bool {
 	return false
 }
 
-// PatchNode applies edits to a node and returns it as it then is; an empty patch sends nothing. Edits of one node by
-// this process never run at the same time, and keys of extra are read back, because Ironic loses concurrent edits of
-// one map (reference ironic-facts.md 2.4). A node beside an error means that the patch has arrived, and only extra may not be
-// as it was to be.
+// PatchNode applies edits to a node and returns Ironic's answer, which is the whole node; an empty patch reads it. This process
+// never sends two edits of one node at the same time. Ironic may lose an edit of a map if another client edits the map at the same
+// time (reference/ironic.md#patching-a-node): check the next read of the node with Patch.Holds.
 func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, error) {
 	if len(patch) == 0 {
 		return c.getNode(ctx, id)
@@ -89,14 +93,14 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 		return nil, err
 	}
 	path := "nodes/" + id
-	if patch.changes("/driver") {
+	if patch.Changes("/driver") {
 		path += "?reset_interfaces=true"
 	}
 	for try := 1; ; try++ {
 		var node Node
-		err := c.do(ctx, http.MethodPatch, path, patch.body(), &node)
-		if isStatus(err, http.StatusBadRequest, "remove a non-existent object") && try < retries {
-			// An earlier try, or somebody else, has removed it.
+		err := c.Request(ctx, http.MethodPatch, path, patch.body(), &node)
+		if IsStatus(err, http.StatusBadRequest, "remove a non-existent object") && try < retries {
+			// An earlier try or another client has removed it.
 			if patch, err = c.withoutGone(ctx, id, patch); err == nil {
 				continue
 			}
@@ -107,23 +111,11 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 		if err := c.defect.examine(&node); err != nil {
 			return nil, err
 		}
-		if !patch.touchesExtra() {
-			return c.hushed(&node), nil
-		}
-		now, err := c.getNode(ctx, id)
-		if err != nil {
-			return c.hushed(&node), err
-		}
-		if patch.holds(now.Extra) {
-			return now, nil
-		}
-		if try == retries {
-			return now, fmt.Errorf("node %s: others keep overwriting extra at the same time", NodeLabel(now))
-		}
+		return c.redacted(&node), nil
 	}
 }
 
-// withoutGone is a patch of a node without the removals of keys that it does not have.
+// withoutGone returns a patch without the removals of keys that the node does not have.
 func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
 	node, err := c.getNode(ctx, id)
 	if err != nil {
@@ -142,17 +134,18 @@ func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch
 	return kept, nil
 }
 
-func (p Patch) touchesExtra() bool {
+// OfExtra returns the edits of keys of extra.
+func (p Patch) OfExtra() (edits Patch) {
 	for _, op := range p {
 		if strings.HasPrefix(op.Path, "/extra/") {
-			return true
+			edits = append(edits, op)
 		}
 	}
-	return false
+	return edits
 }
 
-// holds reports whether the edits of extra are all there.
-func (p Patch) holds(extra map[string]any) bool {
+// Holds reports whether a node's extra contains all edits of extra.
+func (p Patch) Holds(extra map[string]any) bool {
 	for _, op := range p {
 		key, ok := strings.CutPrefix(op.Path, "/extra/")
 		if !ok {
@@ -170,62 +163,65 @@ func (p Patch) holds(extra map[string]any) bool {
 	return true
 }
 
-// SameJSON reports whether two values are the same once written as JSON: 4 and 4.0 are, "4" and 4 are not.
+// SameJSON reports whether two values have the same JSON encoding: 4 and 4.0 have, "4" and 4 have not.
 func SameJSON(a, b any) bool {
 	var x, y any
-	return normalise(a, &x) && normalise(b, &y) && reflect.DeepEqual(x, y)
+	return Normalise(a, &x) && Normalise(b, &y) && reflect.DeepEqual(x, y)
 }
 
-func normalise(v any, into *any) bool {
+// Normalise converts a value to its decoded JSON form, and reports whether it could be encoded.
+func Normalise(v any, into *any) bool {
 	text, err := json.Marshal(v)
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// ParentNodeError says that this Ironic has the defect that makes every patched node its own parent.
+// ParentNodeError says that this Ironic has a defect which makes every patched node its own parent.
 type ParentNodeError struct {
-	Node *Node // the node that was damaged before the defect was known; nil if none was
+	Node *Node // the node that was damaged before the defect was known; nil if there is none
 }
 
-// Error tells what the defect does.
+// Error describes the defect.
 func (e *ParentNodeError) Error() string {
 	text := "this Ironic has a defect: a change of any node makes the node its own parent, after which it can be neither allocated, " +
 		"deployed nor powered (known of 29.0.5 and 35.0.1 as patched in Debian)"
 	if e.Node != nil {
-		return text + "; it has happened to node " + NodeLabel(e.Node)
+		return text + "; the defect has damaged node " + NodeLabel(e.Node)
 	}
-	return text + "; it was found out on a node made for this test, which is deleted again; nothing else was changed"
+	return text + "; the provider found the defect on a node that it created for this test and has deleted; nothing else was changed"
 }
 
-// keyProbe is the key of extra by which the defect is tried out.
-const keyProbe = "terraform_metal_probe"
+// KeyProbe is the key of extra that the test for the defect changes.
+const KeyProbe = "terraform_metal_probe"
 
-// parentDefect finds out, before the first change of a node, whether the server has the defect.
+// parentDefect checks before the first change of a node whether the server has the defect.
 type parentDefect struct {
 	mu    sync.Mutex
 	known bool
 	err   *ParentNodeError
 }
 
-// Versions between which a server may have the defect: those that know parent_node, up to the release that has it right.
+// The versions of servers that may have the defect: from the first with parent_node to the release that fixes it.
 const (
 	defectFrom  = versionParentNode
 	defectUntil = Microversion(114)
 )
 
-// check tries the defect out on a node of its own, once for a Client, on servers of the versions in question. like says
-// what driver and conductor group the node can have.
+// check tests for the defect on a node that it creates, once per Client and only on servers of the affected versions. like returns
+// the driver and conductor group for that node.
 func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver, group string, err error)) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known {
-		return d.verdict()
+	unlock, err := c.locks.lock(ctx, "parent_node") // not mu: a caller must be able to stop waiting
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if known, err := d.verdict(); known {
+		return err
 	}
 	if _, err := c.api(ctx); err != nil {
 		return err
 	}
 	if c.server < defectFrom || c.server > defectUntil {
-		d.known = true
-		return nil
+		return d.decide(nil)
 	}
 	driver, group, err := like()
 	if err != nil {
@@ -237,35 +233,36 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group string) error {
 	id := NewUUID()
 	defer func() {
-		_ = c.do(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
+		_ = c.Request(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
 	}()
-	err := c.do(ctx, http.MethodPost, "nodes", map[string]any{
+	err := c.Request(ctx, http.MethodPost, "nodes", map[string]any{
 		"uuid": id, "driver": driver, "conductor_group": group,
-		"description": "made by terraform-provider-metal to test this Ironic; may be deleted",
+		"description": "created by terraform-provider-metal to test this Ironic; may be deleted",
 	}, nil)
 	if err != nil {
-		if isTransient(err) {
+		if IsTransient(err) {
 			return err
 		}
-		d.known = isStatus(err, http.StatusForbidden, "")
-		return nil // may not create nodes, or the driver is wrong: the first patch will tell
+		if IsStatus(err, http.StatusForbidden, "") {
+			return d.decide(nil)
+		}
+		return nil // the driver is wrong, for example: the first patch will show the defect
 	}
 	var patch Patch
-	patch.Set("/extra/"+keyProbe, true)
-	if err := c.do(ctx, http.MethodPatch, "nodes/"+id, patch.body(), nil); err != nil {
+	patch.Set("/extra/"+KeyProbe, true)
+	if err := c.Request(ctx, http.MethodPatch, "nodes/"+id, patch.body(), nil); err != nil {
 		return err
 	}
-	api := *c.service // which may speak a version too old to show parent_node
+	api := *c.service // whose version may be too old to show parent_node
 	api.Microversion = min(c.server, newest).String()
 	probe, err := nodes.Get(ctx, &api, id).Extract()
 	if err != nil {
 		return c.wrap(err)
 	}
-	d.known = true
 	if probe.ParentNode == id {
-		d.err = &ParentNodeError{}
+		return d.decide(&ParentNodeError{})
 	}
-	return d.verdict()
+	return d.decide(nil)
 }
 
 // examine looks for the defect in the answer to a patch.
@@ -273,15 +270,26 @@ func (d *parentDefect) examine(node *Node) error {
 	if node.ParentNode != node.UUID || node.UUID == "" {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.known, d.err = true, &ParentNodeError{Node: node}
-	return d.err
+	return d.decide(&ParentNodeError{Node: node})
 }
 
-func (d *parentDefect) verdict() error {
-	if d.err != nil {
-		return d.err
+// decide records whether the server has the defect, and returns it as an error.
+func (d *parentDefect) decide(defect *ParentNodeError) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.err = true, defect
+	if defect == nil {
+		return nil
 	}
-	return nil
+	return defect
+}
+
+// verdict returns the defect as an error, if it is known whether the server has it.
+func (d *parentDefect) verdict() (known bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return true, d.err
+	}
+	return d.known, nil
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -26,7 +25,7 @@ func removing(path string) ironic.Patch {
 	return p
 }
 
-func TestAPatchChangesWhatItNames(t *testing.T) {
+func TestPatch_changesNamedAttributes(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	fake.Set("node-000", "extra", map[string]any{"theirs": 1.0, "old": 2.0})
@@ -49,7 +48,7 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	}
 }
 
-func TestEveryAttributeCanBeRemoved(t *testing.T) {
+func TestPatch_removes(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	client := newClient(fake)
@@ -69,7 +68,7 @@ func TestEveryAttributeCanBeRemoved(t *testing.T) {
 	}
 }
 
-func TestAnEmptyPatchSendsNothing(t *testing.T) {
+func TestPatch_empty(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	if node, err := newClient(fake).PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, nil); err != nil || node.Name != "node-000" {
@@ -80,47 +79,7 @@ func TestAnEmptyPatchSendsNothing(t *testing.T) {
 	}
 }
 
-func TestExtraThatAConcurrentWriterLostIsWrittenAgain(t *testing.T) {
-	t.Parallel()
-	fake := fleet(1)
-	fake.Set("node-000", "extra", map[string]any{"old": 1.0})
-	id := nodeOf(t, fake, "node-000").UUID
-	lostTwice := 0
-	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id && count(fake, http.MethodPatch, "/v1/nodes/"+id) > lostTwice && lostTwice < 2 {
-			lostTwice++
-			fake.Set(id, "extra", map[string]any{"theirs": 1.0}) // read before our write, written after it
-		}
-		return nil
-	}
-	patch := setting("/extra/ours", 2)
-	patch.Remove("/extra/old")
-	node, err := newClient(fake).PatchNode(t.Context(), id, patch)
-	if want := map[string]any{"theirs": 1, "ours": 2}; err != nil || !ironic.SameJSON(node.Extra, want) {
-		t.Fatalf("%+v, %v", node, err)
-	}
-	if extra := nodeOf(t, fake, id).Raw["extra"]; lostTwice != 2 || !ironic.SameJSON(extra, map[string]any{"theirs": 1, "ours": 2}) {
-		t.Errorf("extra is %v after %d lost writes", extra, lostTwice)
-	}
-}
-
-func TestExtraThatOthersKeepOverwritingIsAnError(t *testing.T) {
-	t.Parallel()
-	fake := fleet(1)
-	id := nodeOf(t, fake, "node-000").UUID
-	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id {
-			fake.Set(id, "extra", map[string]any{"theirs": 1.0})
-		}
-		return nil
-	}
-	_, err := newClient(fake).PatchNode(t.Context(), id, setting("/extra/ours", 2))
-	if err == nil || !strings.Contains(err.Error(), "others keep overwriting extra") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestARemovalWhoseAnswerIsLostIsDone(t *testing.T) {
+func TestPatch_lostAnswerOfRemoval(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
@@ -138,7 +97,7 @@ func TestARemovalWhoseAnswerIsLostIsDone(t *testing.T) {
 	})
 }
 
-func TestPatchesOfOneNodeNeverRunAtTheSameTime(t *testing.T) {
+func TestPatch_onePerNodeAtATime(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(2)
@@ -186,7 +145,7 @@ func TestPatchesOfOneNodeNeverRunAtTheSameTime(t *testing.T) {
 	})
 }
 
-func TestWaitingForANodesTurnEndsWithTheContext(t *testing.T) {
+func TestPatch_waitEndsWithContext(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
@@ -219,7 +178,7 @@ func TestWaitingForANodesTurnEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestALockedNodeIsPatchedWhenItIsFree(t *testing.T) {
+func TestPatch_waitsForLock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
@@ -239,7 +198,7 @@ func TestALockedNodeIsPatchedWhenItIsFree(t *testing.T) {
 	})
 }
 
-func TestANewDriverResetsTheInterfaces(t *testing.T) {
+func TestPatch_driverResetsInterfaces(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	fake.Set("node-000", "provision_state", "manageable")
@@ -251,7 +210,7 @@ func TestANewDriverResetsTheInterfaces(t *testing.T) {
 	}
 }
 
-func TestTraitsAreAddedAndRemovedOneByOne(t *testing.T) {
+func TestTraits_oneByOne(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	fake.Set("node-000", "traits", []any{"CUSTOM_OLD", "CUSTOM_THEIRS"})
@@ -268,7 +227,7 @@ func TestTraitsAreAddedAndRemovedOneByOne(t *testing.T) {
 	}
 }
 
-func TestKeysThatNoPatchCanAddressAreKnown(t *testing.T) {
+func TestPatch_impossibleKeys(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
 		"team": true, "cpu_arch": true, "k-1": true, "": false, "cpu.arch": false, "a/b": false, "a b": false, "a:b": false, "ä": false,

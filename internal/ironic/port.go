@@ -11,19 +11,19 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/ports"
 )
 
-// Port is Ironic's port: a network card that it knows.
+// Port is a network card that Ironic knows.
 type Port = ports.Port
 
-// PortSpec is what a port should be. Nil and empty values are left to Ironic.
+// PortSpec is the wanted state of a port. nil and empty values are left to Ironic.
 type PortSpec struct {
-	Address             string // MAC address, lower case with colons
+	Address             string // MAC address, in lower case with colons
 	PXEEnabled          *bool
 	PhysicalNetwork     string
 	LocalLinkConnection map[string]any
 }
 
-// CreatePort gives a node a port. If the answer is lost it finds out whether the port exists before it asks again.
-func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) error {
+// CreatePort creates a port of a node. If the answer is lost, it checks whether the port exists before it sends the request again.
+func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (*Port, error) {
 	id := NewUUID()
 	body := map[string]any{"uuid": id, "node_uuid": nodeID, "address": spec.Address}
 	if spec.PXEEnabled != nil {
@@ -37,18 +37,23 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) e
 	}
 	unlock, err := c.locks.lock(ctx, nodeID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	defer c.ports.invalidate(nodeID)
-	return c.create(ctx,
-		func(ctx context.Context) error { return c.do(ctx, http.MethodPost, "ports", body, nil) },
-		func(ctx context.Context) error { return c.do(ctx, http.MethodGet, "ports/"+id, nil, nil) })
+	var port Port
+	err = c.create(ctx,
+		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "ports", body, &port) },
+		func(ctx context.Context) error { return c.Request(ctx, http.MethodGet, "ports/"+id, nil, &port) })
+	if err != nil {
+		return nil, err
+	}
+	return &port, nil
 }
 
-// UpdatePort brings a port from what it is to what it should be; equal attributes are not sent. Ironic refuses changes
-// of connectivity while the node is available or active (reference ironic-facts.md 6).
-func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) error {
+// UpdatePort changes a port to the wanted state and returns it; it sends only attributes that differ. Ironic refuses changes of
+// connectivity while the node is available or active (reference/ironic.md#changing-a-port).
+func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) (*Port, error) {
 	var patch Patch
 	if spec.PXEEnabled != nil && *spec.PXEEnabled != port.PXEEnabled {
 		patch.Set("/pxe_enabled", *spec.PXEEnabled)
@@ -60,13 +65,17 @@ func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) error
 		patch.Set("/local_link_connection", spec.LocalLinkConnection)
 	}
 	if len(patch) == 0 {
-		return nil
+		return &port, nil
 	}
 	defer c.ports.invalidate(port.NodeUUID)
-	return c.do(ctx, http.MethodPatch, "ports/"+port.UUID, patch.body(), nil)
+	var changed Port
+	if err := c.Request(ctx, http.MethodPatch, "ports/"+port.UUID, patch.body(), &changed); err != nil {
+		return nil, err
+	}
+	return &changed, nil
 }
 
-// DeletePort removes a port. That it is gone already is no error.
+// DeletePort deletes a port. It succeeds if the port does not exist.
 func (c *Client) DeletePort(ctx context.Context, port Port) error {
 	api, err := c.api(ctx)
 	if err != nil {
@@ -80,7 +89,7 @@ func (c *Client) DeletePort(ctx context.Context, port Port) error {
 	return err
 }
 
-// Ports returns the ports of a node by MAC address, as Ironic knows them now.
+// Ports reads the ports of a node now, by MAC address.
 func (c *Client) Ports(ctx context.Context, nodeID string) (map[string]Port, error) {
 	all, err := c.listNodePorts(ctx, nodeID)
 	if err != nil {
@@ -107,12 +116,17 @@ func byAddress(all []Port) map[string]Port {
 }
 
 func (c *Client) listNodePorts(ctx context.Context, nodeID string) (*[]Port, error) {
-	all, err := list[Port](ctx, c, "ports/detail", "ports", url.Values{"node": {nodeID}})
+	all, err := List[Port](ctx, c, "ports/detail", "ports", url.Values{"node": {nodeID}})
 	return &all, err
 }
 
+// ListPortAddresses lists all ports with only UUID, MAC address and node.
+func (c *Client) ListPortAddresses(ctx context.Context) ([]Port, error) {
+	return List[Port](ctx, c, "ports", "ports", url.Values{"fields": {"uuid,address,node_uuid"}})
+}
+
 func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error) {
-	all, err := list[Port](ctx, c, "ports/detail", "ports", nil)
+	all, err := List[Port](ctx, c, "ports/detail", "ports", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -126,5 +140,5 @@ func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error
 	return byNode, nil
 }
 
-// Addresses are the MAC addresses of ports, sorted.
+// Addresses returns the MAC addresses of ports, sorted.
 func Addresses(ports map[string]Port) []string { return slices.Sorted(maps.Keys(ports)) }

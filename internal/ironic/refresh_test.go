@@ -1,6 +1,7 @@
 package ironic_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,31 +27,33 @@ func concurrently(fake *fakeironic.Server, f func(node fakeironic.Node)) {
 	wg.Wait()
 }
 
-func TestARefreshOfAThousandHostsTakesTenRequests(t *testing.T) {
+func TestRefresh_thousandHostsTakeTenRequests(t *testing.T) {
 	t.Parallel()
-	fake := fleet(1000)
-	client := newClient(fake)
-	concurrently(fake, func(want fakeironic.Node) {
-		node, err := client.NodeForRefresh(t.Context(), want.UUID)
-		if err != nil || node.Name != want.Name {
-			t.Errorf("node %s: %+v, %v", want.Name, node, err)
-		}
-		ports, err := client.PortsForRefresh(t.Context(), want.UUID)
-		if err != nil || len(ports) != 2 {
-			t.Errorf("ports of %s: %v, %v", want.Name, ports, err)
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1000)
+		client := newClient(fake)
+		concurrently(fake, func(want fakeironic.Node) {
+			node, err := client.NodeForRefresh(t.Context(), want.UUID)
+			if err != nil || node.Name != want.Name {
+				t.Errorf("node %s: %+v, %v", want.Name, node, err)
+			}
+			ports, err := client.PortsForRefresh(t.Context(), want.UUID)
+			if err != nil || len(ports) != 2 {
+				t.Errorf("ports of %s: %v, %v", want.Name, ports, err)
+			}
+		})
+		if n := len(fake.Requests()); n > 10 {
+			t.Errorf("%d requests, want at most 10", n)
 		}
 	})
-	if n := len(fake.Requests()); n > 10 {
-		t.Errorf("%d requests, want at most 10", n)
-	}
 }
 
-func TestARefreshSeesThatANodeIsGone(t *testing.T) {
+func TestRefresh_missingNode(t *testing.T) {
 	t.Parallel()
 	fake := fleet(30)
 	client := newClient(fake)
 	gone := nodeOf(t, fake, "node-007")
-	rest(t, fake, http.MethodDelete, "nodes/"+gone.UUID, nil)
+	asOther(t, fake, http.MethodDelete, "nodes/"+gone.UUID, nil)
 	refresh := func() {
 		concurrently(fake, func(node fakeironic.Node) {
 			if _, err := client.NodeForRefresh(t.Context(), node.UUID); err != nil {
@@ -64,7 +67,7 @@ func TestARefreshSeesThatANodeIsGone(t *testing.T) {
 	refresh()
 }
 
-func TestARefreshSeesThisProcesssOwnWrites(t *testing.T) {
+func TestRefresh_seesOwnWrites(t *testing.T) {
 	t.Parallel()
 	fake := fleet(30)
 	client := newClient(fake)
@@ -87,7 +90,7 @@ func TestARefreshSeesThisProcesssOwnWrites(t *testing.T) {
 	}
 }
 
-func TestANodeWithoutPortsNeedsNoRequestOfItsOwn(t *testing.T) {
+func TestRefresh_nodeWithoutPorts(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	client := newClient(fake)
@@ -105,7 +108,7 @@ func TestANodeWithoutPortsNeedsNoRequestOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAllocationsAreRefreshedTogether(t *testing.T) {
+func TestRefresh_allocations(t *testing.T) {
 	t.Parallel()
 	fake := fleet(30)
 	client := newClient(fake)
@@ -129,7 +132,7 @@ func TestAllocationsAreRefreshedTogether(t *testing.T) {
 	}
 }
 
-func TestAListIsFollowedBeyondAThousandNodesWhateverItsHostIsCalled(t *testing.T) {
+func TestList_pagesBehindProxy(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1100)
 	client := newClient(nil, func(cfg *ironic.Config) { cfg.Transport = renamed{fake} })
@@ -157,7 +160,7 @@ func (r renamed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.fake.RoundTrip(req)
 }
 
-func TestAFilterHoldsOnEveryPage(t *testing.T) {
+func TestList_filterOnEveryPage(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(1010, "special")
@@ -168,7 +171,7 @@ func TestAFilterHoldsOnEveryPage(t *testing.T) {
 	}
 }
 
-func TestAListBeginsAnewWhenItShiftsUnderThePages(t *testing.T) {
+func TestList_shiftedPages(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		deletions int
@@ -181,7 +184,7 @@ func TestAListBeginsAnewWhenItShiftsUnderThePages(t *testing.T) {
 			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 				if marker := r.URL.Query().Get("marker"); marker != "" && deletions > 0 {
 					deletions--
-					rest(t, fake, http.MethodDelete, "nodes/"+marker, nil)
+					asOther(t, fake, http.MethodDelete, "nodes/"+marker, nil)
 				}
 				return nil
 			}
@@ -196,7 +199,7 @@ func TestAListBeginsAnewWhenItShiftsUnderThePages(t *testing.T) {
 	}
 }
 
-func TestAWrongEndpointIsNoProofThatAnythingIsGone(t *testing.T) {
+func TestRefresh_foreign404(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		for name, rejection := range map[string]*fakeironic.Rejection{
@@ -222,10 +225,33 @@ func TestAWrongEndpointIsNoProofThatAnythingIsGone(t *testing.T) {
 			if err == nil || ironic.IsNotFound(err) {
 				t.Errorf("%s later: %v", name, err)
 			}
-			if _, detail := ironic.Explain("read node", err); !strings.Contains(detail, "METAL_ENDPOINT") {
-				t.Errorf("%s: advice %q", name, detail)
+			var status *ironic.StatusError
+			if !errors.As(err, &status) || !status.Foreign {
+				t.Errorf("%s: %v, want one that is not Ironic's", name, err)
 			}
 			<-time.After(time.Minute)
+		}
+	})
+}
+
+func TestNodesForPlan_manyPlansShareOneList(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(60)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if strings.HasPrefix(r.URL.Path, "/v1/nodes") {
+				<-time.After(time.Second)
+			}
+			return nil
+		}
+		client := newClient(fake)
+		concurrently(fake, func(fakeironic.Node) {
+			if all, err := client.NodesForPlan(t.Context()); err != nil || len(all) != 60 {
+				t.Errorf("%d nodes, %v", len(all), err)
+			}
+		})
+		if n := len(fake.Requests()); n > 2 { // the API version, and the list
+			t.Errorf("%d requests, want at most 2", n)
 		}
 	})
 }

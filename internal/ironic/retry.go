@@ -12,35 +12,36 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Bounds of the one retry policy: at most 15 seconds of waiting, then the error is the caller's.
+// Bounds of the retry policy: after at most 15 seconds of waiting the caller gets the error.
 const (
 	retries      = 6
-	firstBackoff = 500 * time.Millisecond
+	FirstBackoff = 500 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 )
 
-// retry is the one retry policy, installed as gophercloud's RetryFunc: nil means "send it again". What may be sent again:
-// what Ironic refused before it did anything (a locked node, 429, 503, conductor out of reach), and what got lost, if
-// asking twice does no harm. Of a lost POST or verb the caller finds out first whether it had happened.
+// retry is the retry policy, installed as gophercloud's RetryFunc: nil means that the request is sent again. It repeats requests
+// that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
+// repeat. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
 	if count >= retries || !retryable(method, url, err) {
 		return err
 	}
-	backoff := min(firstBackoff<<(count-1), maxBackoff)
-	backoff += rand.N(backoff/4 + 1) //nolint:gosec // jitter
-	return sleep(ctx, backoff)
+	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
+	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
 }
 
 func retryable(method, url string, err error) bool {
 	repeatable := method != http.MethodPost && !strings.HasSuffix(url, provisionPath)
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
-		return isConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
+		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
 	}
-	if isCapacity(faultText(code.Body)) {
-		return false // waited for by the loop that drives provision states, for as long as it takes
+	if IsCapacity(faultText(code.Body)) {
+		return false // the loop over provision states waits for this as long as necessary
 	}
 	switch code.Actual {
 	case http.StatusConflict:
@@ -55,15 +56,16 @@ func retryable(method, url string, err error) bool {
 	return false
 }
 
-// provisionPath ends the URL that verbs are put to. A verb that was obeyed may be over when it is asked for again.
+// provisionPath is the end of the URL for verbs. A verb that Ironic has accepted may have ended by the time it is sent again.
 const provisionPath = "/states/provision"
 
-// Texts by which Ironic tells apart what one status code says (reference ironic-facts.md 1.3 and 10).
+// Texts that distinguish errors with the same status code (reference/ironic.md#errors-worth-a-retry).
 func isLocked(text string) bool {
 	return strings.Contains(text, "is locked by host") || strings.Contains(text, "while a state transition is in progress")
 }
 
-func isCapacity(text string) bool {
+// IsCapacity reports whether Ironic refuses an operation because of its own limit.
+func IsCapacity(text string) bool {
 	return strings.Contains(text, "concurrent action limit") || strings.Contains(text, "lack of free conductor workers")
 }
 
@@ -71,35 +73,9 @@ func isConductorDown(text string) bool {
 	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
 }
 
-// isConnectionLoss reports whether no complete answer arrived: refused, reset, timed out.
-func isConnectionLoss(err error) bool {
+// IsConnectionLoss reports whether no complete answer arrived: the connection was refused or reset, or timed out.
+func IsConnectionLoss(err error) bool {
 	var op net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || (errors.As(err, &op) && op.Timeout())
-}
-
-// sleep waits for d, or returns ctx's error as soon as that ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// answerGrace is how long a run that is interrupted waits for the answer to what it has asked for.
-const answerGrace = 5 * time.Second
-
-// outlast returns a context that ends a while after ctx does. Nobody would record what was made, or give back a lock that
-// was taken, by a request that was broken off after Ironic had obeyed it.
-func outlast(ctx context.Context) (later context.Context, stop func()) {
-	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	forget := context.AfterFunc(ctx, func() { time.AfterFunc(answerGrace, cancel) })
-	return later, func() {
-		forget()
-		cancel()
-	}
 }

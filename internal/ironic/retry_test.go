@@ -31,7 +31,7 @@ const (
 	textConductor  = "Unable to establish connection to http://localhost:8089: HTTPConnectionPool(...)"
 )
 
-func TestWhatIsSentAgain(t *testing.T) {
+func TestRetry_which(t *testing.T) {
 	t.Parallel()
 	reset := &url.Error{Op: "Get", Err: syscall.ECONNRESET}
 	timeout := &url.Error{Op: "Get", Err: context.DeadlineExceeded}
@@ -65,7 +65,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 		{io.EOF, true, true, false, false},
 		{io.ErrUnexpectedEOF, true, true, false, false},
 		{syscall.EPIPE, true, true, false, false},
-		{&url.Error{Op: "Get", Err: syscall.ECONNREFUSED}, true, true, true, true}, // nobody has read it
+		{&url.Error{Op: "Get", Err: syscall.ECONNREFUSED}, true, true, true, true}, // no server has read the request
 		{&url.Error{Op: "Get", Err: context.Canceled}, false, false, false, false},
 		{errors.New("x509: certificate signed by unknown authority"), false, false, false, false},
 	} {
@@ -85,7 +85,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestRetriesAreBounded(t *testing.T) {
+func TestRetry_bounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -101,7 +101,7 @@ func TestRetriesAreBounded(t *testing.T) {
 	})
 }
 
-func TestARetryEndsWithTheContext(t *testing.T) {
+func TestRetry_endsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

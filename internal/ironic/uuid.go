@@ -2,7 +2,7 @@ package ironic
 
 import (
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // what UUIDs of version 5 are made with
+	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are defined with SHA-1
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -15,14 +15,14 @@ func NewUUID() string {
 	return uuid(b, 4)
 }
 
-// uuid5 makes a UUID from a name in a namespace, which is a UUID too (RFC 9562, version 5).
-func uuid5(namespace, name string) string {
-	space, _ := hex.DecodeString(strings.ReplaceAll(namespace, "-", "")) // a constant of ours
+// UUID5 returns the UUID of a name in a namespace, which is a UUID too (RFC 9562, version 5).
+func UUID5(namespace, name string) string {
+	space, _ := hex.DecodeString(strings.ReplaceAll(namespace, "-", "")) // callers pass constants
 	sum := sha1.Sum(append(space, name...))                              //nolint:gosec // not for secrecy
 	return uuid([16]byte(sum[:16]), 5)
 }
 
-// uuid writes bytes as a UUID of a version.
+// uuid formats bytes as a UUID of a version.
 func uuid(b [16]byte, version byte) string {
 	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

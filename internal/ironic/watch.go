@@ -5,265 +5,231 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
 
-// fewWaiters is up to how many waiting objects are cheaper to read singly than by a list of everything.
-const fewWaiters = 3
+// How polling adapts.
+const (
+	youngFor   = 10 * time.Second       // how long a waiter counts as young and is polled at short intervals
+	firstPoll  = 500 * time.Millisecond // time to the first poll; each later interval is longer by half
+	fewYoung   = 8                      // at most so many young waiters are polled by single GETs
+	fewOld     = 3                      // at most so many older waiters are polled by single GETs
+	restAlone  = 20                     // the pause after a list, as a multiple of its duration
+	restShared = 40                     // the same while other runs have operations in progress
+)
 
-// watch is the one way to wait for objects to change. All waiters of a process share its looks: one look an interval,
-// one list of everything for it when more than a few wait. It works only while somebody waits.
+// watch waits for objects to change. It polls only while there are waiters. A few waiters are polled by single GETs, each in its
+// own goroutine; many waiters share lists of all objects, which one goroutine requests. A new waiter is polled at short intervals,
+// an older one once per interval.
 type watch[T any] struct {
 	one      func(ctx context.Context, id string) (*T, error)
 	all      func(ctx context.Context) (map[string]*T, error)
-	interval time.Duration
+	interval time.Duration                // the longest time between two polls
+	others   func(all map[string]*T) bool // reports whether other runs have operations in progress; nil: unknown
 
 	mu      sync.Mutex
 	waiters map[*waiter[T]]struct{}
-	fans    map[chan everything[T]]struct{} // who waits for a list of everything
-	running bool
+	waits   map[string]*wait // by id
+	lister  bool             // whether a goroutine requests lists
+	wake    chan struct{}    // tells it that a waiter has come or left
+	listed  time.Time        // when the last list was requested
+	free    time.Time        // when the next list may be requested
 }
 
+// wait is the waiting for one object, over many polls.
+type wait struct {
+	since, last time.Time     // when it started, and when it was last answered
+	gap         time.Duration // time to the next poll
+}
+
+// waiter waits for one poll: of an object, or of all objects if it has no wait.
 type waiter[T any] struct {
-	id  string
-	got chan result[T]
+	id     string
+	wait   *wait
+	listAt time.Time // when it needs a list; zero: it needs none
+	got    chan poll[T]
 }
 
-// everything is what a list showed, or why there is none.
-type everything[T any] struct {
-	all map[string]*T
-	err error
+// poll is the result of a poll.
+type poll[T any] struct {
+	all   map[string]*T
+	value *T
+	asked time.Time // when the request began
+	err   error
+
+	missing bool // the list lacks the object: it was deleted, or moved between two pages
 }
 
 func newWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *watch[T] {
-	return &watch[T]{one: one, all: all, interval: interval, waiters: map[*waiter[T]]struct{}{}, fans: map[chan everything[T]]struct{}{}}
+	return &watch[T]{
+		one: one, all: all, interval: interval,
+		waiters: map[*waiter[T]]struct{}{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+	}
 }
 
-// errLimit says that next's time ran out.
-var errLimit = errors.New("time limit")
+// ErrNoPoll says that no poll has returned the object within the time that the caller gave.
+var ErrNoPoll = errors.New("no poll in time")
 
-// next waits for the next look at an object and returns what it showed. It returns errLimit when no look came within
-// limit, ctx's error when that ended, and an error for which IsNotFound holds when the object is gone. Looks that fail
-// for a passing reason are repeated.
-func (w *watch[T]) next(ctx context.Context, id string, limit time.Duration) (*T, error) {
-	me := &waiter[T]{id: id, got: make(chan result[T], 1)}
+// ErrPanic says that a poll panicked. Other waiters continue.
+var ErrPanic = errors.New("panic")
+
+// next is poll without the time of the request.
+func (w *watch[T]) next(ctx context.Context, id string, timeout time.Duration) (*T, error) {
+	p := w.poll(ctx, id, timeout)
+	return p.value, p.err
+}
+
+// poll waits for the next poll of an object and returns the object. It returns ErrNoPoll if no poll comes within the given time,
+// ctx's error if ctx ends, and an error that IsNotFound recognises if the object does not exist any more. It repeats polls that
+// fail with a transient error.
+func (w *watch[T]) poll(ctx context.Context, id string, timeout time.Duration) poll[T] {
+	me, pause := w.join(id)
+	defer w.leave(me)
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	due := time.NewTimer(pause)
+	defer due.Stop()
+	for {
+		select {
+		case p := <-me.got:
+			if !p.missing {
+				return p
+			}
+		case <-due.C:
+			if !w.alone(ctx, me) {
+				continue // a list will show whether it is gone
+			}
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return poll[T]{err: ctx.Err()}
+			}
+			return poll[T]{err: ErrNoPoll}
+		}
+		asked := time.Now()
+		value, err := w.single(within, id)
+		pause = w.answered(me)
+		if err == nil || (!MayPass(err) && within.Err() == nil) {
+			return poll[T]{value: value, asked: asked, err: err}
+		}
+		due.Reset(pause)
+	}
+}
+
+// nextAll waits for the next list of all objects. Its errors are those of next.
+func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
+	me := &waiter[T]{got: make(chan poll[T], 1)}
 	w.mu.Lock()
 	w.waiters[me] = struct{}{}
-	w.start(ctx)
+	w.wantList(ctx, me, w.interval)
 	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		delete(w.waiters, me)
-		w.mu.Unlock()
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	defer w.leave(me)
 	select {
-	case r := <-me.got:
-		return r.value, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-timer.C:
-		return nil, errLimit
-	}
-}
-
-// start looks for those who wait, if nobody does yet. The caller holds mu.
-func (w *watch[T]) start(ctx context.Context) {
-	if !w.running {
-		w.running = true
-		go w.run(context.WithoutCancel(ctx))
-	}
-}
-
-// nextAll waits for the next look at everything, and fails as next does. While somebody waits for it, every look is a list.
-func (w *watch[T]) nextAll(ctx context.Context) (map[string]*T, error) {
-	me := make(chan everything[T], 1)
-	w.mu.Lock()
-	w.fans[me] = struct{}{}
-	w.start(ctx)
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		delete(w.fans, me)
-		w.mu.Unlock()
-	}()
-	select {
-	case seen := <-me:
-		return seen.all, seen.err
+	case p := <-me.got:
+		return p.all, p.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// run looks once an interval until nobody waits any more. ctx carries the logger of whoever came first.
-func (w *watch[T]) run(ctx context.Context) {
-	defer func() {
-		if r := recover(); r != nil {
-			w.stop(fmt.Errorf("looking at Ironic: %w: %v", errPanic, r))
-		}
-	}()
-	for {
-		if err := sleep(ctx, w.interval); err != nil {
-			w.stop(err)
-			return
-		}
-		waiters, fans := w.waiting()
-		if waiters == nil && fans == nil {
-			return
-		}
-		results, seen := w.look(ctx, waiters, len(fans) > 0)
-		w.deliver(waiters, results)
-		if seen != nil {
-			w.spread(fans, *seen)
-		}
-	}
-}
-
-// waiting returns who waits now, for one object or for everything, and so is answered by a look that begins now; nil, and
-// the watch has stopped, if nobody does.
-func (w *watch[T]) waiting() ([]*waiter[T], []chan everything[T]) {
+// join adds a waiter for an object, and returns the time to its poll. The wait continues from the previous poll unless the caller
+// was away for longer than an interval.
+func (w *watch[T]) join(id string) (me *waiter[T], pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.waiters) == 0 && len(w.fans) == 0 {
-		w.running = false
-		return nil, nil
+	now := time.Now()
+	if len(w.waits) > 2*len(w.waiters)+100 {
+		maps.DeleteFunc(w.waits, func(_ string, old *wait) bool { return now.Sub(old.last) > w.interval })
 	}
-	return slices.Collect(maps.Keys(w.waiters)), slices.Collect(maps.Keys(w.fans))
+	mine := w.waits[id]
+	if mine == nil || now.Sub(mine.last) > w.interval {
+		mine = &wait{since: now, last: now, gap: min(firstPoll, w.interval)}
+		w.waits[id] = mine
+	}
+	me = &waiter[T]{id: id, wait: mine, got: make(chan poll[T], 1)}
+	w.waiters[me] = struct{}{}
+	return me, time.Until(mine.due(w.interval))
 }
 
-// look reads what is waited for, and the list of everything if that is wanted or cheaper. What failed for a passing reason
-// is left out.
-func (w *watch[T]) look(ctx context.Context, waiters []*waiter[T], whole bool) (map[string]result[T], *everything[T]) {
-	ids := map[string]bool{}
-	for _, waiter := range waiters {
-		ids[waiter.id] = true
-	}
-	results := map[string]result[T]{}
-	single := func(id string) {
-		if value, err := w.one(ctx, id); err == nil || !mayPass(err) {
-			results[id] = result[T]{value: value, err: err}
-		}
-	}
-	if len(ids) <= fewWaiters && !whole {
-		for id := range ids {
-			single(id)
-		}
-		return results, nil
-	}
-	list, err := w.all(ctx)
-	if err != nil && mayPass(err) {
-		return nil, nil
-	}
-	for id := range ids {
-		if value := list[id]; value != nil || err != nil {
-			results[id] = result[T]{value: value, err: err}
-		} else {
-			single(id) // gone, or moved between two pages
-		}
-	}
-	return results, &everything[T]{list, err}
-}
-
-func (w *watch[T]) deliver(waiters []*waiter[T], results map[string]result[T]) {
+// restart makes the next wait for an object start with short intervals, because this process has requested a change of it.
+func (w *watch[T]) restart(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, waiter := range waiters {
-		if r, ok := results[waiter.id]; ok {
-			waiter.got <- r
-			delete(w.waiters, waiter)
-		}
-	}
+	delete(w.waits, id)
 }
 
-// spread gives what a list showed to those who waited for everything.
-func (w *watch[T]) spread(fans []chan everything[T], seen everything[T]) {
+// leave removes a waiter, answered or not.
+func (w *watch[T]) leave(me *waiter[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, fan := range fans {
-		fan <- seen
-		delete(w.fans, fan)
-	}
+	delete(w.waiters, me)
+	w.hint()
 }
 
-// stop ends the watch and tells all who wait why.
-func (w *watch[T]) stop(err error) {
+// young reports whether a wait started recently.
+func (m *wait) young() bool { return time.Since(m.since) < youngFor }
+
+// due returns when the next poll of a wait is due.
+func (m *wait) due(interval time.Duration) time.Time {
+	if m.young() {
+		return m.last.Add(m.gap)
+	}
+	return m.last.Add(interval)
+}
+
+// answered records a single poll of a waiter, and returns the time to its next poll.
+func (w *watch[T]) answered(me *waiter[T]) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running = false
-	for waiter := range w.waiters {
-		waiter.got <- result[T]{err: err}
-		delete(w.waiters, waiter)
-	}
-	for fan := range w.fans {
-		fan <- everything[T]{err: err}
-		delete(w.fans, fan)
-	}
+	me.listAt = time.Time{}
+	me.wait.answered(w.interval)
+	return time.Until(me.wait.due(w.interval))
 }
 
-// pollFields is what waiting for a node needs to know (reference ironic-facts.md 9: a third of the bytes of a full list).
-const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
-	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group"
+func (m *wait) answered(interval time.Duration) {
+	m.last, m.gap = time.Now(), min(m.gap*3/2, interval)
+}
 
-// censusFields are what counting for the limit needs beyond that, each where the limit and the API have it.
-func (c *Client) censusFields(ctx context.Context) (string, error) {
-	var fields string
-	if c.gate.limit.Max == 0 {
-		return "", nil
+// alone reports whether to poll a waiter by a single GET. If not, a list answers it.
+func (w *watch[T]) alone(ctx context.Context, me *waiter[T]) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, waits := w.waiters[me]; !waits {
+		return false // a list has just answered it
 	}
-	if c.gate.limit.Count == CountAgent {
-		fields += ",driver_internal_info"
-	}
-	if c.gate.limit.Scope == ScopeShard {
-		version, err := c.Microversion(ctx)
-		if err != nil {
-			return "", err
-		}
-		if version >= versionShard {
-			fields += ",shard"
+	young, old := 0, 0
+	for other := range w.waiters {
+		switch {
+		case other.wait == nil:
+			old += fewOld // a list is needed anyway
+		case other.wait.young():
+			young++
+		default:
+			old++
 		}
 	}
-	return fields, nil
+	if me.wait.young() {
+		if young <= fewYoung {
+			return true
+		}
+		w.wantList(ctx, me, firstPoll)
+		return false
+	}
+	if old <= fewOld {
+		return true
+	}
+	w.wantList(ctx, me, w.interval)
+	return false
 }
 
-// pollNodes lists all nodes with what waiting needs.
-func (c *Client) pollNodes(ctx context.Context) (map[string]*Node, error) {
-	query, err := c.nodeQuery(ctx, NodeFilter{})
-	if err != nil {
-		return nil, err
-	}
-	census, err := c.censusFields(ctx)
-	if err != nil {
-		return nil, err
-	}
-	query.Set("fields", pollFields+census)
-	all, err := c.listNodes(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return byUUID(all, func(n *Node) string { return n.UUID }), nil
+// single polls one object. A panic is an error of the poll.
+func (w *watch[T]) single(ctx context.Context, id string) (value *T, err error) {
+	defer recoverPoll(&err)
+	return w.one(ctx, id)
 }
 
-// pollNode reads one node with what waiting needs, the queue for a slot included.
-func (c *Client) pollNode(ctx context.Context, id string) (*Node, error) {
-	census, err := c.censusFields(ctx)
-	if err != nil {
-		return nil, err
+func recoverPoll(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("poll Ironic: %w: %v", ErrPanic, r)
 	}
-	var node Node
-	if err := c.do(ctx, http.MethodGet, "nodes/"+id+"?fields="+pollFields+census, nil, &node); err != nil {
-		return nil, err
-	}
-	return c.hushed(&node), nil
-}
-
-func byUUID[T any](all []T, id func(*T) string) map[string]*T {
-	m := make(map[string]*T, len(all))
-	for i := range all {
-		m[id(&all[i])] = &all[i]
-	}
-	return m
 }

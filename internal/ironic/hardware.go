@@ -1,0 +1,121 @@
+package ironic
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// HardwareInterfaces are the kinds of hardware interfaces; the node's field is <kind>_interface.
+var HardwareInterfaces = []string{
+	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
+}
+
+// InterfacesOf returns a node's hardware interfaces by kind. An interface that the API does not show is empty.
+func InterfacesOf(n *Node) map[string]string {
+	return map[string]string{
+		"bios": n.BIOSInterface, "boot": n.BootInterface, "console": n.ConsoleInterface, "deploy": n.DeployInterface,
+		"firmware": n.FirmwareInterface, "inspect": n.InspectInterface, "management": n.ManagementInterface,
+		"network": n.NetworkInterface, "power": n.PowerInterface, "raid": n.RAIDInterface, "rescue": n.RescueInterface,
+		"storage": n.StorageInterface, "vendor": n.VendorInterface,
+	}
+}
+
+// BMCIdentity identifies the machine behind a BMC, as far as driver_info does. The zero value identifies no machine.
+type BMCIdentity struct {
+	host     string // in lower case; IP addresses in their shortest form
+	port     string // empty: the protocol's default
+	protocol string // such as "redfish"
+	part     string // which of several machines behind one BMC; empty if driver_info does not say
+}
+
+// bmcProtocols are the keys of driver_info that hold the address of a BMC, and those that distinguish several machines behind one
+// BMC.
+var bmcProtocols = []struct {
+	protocol string
+	ports    []string // defaults
+	parts    []string // keys
+}{
+	{"redfish", []string{"443", "80"}, []string{"redfish_system_id"}},
+	{"ipmi", []string{"623"}, []string{"ipmi_transit_channel", "ipmi_transit_address", "ipmi_target_channel", "ipmi_target_address"}},
+	{"ilo", []string{"443"}, nil},
+	{"irmc", []string{"443", "80"}, nil},
+	{"drac", []string{"443"}, nil},
+}
+
+// IdentifyBMC reads the identity from driver_info.
+func IdentifyBMC(info map[string]any) BMCIdentity {
+	for _, p := range bmcProtocols {
+		address, _ := info[p.protocol+"_address"].(string)
+		if address == "" {
+			continue
+		}
+		m := BMCIdentity{protocol: p.protocol}
+		m.host, m.port = splitAddress(address)
+		for _, key := range []string{p.protocol + "_port", "client_port"} {
+			if port := info[key]; port != nil && m.port == "" {
+				m.port = fmt.Sprint(port)
+			}
+		}
+		for _, port := range p.ports {
+			if m.port == port {
+				m.port = ""
+			}
+		}
+		for _, key := range p.parts {
+			if part := info[key]; part != nil {
+				m.part += key + "=" + strings.TrimRight(fmt.Sprint(part), "/") + " "
+			}
+		}
+		return m
+	}
+	return BMCIdentity{}
+}
+
+// splitAddress returns the normalised host and the port of an address with or without a scheme.
+func splitAddress(address string) (host, port string) {
+	if ip, err := netip.ParseAddr(strings.Trim(address, "[]")); err == nil {
+		return ip.Unmap().String(), ""
+	}
+	if !strings.Contains(address, "://") {
+		address = "//" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return strings.ToLower(address), ""
+	}
+	host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	return host, u.Port()
+}
+
+// Same reports whether both identify one machine, as far as driver_info shows. Two protocols at one host count as the same machine
+// if both use their default ports. So do two addresses of one Redfish service if one of them names no system.
+func (b BMCIdentity) Same(other BMCIdentity) bool {
+	if b.host == "" || b.host != other.host || b.port != other.port {
+		return false
+	}
+	if b.protocol == other.protocol {
+		return b.part == other.part || b.protocol == "redfish" && (b.part == "" || other.part == "")
+	}
+	bridged := b.protocol == "ipmi" && b.part != "" || other.protocol == "ipmi" && other.part != ""
+	return b.port == "" && !bridged
+}
+
+// String returns the address without its protocol.
+func (b BMCIdentity) String() string {
+	if strings.Contains(b.host, ":") {
+		return "[" + b.host + "]" + prefixed(":", b.port)
+	}
+	return b.host + prefixed(":", b.port)
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
