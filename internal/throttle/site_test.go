@@ -13,14 +13,14 @@ import (
 // lookInterval is the default poll_interval.
 const lookInterval = 10 * time.Second
 
-// site is a simulated site in virtual time: hosts, runs that work on them, and others who do as they please.
+// site is a simulated site in virtual time: hosts, runs that work on them, and other users.
 type site struct {
 	limit   throttle.Limit
 	lower   time.Duration // when the limit is lowered to lowerTo; zero: never
 	lowerTo int
 	hosts   []*simHost
 	runs    int
-	look    time.Duration // between two looks of a run
+	look    time.Duration // between two polls of a run
 	changed bool          // something has happened since the last full minute
 	foreign []foreign
 }
@@ -48,7 +48,7 @@ const (
 	finished
 )
 
-// foreign is a host of somebody else, at work for a while.
+// foreign is a host of another user with an operation in progress.
 type foreign struct{ from, to time.Duration }
 
 type result struct {
@@ -63,7 +63,7 @@ func randomSite(seed uint64) *site {
 	if r.IntN(4) == 0 {
 		s.lower, s.lowerTo = time.Duration(r.IntN(3600))*time.Second, 1+r.IntN(s.limit.Max)
 	}
-	mayHang := s.limit.Max - 1 // as many hanging hosts as slots, and nobody else ever gets one
+	mayHang := s.limit.Max - 1 // with as many stuck hosts as slots, no other host would get one
 	if s.lower != 0 {
 		mayHang = s.lowerTo - 1
 	}
@@ -121,7 +121,7 @@ func (s *site) run() (result, error) {
 		s.advance(now)
 		for run := range s.runs {
 			if now%s.look == time.Duration(run)*time.Second%s.look && s.anyWaiting(run) {
-				r.requests++ // the look
+				r.requests++ // the poll
 				if !s.changed && now%time.Minute != 0 {
 					continue // it shows what the one before has shown, but for hosts that begin to hang
 				}

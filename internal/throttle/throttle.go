@@ -1,110 +1,97 @@
-// Package throttle decides who may start work now. It is a pure scheduler: a census of who is at work goes in, admissions
-// come out. It knows neither Ironic nor Terraform, has no clock and starts nothing; whoever uses it takes the census,
-// starts the work, and coordinates with others.
-//
-// The rules are those of reference discovery-boot-limit.md 4.4.
+// Package throttle implements provisioning_limit: how many machines of a site may have an operation in progress at once. A pure
+// scheduler (Decide) says which machines may start. A Limiter keeps the queue of machines that wait for a slot, counts the busy
+// machines, holds the lock that several runs share, and collects notices for the user. The package depends on neither Ironic nor
+// Terraform; the interface Site is what it needs of a site.
 package throttle
 
 import (
-	"cmp"
-	"slices"
+	"context"
+	"log/slog"
+	"path"
 	"time"
 )
 
-// maxFailures bounds how far failures put a host back: a host that always fails still gets its turn among its like.
-const maxFailures = 5
+// Scope says which machines share a limit.
+type Scope string
 
-// Limit says how many hosts may be at work at once.
+// The scopes: all machines of a site, those of a conductor group, those of a shard.
+const (
+	ScopeAll            Scope = "all"
+	ScopeConductorGroup Scope = "conductor_group"
+	ScopeShard          Scope = "shard"
+)
+
+// Coordination says among which runs a limit is exact.
+type Coordination string
+
+// The coordinations: among all runs that share a site, by a lock record in it, or within this process.
+const (
+	CoordinationIronic  Coordination = "ironic"
+	CoordinationProcess Coordination = "process"
+)
+
+// Limit is the configuration provisioning_limit. The zero Limit means no limit.
 type Limit struct {
-	// Max is the number of hosts in one scope; zero means no limit.
+	// Max is how many machines of one scope may have an operation in progress at once; zero means no limit.
 	Max int
-	// StuckAfter is how long a host may be in one state before it does not count any more; zero means for ever.
-	StuckAfter time.Duration
+	// StuckAfter is how long a machine may be in one state before it does not count any more; zero means forever.
+	StuckAfter   time.Duration
+	Scope        Scope        // "" means ScopeAll
+	Coordination Coordination // "" means CoordinationProcess
+	// Exempt are patterns (path.Match) of boot interfaces. Machines with such an interface need no slot and take none.
+	Exempt []string
 }
 
-// Busy is a host at work, whoever started that.
-type Busy struct {
-	ID    string
-	Scope string    // hosts of different scopes do not compete
-	Since time.Time // when it came into its present state, by the clock of the census
-}
-
-// Census is who is at work at one moment.
-type Census struct {
-	Taken time.Time
-	Busy  []Busy
-}
-
-// Ticket is a host that waits for its turn.
-type Ticket struct {
-	ID       string
-	Scope    string
-	Failures int       // how often its work has failed lately: it waits behind hosts that have failed less
-	Queued   time.Time // when it came
-}
-
-// before is the order of the queue: failures, then time, then ID, so that equal times have an order too.
-func (t Ticket) before(o Ticket) int {
-	return cmp.Or(
-		cmp.Compare(min(t.Failures, maxFailures), min(o.Failures, maxFailures)),
-		t.Queued.Compare(o.Queued),
-		cmp.Compare(t.ID, o.ID),
-	)
-}
-
-// Decision is who may start now.
-type Decision struct {
-	Go    []Ticket       // in the order of the queue
-	Room  map[string]int // slots left in each scope once those have started; a scope without waiting or busy hosts is absent
-	Stuck []Busy         // hosts that do not count any more, the longest first
-}
-
-// Decide says who of the waiting may start. A host that is at work already may go on at once, and takes no slot. Stuck
-// hosts make room for as many others, but never for more than Max: twice Max is the ceiling of what is at work.
-func Decide(limit Limit, census Census, waiting []Ticket) Decision {
-	d := Decision{Room: map[string]int{}}
-	queue := slices.Clone(waiting)
-	slices.SortFunc(queue, Ticket.before)
-	if limit.Max == 0 {
-		d.Go = queue
-		return d
+// of returns the scope of a machine. Only machines of the same scope compete for slots.
+func (l Limit) of(m Machine) string {
+	switch l.Scope {
+	case ScopeConductorGroup:
+		return m.ConductorGroup
+	case ScopeShard:
+		return m.Shard
+	case ScopeAll:
 	}
-	atWork, stuck := map[string]bool{}, map[string]int{}
-	for _, scope := range scopes(census, queue) {
-		d.Room[scope] = limit.Max
-	}
-	for _, b := range census.Busy {
-		atWork[b.ID] = true
-		d.Room[b.Scope]--
-		if limit.StuckAfter > 0 && census.Taken.Sub(b.Since) > limit.StuckAfter {
-			d.Stuck = append(d.Stuck, b)
+	return ""
+}
+
+// exempts reports whether a machine needs no slot and takes none because of its boot interface.
+func (l Limit) exempts(m Machine) bool {
+	for _, pattern := range l.Exempt {
+		if ok, err := path.Match(pattern, m.BootInterface); ok && err == nil {
+			return true
 		}
 	}
-	slices.SortFunc(d.Stuck, func(a, b Busy) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
-	d.Stuck = slices.DeleteFunc(d.Stuck, func(b Busy) bool { stuck[b.Scope]++; return stuck[b.Scope] > limit.Max })
-	for _, b := range d.Stuck {
-		d.Room[b.Scope]++
-	}
-	for _, t := range queue {
-		switch {
-		case atWork[t.ID]:
-			d.Go = append(d.Go, t)
-		case d.Room[t.Scope] > 0:
-			d.Room[t.Scope]--
-			d.Go = append(d.Go, t)
-		}
-	}
-	return d
+	return false
 }
 
-func scopes(census Census, queue []Ticket) []string {
-	var all []string
-	for _, b := range census.Busy {
-		all = append(all, b.Scope)
-	}
-	for _, t := range queue {
-		all = append(all, t.Scope)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+// Machine is what the limiter needs to know about a machine.
+type Machine struct {
+	ID        string
+	Label     string    // the name for messages
+	State     string    // the state for messages
+	Since     time.Time // when it entered its state, by the site's clock
+	LastError string
+
+	Busy     bool // it boots or writes in its state, whichever client started that
+	Starting bool // it is being switched on or restarted
+
+	ConductorGroup, Shard, BootInterface string
+
+	// Source is the site's own record of the machine. The limiter passes it to Send.
+	Source any
+}
+
+// Site is the site whose machines are counted. The texts of its errors contain no secrets.
+type Site interface {
+	Records
+	// Machines lists all machines now.
+	Machines(ctx context.Context) ([]Machine, error)
+	// NextMachines waits for the next list that polling requests anyway.
+	NextMachines(ctx context.Context) ([]Machine, error)
+	// Now returns the time of the site's clock.
+	Now() time.Time
+	// Refused reports whether the site refused a verb because of its own limit.
+	Refused(err error) bool
+	// Log writes a log line.
+	Log(ctx context.Context, level slog.Level, text string, args ...any)
 }

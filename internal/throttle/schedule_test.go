@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 		{"who has failed waits behind who has not", limit, []throttle.Busy{busy("x", 1), busy("y", 1)}, []throttle.Ticket{ticket("bad", 1, 0), ticket("fresh", 0, 9)}, []string{"fresh"}, nil},
 		{"failures beyond five are all the same", throttle.Limit{Max: 1}, nil, []throttle.Ticket{ticket("a", 99, 1), ticket("b", 5, 2)}, []string{"a"}, nil},
 		{"equal in all, the ID decides", throttle.Limit{Max: 1}, nil, []throttle.Ticket{ticket("b", 0, 0), ticket("a", 0, 0)}, []string{"a"}, nil},
-		{"no room, nobody goes", limit, []throttle.Busy{busy("x", 1), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, nil},
+		{"no free slot", limit, []throttle.Busy{busy("x", 1), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, nil},
 		{"at work already needs no room", limit, []throttle.Busy{busy("x", 1), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("y", 0, 0)}, []string{"y"}, nil},
 		{"who hangs makes room", limit, []throttle.Busy{busy("x", 46), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("a", 0, 0), ticket("b", 0, 1)}, []string{"a"}, []string{"x"}},
 		{"hanging hosts make room for as many as the limit at most", throttle.Limit{Max: 1, StuckAfter: time.Minute}, []throttle.Busy{busy("x", 9), busy("y", 8)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, []string{"x"}},
@@ -73,8 +73,8 @@ func TestScopesDoNotCompete(t *testing.T) {
 }
 
 // TestInvariants runs random sites and checks the promises of the scheduler at every moment: the cooperating runs never
-// exceed the limit (beyond the hosts that hang), room is used at the next look, everybody's turn comes, and a lowered
-// limit only stops newcomers.
+// exceed the limit (apart from stuck hosts), a free slot is used at the next poll, every host gets a slot, and a lowered
+// limit only delays new hosts.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
@@ -90,7 +90,7 @@ func TestInvariants(t *testing.T) {
 }
 
 // BenchmarkSite simulates 500 hosts on 20 slots, with heavy-tailed durations, 5 % failing and 2 % hanging, worked on by
-// three runs that look every 10 seconds.
+// three runs that poll every 10 seconds.
 func BenchmarkSite(b *testing.B) {
 	var last result
 	for i := range b.N {

@@ -1,0 +1,106 @@
+package throttle
+
+import "time"
+
+// settleFor is how long a machine keeps its slot after it was started, in the process that started it, because it loads its image
+// during that time.
+const settleFor = 30 * time.Second
+
+// start is a machine that is being switched on or restarted. Times are by the site's clock.
+type start struct {
+	first, last time.Time // when it was first and last seen starting
+	own         bool      // this process has requested the start
+}
+
+// Started says that a machine that this process has switched on or restarted is on. It keeps its slot for settleFor.
+func (l *Limiter) Started(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteStart(id)
+}
+
+// noteStart records a start by this process; mu is held.
+func (l *Limiter) noteStart(id string) {
+	s, now := l.starts[id], l.site.Now()
+	if s.first.IsZero() {
+		s.first = now
+	}
+	s.last, s.own = now, true
+	l.starts[id] = s
+}
+
+// census counts the machines that take a slot; mu is held.
+func (l *Limiter) census(machines []Machine) Census {
+	census := Census{Taken: l.site.Now()}
+	l.forgetStarts(census.Taken)
+	for _, m := range machines {
+		since, counts := l.counts(m, census.Taken)
+		if counts && !l.limit.exempts(m) {
+			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since})
+		}
+	}
+	return census
+}
+
+// counts reports whether a machine has an operation in progress, and since when; mu is held.
+func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool) {
+	s, known := l.starts[m.ID]
+	if m.Starting {
+		if !known {
+			s.first = now
+		}
+		s.last = now
+		l.starts[m.ID] = s
+	}
+	switch {
+	case m.Busy:
+		return m.Since, true
+	case m.Starting, s.own:
+		return s.first, true
+	}
+	return time.Time{}, false
+}
+
+// forgetStarts removes the starts that have ended; mu is held.
+func (l *Limiter) forgetStarts(now time.Time) {
+	for id, s := range l.starts {
+		if now.Sub(s.last) >= settleFor {
+			delete(l.starts, id)
+		}
+	}
+}
+
+// Usage says how the slots of a site are used.
+type Usage struct {
+	Max                        int // 0: no limit
+	Busy                       int // machines that take a slot
+	Own, Others, Stuck, Exempt int // started by this process, by others; not counted any more; busy without a slot
+}
+
+// UsageOf counts machines by the rules of the limit.
+func (l *Limiter) UsageOf(machines []Machine) Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	census, u := l.census(machines), Usage{Max: l.limit.Max}
+	stuck := map[string]bool{}
+	for _, b := range Decide(l.limit, census, nil).Stuck {
+		stuck[b.ID] = true
+	}
+	for _, b := range census.Busy {
+		switch {
+		case stuck[b.ID]:
+			u.Stuck++
+		case l.own[b.ID]:
+			u.Own++
+		default:
+			u.Others++
+		}
+	}
+	u.Busy = u.Own + u.Others
+	for _, m := range machines {
+		if m.Busy && l.limit.exempts(m) {
+			u.Exempt++
+		}
+	}
+	return u
+}

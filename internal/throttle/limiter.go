@@ -1,0 +1,229 @@
+package throttle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// Limiter sends the verbs that make machines boot or write, as many as there are slots, in the order of the queue. It is safe for
+// concurrent use.
+type Limiter struct {
+	limit Limit
+	site  Site
+	poll  time.Duration
+
+	mu       sync.Mutex
+	queue    []*waiter
+	running  bool               // a goroutine runs rounds for the queue
+	stop     context.CancelFunc // stops these rounds
+	ended    chan struct{}      // closed when these rounds have ended
+	own      map[string]bool    // machines on which this process has started an operation
+	starts   map[string]start   // machines that are being switched on or restarted
+	unlocked bool               // this user may not write the lock record: the limit applies to this process only
+	stats    stats
+}
+
+// New returns a limiter. poll is the longest time between two polls of the site: a failed round is repeated after it, and a notice
+// is given only about waits that are longer.
+func New(limit Limit, site Site, poll time.Duration) *Limiter {
+	return &Limiter{limit: limit, site: site, poll: poll, own: map[string]bool{}, starts: map[string]start{}}
+}
+
+// Send sends a verb to a machine. seen is the machine in the list that was just taken under the lock. It is nil if there is no
+// limit or no lock, or if the machine is exempt or already busy. ctx ends when the verb must not be sent any more.
+type Send func(ctx context.Context, seen *Machine) error
+
+// waiter is a verb that waits for a slot.
+type waiter struct {
+	Ticket
+	send     func(until time.Time, seen *Machine) error // returns the error of the caller's Send
+	left     func() bool                                // reports whether the caller has stopped waiting
+	outcome  chan error                                 // gets one error: of send, or the reason why no machine gets a slot any more
+	panicked any                                        // the value with which send panicked
+}
+
+// QueueError says why a waiting machine cannot get a slot. Nothing was sent to it.
+type QueueError struct{ Err error }
+
+// Error returns the cause.
+func (e *QueueError) Error() string {
+	return fmt.Sprintf("wait for a slot of provisioning_limit: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *QueueError) Unwrap() error { return e.Err }
+
+// Elsewhere says that the cause is the lock record or the list, not the machine.
+func (e *QueueError) Elsewhere() {}
+
+var (
+	errPanic = errors.New("panic")
+	errSend  = errors.New("the verb was not sent") // a panic of its Send
+)
+
+// Admit waits for a slot for a machine, calls send, and returns its error. Machines that are exempt or already busy do not wait.
+// failures is how often operations on the machine have failed recently. If the site's own limit refuses the verb, the machine
+// keeps its place and waits again. Admit returns ctx's error if ctx ends first, and a QueueError if the machines cannot be
+// counted.
+func (l *Limiter) Admit(ctx context.Context, m Machine, failures int, send Send) error {
+	return l.admit(ctx, m, failures, send, func() {})
+}
+
+// AdmitStart is Admit for a power verb that starts a machine. The machine takes a slot while it starts and, in this process, for
+// settleFor after that.
+func (l *Limiter) AdmitStart(ctx context.Context, m Machine, failures int, send Send) error {
+	return l.admit(ctx, m, failures, send, func() { l.noteStart(m.ID) })
+}
+
+func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send, sent func()) error {
+	noted := func(ctx context.Context, seen *Machine) error {
+		err := send(ctx, seen)
+		if err == nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.own[m.ID] = true
+			sent()
+		}
+		return err
+	}
+	if l.limit.Max == 0 || l.limit.exempts(m) || m.Busy || m.Starting {
+		return noted(ctx, nil)
+	}
+	w := &waiter{
+		Ticket:  Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
+		left:    func() bool { return ctx.Err() != nil },
+		outcome: make(chan error, 1),
+		send: func(until time.Time, seen *Machine) error {
+			ctx, cancel := context.WithDeadline(ctx, until)
+			defer cancel()
+			return noted(ctx, seen)
+		},
+	}
+	return l.wait(ctx, w)
+}
+
+// wait waits for the outcome of a waiter, or removes it from the queue when ctx ends.
+func (l *Limiter) wait(ctx context.Context, w *waiter) error {
+	l.enqueue(ctx, w)
+	defer l.leaveNoLock(ctx)
+	var err error
+	select {
+	case err = <-w.outcome:
+	case <-ctx.Done():
+		if l.dequeue(w) {
+			return ctx.Err()
+		}
+		err = <-w.outcome // its verb is being sent, which ends with ctx
+	}
+	if w.panicked != nil {
+		panic(w.panicked)
+	}
+	return err
+}
+
+// enqueue adds a waiter to the queue, and starts rounds if none are running.
+func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = append(l.queue, w)
+	l.site.Log(ctx, slog.LevelInfo, "the machine waits for a slot", "machine", w.ID, "waiting", len(l.queue))
+	if l.running {
+		return
+	}
+	before, ended := l.ended, make(chan struct{})
+	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	l.running, l.ended = true, ended
+	go func() {
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		l.run(ctx)
+	}()
+}
+
+// dequeue removes a waiter whose caller has stopped waiting, and reports whether it was still in the queue.
+func (l *Limiter) dequeue(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.queue, w)
+	if i < 0 {
+		return false
+	}
+	l.queue = slices.Delete(l.queue, i, i+1)
+	return true
+}
+
+// leaveNoLock stops the rounds when the user has stopped the run and no other machine waits, and waits for their end. Otherwise
+// the process could end first and leave the lock behind.
+func (l *Limiter) leaveNoLock(ctx context.Context) {
+	if ctx.Err() == nil {
+		return
+	}
+	l.mu.Lock()
+	last, ended := len(l.queue) == 0, l.ended
+	if last && l.running {
+		l.running = false
+		l.stop()
+	}
+	l.mu.Unlock()
+	if !last {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * rest.AnswerGrace):
+	}
+}
+
+// take removes the waiter with a ticket from the queue and returns it; nil if it has left.
+func (l *Limiter) take(t Ticket) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.queue, func(w *waiter) bool { return w.Ticket == t })
+	if i < 0 {
+		return nil
+	}
+	w := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	return w
+}
+
+// send sends a waiter's verb and gives the waiter its outcome if it was sent. A verb that the site refuses returns to its place in
+// the queue. Any other failure is returned as tell, which the caller must call when it has released the lock: a run may end with the
+// failure of its last machine.
+func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Machine) (tell func(), err error) {
+	l.site.Log(ctx, slog.LevelInfo, "the machine has a slot", "machine", w.ID, "waited", time.Since(w.Queued).Round(time.Millisecond))
+	err = l.guarded(ctx, w, until, seen)
+	switch {
+	case err == nil:
+		l.mu.Lock()
+		l.stats.admitted(time.Since(w.Queued), l.poll)
+		l.mu.Unlock()
+		w.outcome <- nil
+	case l.site.Refused(err) && !w.left():
+		l.enqueue(ctx, w)
+	default:
+		return func() { w.outcome <- err }, err
+	}
+	return func() {}, err
+}
+
+// guarded sends a waiter's verb and stores a panic for the waiter's own goroutine.
+func (l *Limiter) guarded(ctx context.Context, w *waiter, until time.Time, seen *Machine) (err error) {
+	defer func() {
+		if w.panicked = recover(); w.panicked != nil {
+			l.site.Log(ctx, slog.LevelError, "panic while a verb was sent", "panic", w.panicked, "stack", string(debug.Stack()))
+			err = errSend
+		}
+	}()
+	return w.send(until, seen)
+}

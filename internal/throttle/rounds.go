@@ -1,0 +1,166 @@
+package throttle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// Times of a round. A round sends no verb after workBudget; another run may take over a lock after lease. The limit can be
+// exceeded only if a conductor or the network delays a request for longer than the difference
+// (reference/limit.md#what-a-lock-guarantees).
+const (
+	lease       = 60 * time.Second
+	workBudget  = 20 * time.Second
+	gatherFor   = 200 * time.Millisecond // before a round, so that machines that arrive together share its lock and list
+	freshFor    = 10 * time.Second       // how long the list of a round may serve as the read before a verb
+	backOffFrom = 10 * time.Second       // after a refusal by the site's own limit
+)
+
+// run runs rounds while machines wait: at once if there may be a free slot, otherwise when the next list, which all polls share,
+// shows one. Waiting for a slot sends no request of its own. A round that fails with a transient error is repeated; any other
+// error ends the wait of all machines.
+func (l *Limiter) run(ctx context.Context) {
+	mayHaveRoom := true
+	for l.waiting(ctx) {
+		again, err := l.try(ctx, mayHaveRoom)
+		mayHaveRoom = again
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		l.site.Log(ctx, slog.LevelWarn, "a round of admissions failed", "error", err)
+		if !l.site.MayPass(err) && !errors.Is(err, errPanic) {
+			l.fail(err)
+			continue
+		}
+		_ = rest.Sleep(ctx, l.poll) // waiting checks ctx
+		mayHaveRoom = true
+	}
+}
+
+// waiting reports whether a machine waits for a slot. If none does, the rounds end.
+func (l *Limiter) waiting(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return false // stopped: the next waiter starts new rounds
+	}
+	if len(l.queue) == 0 {
+		l.running = false
+		l.stop()
+	}
+	return l.running
+}
+
+// fail gives all waiting machines the reason why no machine gets a slot.
+func (l *Limiter) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.queue {
+		w.outcome <- &QueueError{Err: err}
+	}
+	l.queue = nil
+}
+
+// try runs a round if there may be a free slot. A panic fails this round only.
+func (l *Limiter) try(ctx context.Context, mayHaveRoom bool) (again bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanic, r)
+		}
+	}()
+	if mayHaveRoom {
+		if err := rest.Sleep(ctx, gatherFor); err != nil {
+			return true, err
+		}
+		return l.round(ctx)
+	}
+	machines, err := l.site.NextMachines(ctx)
+	if err != nil {
+		return false, fmt.Errorf("count the machines with an operation in progress: %w", err)
+	}
+	if d := l.decide(machines); len(d.Go) == 0 {
+		return false, nil
+	}
+	return l.round(ctx)
+}
+
+// round admits machines. If the site's own limit refuses a verb, it waits without the lock, so that other runs can admit machines.
+// It reports whether there may be more free slots.
+func (l *Limiter) round(ctx context.Context) (again bool, err error) {
+	again, err = l.admitQueue(ctx)
+	if l.site.Refused(err) {
+		return true, rest.Sleep(ctx, backOffFrom+rand.N(2*backOffFrom)) //nolint:gosec // jitter
+	}
+	return again, err
+}
+
+// admitQueue admits the machines for which there is a slot, under the lock and by a new list. It reports whether there may be more
+// free slots; the error may be the site's refusal.
+func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
+	locked, unlock, err := l.lock(ctx)
+	if err != nil {
+		return true, fmt.Errorf("take the lock of the limit, a chassis: %w", err)
+	}
+	failed := []func(){}
+	defer func() {
+		unlock()
+		for _, tell := range failed {
+			tell()
+		}
+	}()
+	listed := time.Now()
+	machines, err := l.site.Machines(ctx)
+	if err != nil {
+		return true, fmt.Errorf("count the machines with an operation in progress: %w", err)
+	}
+	d := l.decide(machines)
+	for _, t := range d.Go {
+		if time.Since(listed) > workBudget || ctx.Err() != nil {
+			return true, nil
+		}
+		var seen *Machine
+		if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && locked && time.Since(listed) < freshFor {
+			seen = &machines[i]
+		}
+		if w := l.take(t); w != nil {
+			tell, err := l.send(ctx, w, listed.Add(workBudget), seen)
+			failed = append(failed, tell)
+			if l.site.Refused(err) {
+				return true, err
+			}
+		}
+	}
+	return l.roomFor(d), nil
+}
+
+// roomFor reports whether a decision leaves a slot for a waiting machine.
+func (l *Limiter) roomFor(d Decision) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.queue, func(w *waiter) bool {
+		room, known := d.Room[w.Scope]
+		return !known || room > 0
+	})
+}
+
+// decide asks the scheduler which machines may start.
+func (l *Limiter) decide(machines []Machine) Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	census := l.census(machines)
+	var tickets []Ticket
+	for _, w := range l.queue {
+		tickets = append(tickets, w.Ticket)
+	}
+	d := Decide(l.limit, census, tickets)
+	l.stats.decided(census, d, l.own, len(tickets))
+	l.tellStuck(d.Stuck, machines)
+	return d
+}
