@@ -1,0 +1,198 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// deletionGrace is how long a creation waits for the run to start deleting the node that blocks it, counted from the last time
+// that a deletion of the run began or ended. Terraform orders a creation and a deletion that do not depend on each other in any way.
+const deletionGrace = 5 * time.Second
+
+// Found is a node that a creation takes over instead of making one.
+type Found struct {
+	Node *ironic.Node // freshly read
+	// By is the mark of the killed run that has begun to create the node; nil if the node was discovered.
+	By *Creation
+}
+
+// Admit checks whether another node already has the name, BMC or MAC address of the candidate. All creations of the run share the
+// lists that it reads. It returns nil if no node has any of them; the candidate then owns them until NotMade. It returns the node
+// if the candidate takes it over: a node in enroll that discovery has given this name, an unnamed node with this BMC or MAC address
+// that discovery created, or a node that a killed run has begun to create. Admit waits for a node that the run is deleting and,
+// until the deadline, for an operation in progress on a node that it takes over. Any other node is a TakenError.
+func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*Found, error) {
+	var oldest int
+	grace := time.NewTimer(deletionGrace)
+	defer grace.Stop()
+	waits := true // the grace period has not ended
+	for {
+		l, err := c.catalog.get(ctx, oldest)
+		if err != nil {
+			return nil, err
+		}
+		found, changed := c.catalog.conflicts(l, who)
+		if len(found) == 0 {
+			return nil, nil //nolint:nilnil // no conflict is the usual result
+		}
+		blocking, err := c.blocking(ctx, found, who)
+		if err != nil {
+			return nil, err
+		}
+		if blocking == nil && waits && c.isFinished(found[0].node) {
+			blocking = &found[0] // the run may be about to delete the resource that has it
+		}
+		if blocking == nil {
+			taken, err := c.takeOverNow(ctx, found[0], who, deadline)
+			if taken != nil || err != nil {
+				return taken, err
+			}
+			oldest = c.catalog.number() + 1 // the node has changed since it was listed
+			continue
+		}
+		switch {
+		case blocking.isOurs && !c.catalog.isDeleting(blocking.node.UUID):
+			return nil, blocking.err()
+		case waits || c.catalog.isDeleting(blocking.node.UUID):
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-changed:
+				waits = true
+				grace.Reset(deletionGrace)
+			case <-grace.C:
+				waits, oldest = false, c.catalog.number()+1
+			}
+		default:
+			return nil, c.taken(blocking)
+		}
+	}
+}
+
+// isFinished reports whether the creation of a node was finished.
+func (c *Site) isFinished(node *ironic.Node) bool {
+	mark := creationOf(node.Extra, MarkCreation)
+	return mark != nil && !mark.Done.IsZero()
+}
+
+// taken returns the error for a conflict with a node that the candidate cannot take over.
+func (c *Site) taken(x *conflict) error {
+	err := &TakenError{What: x.what, Value: x.value, Node: x.node}
+	if mark := creationOf(x.node.Extra, MarkCreation); mark != nil && mark.Done.IsZero() && mark.Run != c.run && !c.isDead(mark) {
+		err.Making = mark
+	}
+	return err
+}
+
+// blocking returns the first conflict that prevents the creation, or nil if the candidate can take over the only node in conflict.
+func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*conflict, error) {
+	first := found[0]
+	for i, x := range found {
+		if x.node.UUID != first.node.UUID || x.isOurs || c.catalog.isDeleting(x.node.UUID) {
+			return &found[i], nil
+		}
+	}
+	if c.begunBefore(first.node, who) != nil {
+		return nil, nil //nolint:nilnil // nothing blocks it
+	}
+	free, err := c.isFree(ctx, first)
+	if err != nil || free {
+		return nil, err
+	}
+	return &first, nil
+}
+
+// isFree reports whether discovery has made the node of a conflict for the candidate.
+func (c *Site) isFree(ctx context.Context, x conflict) (bool, error) {
+	if x.what == SharedName {
+		return DiscoveryOf(x.node) != nil && adoptable(x.node), nil
+	}
+	return c.unnamed(ctx, x.node)
+}
+
+// takeOverNow reads the node that a candidate takes over and claims it. It returns nil if the node cannot be taken over any more.
+func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadline time.Time) (*Found, error) {
+	node, err := c.Node(ctx, x.node.UUID)
+	if ironic.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // the lists are out of date
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.begunBefore(node, who) != nil {
+		return c.finish(ctx, node, who, deadline)
+	}
+	free, err := c.isFree(ctx, conflict{&entry{node: node}, x.what, x.value})
+	if err != nil || !free || !c.catalog.claim(node.UUID, who) {
+		return nil, err
+	}
+	return &Found{Node: node}, nil
+}
+
+// begunBefore returns the mark of a killed run that has begun to create exactly what the candidate is; nil if the node is anything
+// else. Two nodes without a name are the same if they have the same BMC.
+func (c *Site) begunBefore(node *ironic.Node, who Candidate) *Creation {
+	mark, wanted := creationOf(node.Extra, MarkCreation), entryOf(who)
+	theirs := ironic.IdentifyBMC(node.DriverInfo)
+	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
+	if !same || !c.unfinished(mark, node.Extra) {
+		return nil
+	}
+	return mark
+}
+
+// finish takes over a node that a killed run has begun to create. It waits first for the end of an operation in progress. Another
+// user may have reserved or deployed the node since: creating the host then takes no further steps.
+func (c *Site) finish(ctx context.Context, node *ironic.Node, who Candidate, deadline time.Time) (*Found, error) {
+	m := c.Record(node)
+	if err := m.atRest(ctx, deadline); err != nil {
+		return nil, err
+	}
+	read := func(ctx context.Context) (*Creation, error) {
+		if err := m.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		mark := c.begunBefore(m.node, who)
+		if mark == nil {
+			return nil, c.refuseTakeOver(creationOf(m.node.Extra, MarkCreation))
+		}
+		return mark, nil
+	}
+	mark, err := c.finishing(ctx, node.UUID, MarkCreation, read, m.write)
+	switch {
+	case errors.Is(err, errTakenOver), ironic.IsNotFound(err):
+		return nil, nil //nolint:nilnil // the node has changed since it was listed
+	case err != nil:
+		return nil, err
+	case !c.catalog.claim(node.UUID, who):
+		return nil, fmt.Errorf("another resource of this configuration has taken over node %s. Two resources describe the same machine: remove one of them", ironic.NodeLabel(m.node))
+	}
+	return &Found{Node: m.node, By: mark}, nil
+}
+
+// write sends a patch that Ironic may refuse, and updates the record.
+func (m *Machine) write(ctx context.Context, patch ironic.Patch) error {
+	node, err := m.site.Client.PatchNode(ctx, m.node.UUID, patch)
+	if err == nil {
+		m.applyAnswer(node)
+	}
+	return err
+}
+
+// atRest waits until no operation is in progress on the node.
+func (m *Machine) atRest(ctx context.Context, deadline time.Time) error {
+	for inProgress(m.state()) || m.node.Reservation != "" {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
+// created again (reference/ironic.md#lost-allocations).
+const allocationLost = time.Minute
+
+// Allocate creates an allocation with the mark of its creation; see CreateAllocation. If a killed run has created one of this name
+// for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. The caller must record
+// the allocation, wait for it with AwaitAllocation, and call EndAllocation.
+func (c *Site) Allocate(ctx context.Context, spec ironic.AllocationSpec) (a *ironic.Allocation, by *Creation, err error) {
+	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+		return nil, nil, err
+	}
+	extra := map[string]any{string(MarkCreation): c.begun().value()}
+	maps.Copy(extra, spec.Extra)
+	spec.Extra = extra
+	a, err = c.CreateAllocation(ctx, spec)
+	if spec.Name == "" || !ironic.IsStatus(err, http.StatusConflict, "") {
+		return a, nil, err
+	}
+	found, by, ferr := c.finishAllocation(ctx, spec)
+	switch {
+	case ferr != nil:
+		return nil, nil, errors.Join(err, ferr)
+	case found == nil:
+		return nil, nil, err
+	case found.State != ironic.AllocationError:
+		return found, by, nil
+	}
+	if err := c.DeleteAllocation(ctx, found.UUID); err != nil {
+		return nil, nil, err
+	}
+	a, err = c.CreateAllocation(ctx, spec)
+	return a, by, err
+}
+
+// finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
+func (c *Site) finishAllocation(ctx context.Context, spec ironic.AllocationSpec) (a *ironic.Allocation, by *Creation, err error) {
+	read := func(ctx context.Context) (*Creation, error) {
+		if a, err = c.Allocation(ctx, spec.Name); err != nil {
+			return nil, err
+		}
+		mark := creationOf(a.Extra, MarkCreation)
+		on, err := c.extraOf(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if !c.unfinished(mark, on) {
+			return nil, c.refuseTakeOver(mark)
+		}
+		if same, err := c.sameRequest(ctx, spec, a); err != nil || !same {
+			return nil, errors.Join(err, errTakenOver)
+		}
+		return mark, nil
+	}
+	_, err = read(ctx)
+	if err == nil {
+		by, err = c.finishing(ctx, a.UUID, MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+	}
+	if err == nil {
+		a, err = c.Allocation(ctx, a.UUID) // with the mark of this run
+	}
+	if errors.Is(err, errTakenOver) || ironic.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	return a, by, err
+}
+
+// leftovers are the allocations of the site, read once: a run needs them only to warn.
+type leftovers struct {
+	once sync.Once
+	all  []ironic.Allocation
+	err  error
+}
+
+// LeftAllocations returns the allocations without a name that killed runs have created for the class of a new one. They cannot be
+// recognised, so no run takes them over. All creations of the run share one list.
+func (c *Site) LeftAllocations(ctx context.Context, spec ironic.AllocationSpec) (left []ironic.Allocation, err error) {
+	if spec.Name != "" {
+		return nil, nil
+	}
+	c.left.once.Do(func() {
+		c.left.all, c.left.err = ironic.List[ironic.Allocation](ctx, c.Client, "allocations", "allocations", nil)
+	})
+	for _, a := range c.left.all {
+		mark := creationOf(a.Extra, MarkCreation)
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.unfinished(mark, nil) {
+			left = append(left, a)
+		}
+	}
+	return left, c.left.err
+}
+
+// extraOf returns the extra of the node of an allocation; nil if it has none.
+func (c *Site) extraOf(ctx context.Context, a *ironic.Allocation) (map[string]any, error) {
+	if a.NodeUUID == "" {
+		return nil, nil
+	}
+	node, err := c.Node(ctx, a.NodeUUID)
+	if err != nil {
+		return nil, err
+	}
+	return node.Extra, nil
+}
+
+// sameRequest reports whether an allocation was requested with the same class, traits, owner and nodes.
+func (c *Site) sameRequest(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation) (bool, error) {
+	same := func(wanted, have []string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
+	}
+	if spec.Owner != a.Owner || !same(spec.Traits, a.Traits) {
+		return false, nil
+	}
+	var candidates []string
+	for _, ref := range spec.CandidateNodes {
+		node, err := c.Node(ctx, ref)
+		if err != nil {
+			return false, err
+		}
+		candidates = append(candidates, node.UUID)
+	}
+	if spec.Node == "" {
+		return spec.ResourceClass == a.ResourceClass && same(candidates, a.CandidateNodes), nil
+	}
+	node, err := c.Node(ctx, spec.Node)
+	return err == nil && node.UUID == a.NodeUUID, err
+}
+
+// EndAllocation is Machine.EndCreation for an allocation.
+func (c *Site) EndAllocation(ctx context.Context, a *ironic.Allocation, failed error) error {
+	ctx, stop := rest.Outlast(ctx)
+	defer stop()
+	mark, label := creationOf(a.Extra, MarkCreation), "allocation "+a.UUID
+	check := func() error {
+		now, err := c.Allocation(ctx, a.UUID)
+		if err != nil {
+			return nil //nolint:nilerr // it is gone, or Ironic does not answer
+		}
+		return c.superseded(label, now.Extra, MarkCreation)
+	}
+	if failed != nil {
+		if lost := check(); lost != nil {
+			return lost
+		}
+	}
+	if mark == nil || mark.Run != c.run {
+		return failed
+	}
+	err := c.PatchAllocation(ctx, a.UUID, c.ended(mark, MarkCreation))
+	if err == nil {
+		return failed
+	}
+	if lost := check(); lost != nil {
+		return lost
+	}
+	c.Logger().WarnContext(ctx, "could not record that the creation of an allocation is finished", "allocation", a.UUID, "error", err)
+	return failed
+}
+
+// ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
+func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
+	if !c.isDead(creationOf(a.Extra, MarkCreation)) {
+		return
+	}
+	if err := c.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(MarkCreation)}); err != nil {
+		c.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
+	}
+}
+
+// AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
+// creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
+// NoMatchError. The allocation stays when the user interrupts the run and when the time-out ends.
+func (c *Site) AwaitAllocation(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+	deadline, renewed := time.Now().Add(timeout), time.Now()
+	for {
+		switch a.State {
+		case ironic.AllocationActive:
+			c.ForgetNode(a.NodeUUID)
+			c.ForgetAllocation(a.UUID)
+			return a, nil
+		case ironic.AllocationError:
+			return a, c.abandon(ctx, spec, a)
+		case ironic.AllocationAllocating:
+		}
+		if time.Since(renewed) > allocationLost {
+			renewed = time.Now()
+			if err := c.renew(ctx, spec); err != nil {
+				return a, err
+			}
+		}
+		polled, err := c.PollAllocation(ctx, spec.UUID, time.Until(deadline))
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return nil, fmt.Errorf("allocation %s is still allocating after %s", spec.UUID, timeout)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a = polled
+	}
+}
+
+// Release deletes an allocation. It reads the node first and returns a RefusedError if something is deployed on it: in maintenance,
+// Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
+func (c *Site) Release(ctx context.Context, id, nodeID string) error {
+	if nodeID != "" {
+		node, err := c.Node(ctx, nodeID)
+		switch {
+		case ironic.IsNotFound(err):
+		case err != nil:
+			return err
+		case node.InstanceUUID == id && Occupied(node):
+			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
+				"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>"}
+		}
+	}
+	return c.DeleteAllocation(ctx, id)
+}
+
+// renew deletes a lost allocation and creates it again with the same UUID.
+func (c *Site) renew(ctx context.Context, spec ironic.AllocationSpec) error {
+	if err := c.DeleteAllocation(ctx, spec.UUID); err != nil {
+		return err
+	}
+	_, err := c.CreateAllocation(ctx, spec)
+	return err
+}
+
+// abandon deletes a failed allocation and explains why no node matched.
+func (c *Site) abandon(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation) error {
+	none := &NoMatchError{Spec: spec, LastError: ironic.FirstLine(a.LastError)}
+	if all, err := c.ListNodesByID(ctx); err == nil {
+		none.Census, none.gaps = countMismatches(spec, all), gapsOf(spec, all)
+	}
+	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
+		none.Left = true
+		return errors.Join(none, fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
+	}
+	return none
+}
+
+// NoMatchError says that no node matches an allocation, and why.
+type NoMatchError struct {
+	Spec      ironic.AllocationSpec
+	LastError string // the allocation's last_error in Ironic
+	Left      bool   // the failed allocation could not be deleted
+	Census    Census
+
+	gaps []gap
+}
+
+// Error counts the nodes by the first requirement that each one misses.
+func (e *NoMatchError) Error() string {
+	return fmt.Sprintf("no node matches: %s. Ironic says: %s", e.Census, e.LastError)
+}
+
+// Advice says what the user can do.
+func (e *NoMatchError) Advice() string {
+	if len(e.gaps) > 0 {
+		var lines []string
+		for _, g := range e.gaps {
+			lines = append(lines, g.String())
+		}
+		return strings.Join(lines, " ") + " Correct the demand, or give a node what it lacks."
+	}
+	if e.Census.Matching > 0 {
+		return "Other allocations took the matching nodes in the meantime. Apply again."
+	}
+	if e.Census.NoPower > 0 {
+		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
+	}
+	return "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. " +
+		"If the same configuration makes a host available, add depends_on with that metal_host to the allocation, so that it waits for the host."
+}
+
+// ReservedNode is what a plan must know of the node that an allocation has reserved. It can be stored as JSON, so that each plan
+// decides from the same facts until the next refresh.
+type ReservedNode struct {
+	UUID     string   `json:"uuid"`
+	Name     string   `json:"name,omitempty"`
+	Class    string   `json:"class,omitempty"`
+	Traits   []string `json:"traits,omitempty"`
+	Owner    string   `json:"owner,omitempty"`
+	Lessee   string   `json:"lessee,omitempty"`
+	Deployed bool     `json:"deployed,omitempty"` // something runs on it, or an operation is in progress
+	Unusable string   `json:"unusable,omitempty"` // why nothing can be deployed on it, such as "it is in maintenance"; empty if something can
+}
+
+// ReservedBy returns the facts about the node of an allocation. node is nil if it does not exist any more.
+func ReservedBy(allocation, id string, node *ironic.Node) ReservedNode {
+	if node == nil {
+		return ReservedNode{UUID: id, Unusable: "it does not exist any more"}
+	}
+	return ReservedNode{
+		UUID: node.UUID, Name: node.Name, Class: node.ResourceClass, Traits: node.Traits, Owner: node.Owner, Lessee: node.Lessee,
+		Deployed: !Parked(ironic.State(node.ProvisionState)), Unusable: unusable(allocation, node),
+	}
+}
+
+// Label names the node in messages.
+func (n ReservedNode) Label() string {
+	return ironic.NodeLabel(&ironic.Node{UUID: n.UUID, Name: n.Name})
+}
+
+// unusable returns why nothing can be deployed on the node of an allocation; "" if something can, or if something runs on it.
+func unusable(allocation string, node *ironic.Node) string {
+	switch {
+	case !Parked(ironic.State(node.ProvisionState)):
+		return ""
+	case node.InstanceUUID != "" && node.InstanceUUID != allocation:
+		return "instance " + node.InstanceUUID + " has taken it"
+	case node.Fault != "":
+		return fmt.Sprintf("it has the fault %q", node.Fault)
+	case node.Maintenance && node.MaintenanceReason != "":
+		return fmt.Sprintf("it is in maintenance (%s)", node.MaintenanceReason)
+	case node.Maintenance:
+		return "it is in maintenance"
+	}
+	return ""
+}

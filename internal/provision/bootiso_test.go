@@ -1,0 +1,783 @@
+package provision_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// live is a deployment with a live ISO of a version, with a token in its URL.
+func live(version string) provision.Deployment {
+	return provision.Deployment{LiveISO: &bootiso.Artifacts{
+		URL: "http://images/live-" + version + ".iso?token=hunter2", SharedContent: map[string]string{"infra_env": "uid/" + version},
+	}}
+}
+
+// isoURL is where the live ISO of a version is.
+func isoURL(version string) string { return live(version).LiveISO.URL }
+
+// Drivers of nodes that can boot a live ISO: over the network, and from virtual media.
+var (
+	overNetwork = map[string]any{
+		"driver": "fake-hardware", "boot_interface": "ipxe",
+		"driver_info": map[string]any{"deploy_kernel": "http://images/kernel", "deploy_ramdisk": "http://images/ramdisk"},
+	}
+	fromMedia = map[string]any{
+		"driver": "redfish", "boot_interface": "redfish-virtual-media",
+		"driver_info": map[string]any{"redfish_address": "https://192.0.2.1", "deploy_kernel": "http://images/kernel", "deploy_ramdisk": "http://images/ramdisk"},
+	}
+)
+
+// addBootable adds an available node to a fake.
+func addBootable(t *testing.T, fake *fakeironic.Server, name string, driver map[string]any) string {
+	t.Helper()
+	body := map[string]any{"name": name, "resource_class": "baremetal"}
+	maps.Copy(body, driver)
+	id, _ := asOther(t, fake, http.MethodPost, "nodes", body)["uuid"].(string)
+	asOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:00:00:%02x", len(fake.Nodes()))})
+	fake.Set(id, "power_state", "power off")
+	fake.Set(id, "provision_state", "available")
+	return id
+}
+
+// booted is a fake with a node that has run the live ISO "1" for a while; each step of an operation takes 3 minutes.
+func booted(t *testing.T, api string, driver map[string]any) (fake *fakeironic.Server, id, instance string) {
+	t.Helper()
+	return bootedFor(t, api, driver, func(client *site, id string) (string, error) {
+		instance := ironic.NewUUID()
+		_, err := client.ReserveNode(t.Context(), id, instance)
+		return instance, err
+	})
+}
+
+// bootedAllocated is booted with an allocation.
+func bootedAllocated(t *testing.T, api string, driver map[string]any) (fake *fakeironic.Server, id, instance string) {
+	t.Helper()
+	return bootedFor(t, api, driver, func(client *site, _ string) (string, error) {
+		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Extra: map[string]any{"team": "web"}}
+		_, err := allocate(t.Context(), client, spec)
+		return spec.UUID, err
+	})
+}
+
+func bootedFor(t *testing.T, api string, driver map[string]any, reserve func(client *site, id string) (string, error)) (fake *fakeironic.Server, id, instance string) {
+	t.Helper()
+	fake = &fakeironic.Server{MaxMicroversion: api}
+	id = addBootable(t, fake, "node-0", driver)
+	client := newClient(fake)
+	instance, err := reserve(client, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := client.BootISO(t.Context(), id, live("1"), provision.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(48 * time.Hour)
+	fake.StepTime = 3 * time.Minute
+	fake.ResetRequests()
+	return fake, id, instance
+}
+
+// another are the options to boot a node with another live ISO.
+func another(instance string) provision.DeployOptions {
+	return provision.DeployOptions{Instance: instance, Other: provision.RebuildOther, Attempts: 1, Timeout: 4 * time.Hour}
+}
+
+// wantBooted fails the test unless a node runs the live ISO of a version after so many starts, and its record says so.
+func wantBooted(t *testing.T, fake *fakeironic.Server, id, version string, starts int) {
+	t.Helper()
+	node, err := newClient(fake).Node(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fake.PowerCycles(id); got != starts || fake.BootedISO(id) != isoURL(version) {
+		t.Errorf("the machine was started %d times, and runs %q; want %d times, and %q", got, fake.BootedISO(id), starts, isoURL(version))
+	}
+	record := provision.BootRecord(node)
+	if record == nil {
+		t.Fatalf("there is no record: state %s, instance_info %v, extra %v", node.ProvisionState, node.InstanceInfo, node.Extra)
+	}
+	if status := decide(node, version, always); status.Stale || status.Action != bootiso.None {
+		t.Errorf("the record %+v is not of version %s: %+v", record, version, status)
+	}
+	if !live(version).DeployedWith(node) {
+		t.Errorf("the next run would boot it again: %v", node.InstanceInfo)
+	}
+}
+
+func TestBootISO_firstTime(t *testing.T) {
+	t.Parallel()
+	for name, driver := range map[string]map[string]any{"over the network": overNetwork, "from virtual media": fromMedia} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				start := time.Now()
+				fake, id, instance := booted(t, "", driver)
+				wantBooted(t, fake, id, "1", 1)
+				node := nodeOf(t, fake, id)
+				if node.ProvisionState != "active" || node.InstanceUUID != instance {
+					t.Errorf("the node is %s and reserved by %s", node.ProvisionState, node.InstanceUUID)
+				}
+				seen, err := newClient(fake).Node(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if record := provision.BootRecord(seen); record.Boots != 1 || record.Manual || record.At.Before(start) || record.At.After(start.Add(time.Minute)) {
+					t.Errorf("the record is %+v", record)
+				}
+				for _, said := range []string{"hunter2", "http://images", "uid/1"} {
+					if text := fmt.Sprint(node.Raw["extra"]); strings.Contains(text, said) {
+						t.Errorf("the record tells %q: %s", said, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// ways are the ways to boot a running node with another live ISO, each with a server and a driver that ask for it.
+func ways() map[string]struct {
+	api    string
+	driver map[string]any
+	drive  map[string]any // config drive
+	verbs  []string
+	media  int // requests to attach virtual media
+} {
+	drive := map[string]any{"meta_data": map[string]any{"name": "web"}}
+	return map[string]struct {
+		api    string
+		driver map[string]any
+		drive  map[string]any
+		verbs  []string
+		media  int
+	}{
+		"rebuild, Ironic 21.4":                {api: "1.82", driver: overNetwork, verbs: []string{"rebuild"}},
+		"rebuild, Ironic 26.0":                {api: "1.91", driver: overNetwork, verbs: []string{"rebuild"}},
+		"rebuild with virtual media":          {api: "1.91", driver: fromMedia, verbs: []string{"rebuild"}},
+		"undeploy and deploy, Ironic 26.1":    {api: "1.93", driver: overNetwork, verbs: []string{"deleted", "active"}},
+		"undeploy and deploy, Ironic 39":      {api: "1.115", driver: overNetwork, verbs: []string{"deleted", "active"}},
+		"undeploy and deploy, config drive":   {api: "1.115", driver: fromMedia, drive: drive, verbs: []string{"deleted", "active"}},
+		"virtual media":                       {api: "1.115", driver: fromMedia, media: 1},
+		"virtual media, rebuild being broken": {api: "1.93", driver: fromMedia, media: 1},
+	}
+}
+
+func TestBootISO_ways(t *testing.T) {
+	t.Parallel()
+	for name, way := range ways() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := booted(t, way.api, way.driver)
+				d := live("2")
+				d.ConfigDrive = way.drive
+				node, attempts, err := newClient(fake).BootISO(t.Context(), id, d, another(instance))
+				if err != nil || attempts != 1 || node.ProvisionState != "active" || node.InstanceUUID != instance {
+					t.Fatalf("%+v after %d attempts, %v", node, attempts, err)
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, way.verbs) {
+					t.Errorf("verbs = %v, want %v", got, way.verbs)
+				}
+				if got := count(fake, http.MethodPost, "/v1/nodes/"+id+"/vmedia"); got != way.media {
+					t.Errorf("%d media were attached, want %d", got, way.media)
+				}
+				if walk := fake.Walk(id); slices.Contains(walk, "clean wait") {
+					t.Errorf("the node was cleaned: %v", walk)
+				}
+				if got := nodeOf(t, fake, id).Raw["automated_clean"]; got != nil {
+					t.Errorf("automated_clean is %v, and was not set", got)
+				}
+				if way.drive == nil { // which is part of what wantBooted compares
+					wantBooted(t, fake, id, "2", 2)
+				}
+				if record := provision.BootRecord(node); record.Boots != 1 {
+					t.Errorf("the record is %+v", record)
+				}
+			})
+		})
+	}
+}
+
+// TestBootISO_otherContentToo changes what attaching virtual media cannot: it is on the node afterwards.
+func TestBootISO_otherContentToo(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before, after func(*provision.Deployment)
+		want          map[string]any // in instance_info
+	}{
+		"an entry added":           {func(*provision.Deployment) {}, func(d *provision.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, map[string]any{"note": "x"}},
+		"an entry changed":         {func(d *provision.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(d *provision.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
+		"an entry removed":         {func(d *provision.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(*provision.Deployment) {}, map[string]any{"note": nil}},
+		"the config drive removed": {func(d *provision.Deployment) { d.ConfigDrive = map[string]any{"user_data": "x"} }, func(*provision.Deployment) {}, map[string]any{"configdrive": nil}},
+		"deploy steps": {func(*provision.Deployment) {}, func(d *provision.Deployment) {
+			d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 60}}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := &fakeironic.Server{}
+				id, instance, client := addBootable(t, fake, "node-0", fromMedia), ironic.NewUUID(), newClient(fake)
+				if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
+					t.Fatal(err)
+				}
+				for version, change := range []func(*provision.Deployment){tc.before, tc.after} {
+					d := live(fmt.Sprint(version))
+					change(&d)
+					if _, _, err := client.BootISO(t.Context(), id, d, another(instance)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, []string{"active", "deleted", "active"}) || fake.PowerCycles(id) != 2 || fake.BootedISO(id) != isoURL("1") {
+					t.Errorf("verbs = %v; %d starts, the last with %s", got, fake.PowerCycles(id), fake.BootedISO(id))
+				}
+				info, _ := nodeOf(t, fake, id).Raw["instance_info"].(map[string]any)
+				for key, want := range tc.want {
+					if info[key] != want {
+						t.Errorf("instance_info.%s is %v, want %v", key, info[key], want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestBootISO_olderMicroversion(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.115", fromMedia)
+		client := newClient(fake, func(c *provision.Config) { c.Microversion = 82 })
+		if _, _, err := client.BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+			t.Fatal(err)
+		}
+		if got := verbs(t, fake, id); !slices.Equal(got, []string{"deleted", "active"}) { // the server's rebuild is broken
+			t.Errorf("verbs = %v", got)
+		}
+		wantBooted(t, fake, id, "2", 2)
+	})
+}
+
+func TestBootISO_fallsBackToLastWay(t *testing.T) {
+	t.Parallel()
+	refuse := func(method, suffix string) func(*fakeironic.Server) {
+		return func(fake *fakeironic.Server) {
+			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+				if r.Method == method && strings.HasSuffix(r.URL.Path, suffix) {
+					return fault(http.StatusBadRequest, "not this one")
+				}
+				return nil
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		api    string
+		driver map[string]any
+		fail   func(*fakeironic.Server)
+		verbs  []string
+	}{
+		"rebuild, as newer Ironics do": {"1.82", overNetwork, func(fake *fakeironic.Server) {
+			fake.Reject = once(http.MethodPut, "/v1/nodes/", fault(http.StatusInternalServerError, "Unexpected error raised by RPC"))
+		}, []string{"rebuild", "deleted", "active"}},
+		"detach is refused":      {"1.115", fromMedia, refuse(http.MethodDelete, "/vmedia"), []string{"deleted", "active"}},
+		"attach is refused":      {"1.115", fromMedia, refuse(http.MethodPost, "/vmedia"), []string{"deleted", "active"}},
+		"boot device is refused": {"1.115", fromMedia, refuse(http.MethodPut, "/boot_device"), []string{"deleted", "active"}},
+		"power is refused":       {"1.115", fromMedia, refuse(http.MethodPut, "/states/power"), []string{"deleted", "active"}},
+		"attach fails": {"1.115", fromMedia, func(fake *fakeironic.Server) {
+			fake.ImageFault = firstFetchFails()
+		}, []string{"deleted", "active"}},
+		"reboot fails": {"1.115", fromMedia, func(fake *fakeironic.Server) {
+			fake.Fail = func(_ fakeironic.Node, verb string) string {
+				if verb == "rebooting" {
+					return "Failed to change power state to 'power on' by 'rebooting': timeout"
+				}
+				return ""
+			}
+		}, []string{"deleted", "active"}},
+		"attach fails like the last time": {"1.115", fromMedia, func(fake *fakeironic.Server) {
+			fake.ImageFault = firstFetchFails()
+			id := fake.Nodes()[0].UUID
+			fake.Set(id, "last_error", "Could not attach device cdrom to node "+id+": Validation of image href "+isoURL("2")+" failed, reason: timed out")
+		}, []string{"deleted", "active"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := booted(t, tc.api, tc.driver)
+				tc.fail(fake)
+				node, attempts, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance))
+				if err != nil || attempts != 1 {
+					t.Fatalf("%+v after %d attempts, %v", node, attempts, err)
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, tc.verbs) {
+					t.Errorf("verbs = %v, want %v", got, tc.verbs)
+				}
+				wantBooted(t, fake, id, "2", 2)
+				if record := provision.BootRecord(node); record.Boots != 1 {
+					t.Errorf("one boot counts as %d", record.Boots)
+				}
+			})
+		})
+	}
+}
+
+// firstFetchFails is an ImageFault of a server that is slow at first.
+func firstFetchFails() func(string) string {
+	fetched := false
+	return func(string) string {
+		if fetched {
+			return ""
+		}
+		fetched = true
+		return "timed out"
+	}
+}
+
+func TestBootISO_failureKeepsRecord(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.82", overNetwork)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method == http.MethodPut && r.URL.Path == provisionPath(id) {
+				return fault(http.StatusBadRequest, "not today")
+			}
+			return nil
+		}
+		node, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance))
+		if err == nil || node == nil {
+			t.Fatalf("%+v, %v", node, err)
+		}
+		fake.Reject = nil
+		seen, err := newClient(fake).Node(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, want := range map[string]bool{"1": false, "2": true} {
+			status := decide(seen, version, always)
+			if status.Stale != want {
+				t.Errorf("in view of %s it is %+v", version, status)
+			}
+		}
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+			t.Fatal(err)
+		}
+		wantBooted(t, fake, id, "2", 2)
+	})
+}
+
+// wantAllocation fails the test unless the allocation of bootedAllocated is there as before.
+func wantAllocation(t *testing.T, fake *fakeironic.Server, id, instance string) {
+	t.Helper()
+	a, err := newClient(fake).Allocation(t.Context(), instance)
+	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" || !ironic.SameJSON(a.Extra, map[string]any{"team": "web"}) {
+		t.Errorf("the allocation is %+v, %v", a, err)
+	}
+}
+
+func TestBootISO_keepsAllocation(t *testing.T) {
+	t.Parallel()
+	for _, api := range []string{"1.82", "1.115"} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake, id, instance := bootedAllocated(t, api, overNetwork)
+			node, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance))
+			if err != nil || node.InstanceUUID != instance {
+				t.Fatalf("%s: %+v, %v", api, node, err)
+			}
+			wantBooted(t, fake, id, "2", 2)
+			wantAllocation(t, fake, id, instance)
+		})
+	}
+}
+
+func TestBootISO_restoresAutomatedClean(t *testing.T) {
+	t.Parallel()
+	for _, before := range []any{nil, true, false} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake, id, instance := booted(t, "1.115", overNetwork)
+			fake.Set(id, "automated_clean", before)
+			if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+				t.Fatal(err)
+			}
+			if after := nodeOf(t, fake, id).Raw["automated_clean"]; after != before {
+				t.Errorf("automated_clean was %v and is %v", before, after)
+			}
+			if walk := fake.Walk(id); slices.Contains(walk, "clean wait") {
+				t.Errorf("%v: the node was cleaned: %v", before, walk)
+			}
+			wantBooted(t, fake, id, "2", 2)
+		})
+	}
+}
+
+func TestBootISO_secondCallDoesNothing(t *testing.T) {
+	t.Parallel()
+	for name, way := range ways() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := booted(t, way.api, way.driver)
+				for range 2 {
+					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wantBooted(t, fake, id, "2", 2)
+			})
+		})
+	}
+}
+
+// mortal is a transport over which a run sends some requests; with the answer to the last it is killed.
+type mortal struct {
+	next http.RoundTripper
+	kill context.CancelFunc
+
+	mu   sync.Mutex
+	left int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left == 0 {
+		m.kill()
+		return nil, context.Canceled
+	}
+	m.left--
+	return m.next.RoundTrip(r)
+}
+
+// TestBootISO_killedAnywhere kills a run after each of its requests, and lets the next one begin at
+// once or much later.
+func TestBootISO_killedAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, site := range map[string]func(*testing.T) (*fakeironic.Server, string, string){
+		"rebuild":             func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.82", overNetwork) },
+		"virtual media":       func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.115", fromMedia) },
+		"undeploy and deploy": func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.115", overNetwork) },
+		"undeploy and deploy, allocated": func(t *testing.T) (*fakeironic.Server, string, string) {
+			return bootedAllocated(t, "1.115", overNetwork)
+		},
+	} {
+		for how, pause := range map[string]time.Duration{"at once": 0, "soon": 2 * time.Minute, "later": 5 * time.Hour} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				for requests, killed := 0, true; killed && !t.Failed(); requests++ {
+					inVirtualTime(t, func(t *testing.T) {
+						fake, id, instance := site(t)
+						var last string
+						if killed, last = bootAndKill(t, fake, id, instance, requests); killed {
+							<-time.After(pause)
+						}
+						if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+							t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
+						}
+						wantBooted(t, fake, id, "2", 2)
+						if strings.HasSuffix(name, "allocated") {
+							wantAllocation(t, fake, id, instance)
+						}
+						if node := nodeOf(t, fake, id); node.InstanceUUID != instance || node.Raw["automated_clean"] != nil {
+							t.Errorf("reserved by %s, automated_clean %v", node.InstanceUUID, node.Raw["automated_clean"])
+						}
+						if walk := fake.Walk(id); slices.Contains(walk, "clean wait") {
+							t.Errorf("the node was cleaned: %v", walk)
+						}
+						if note := fmt.Sprint(nodeOf(t, fake, id).Raw["extra"]); strings.Contains(note, "again") {
+							t.Errorf("on the running node is noted: %s", note)
+						}
+						if t.Failed() {
+							t.Errorf("killed after %d requests (%s)", requests, last)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// bootAndKill boots a node with the live ISO "2", in a run that is killed after so many requests. It reports whether that
+// kept the run from its end, and the last request that changed something.
+func bootAndKill(t *testing.T, fake *fakeironic.Server, id, instance string, requests int) (killed bool, last string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	run := newClient(fake, func(c *provision.Config) { c.Transport = &mortal{next: fake, kill: cancel, left: requests} })
+	_, _, err := run.BootISO(ctx, id, live("2"), another(instance))
+	return err != nil, lastOf(fake.Requests())
+}
+
+// lastOf is the last request that changed something.
+func lastOf(requests []fakeironic.Request) string {
+	for _, r := range slices.Backward(requests) {
+		if r.Method != http.MethodGet {
+			return r.Method + " " + r.Path + " " + r.Body
+		}
+	}
+	return "none that changes anything"
+}
+
+// TestBootISO_automatedCleanChangedAfterKill switches cleaning on again after a kill, as a managed host does.
+func TestBootISO_automatedCleanChangedAfterKill(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.115", overNetwork)
+		fake.Set(id, "automated_clean", true)
+		for requests, last := 0, ""; !strings.Contains(last, "automated_clean"); requests++ {
+			_, last = bootAndKill(t, fake, id, instance, requests)
+		}
+		if got := nodeOf(t, fake, id).Raw["automated_clean"]; got != false {
+			t.Fatalf("automated_clean is %v", got)
+		}
+		fake.Set(id, "automated_clean", true)
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+			t.Fatal(err)
+		}
+		wantBooted(t, fake, id, "2", 2)
+		if walk := fake.Walk(id); slices.Contains(walk, "clean wait") || nodeOf(t, fake, id).Raw["automated_clean"] != true {
+			t.Errorf("it was cleaned, or automated_clean is %v: %v", nodeOf(t, fake, id).Raw["automated_clean"], walk)
+		}
+	})
+}
+
+// wasCleaned reports whether a walk over states cleaned the node: after undeploying, or by making a manageable one available.
+func wasCleaned(walk []string) bool {
+	return slices.Contains(walk, "clean wait") || slices.Contains(walk, "manageable") && walk[len(walk)-1] == "available"
+}
+
+// TestUndeploy_afterKilledBoot kills a run after each of its requests, and undeploys the node then: it is cleaned, also where it was
+// reserved again and not yet booted.
+func TestUndeploy_afterKilledBoot(t *testing.T) {
+	t.Parallel()
+	for name, site := range map[string]func(*testing.T) (*fakeironic.Server, string, string){
+		"reserved": func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.115", overNetwork) },
+		"allocated": func(t *testing.T) (*fakeironic.Server, string, string) {
+			return bootedAllocated(t, "1.115", overNetwork)
+		},
+	} {
+		for how, pause := range map[string]time.Duration{"at once": 0, "later": 5 * time.Hour} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				for requests, killed := 0, true; killed && !t.Failed(); requests++ {
+					inVirtualTime(t, func(t *testing.T) {
+						fake, id, instance := site(t)
+						var last string
+						if killed, last = bootAndKill(t, fake, id, instance, requests); killed {
+							<-time.After(pause)
+						}
+						allocation, reserved := nodeOf(t, fake, id).AllocationUUID, ""
+						if name == "allocated" {
+							allocation, reserved = instance, instance
+						}
+						if _, err := newClient(fake).Undeploy(t.Context(), id, instance, allocation, 4*time.Hour); err != nil {
+							t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
+						}
+						if name == "allocated" {
+							wantAllocation(t, fake, id, instance)
+						}
+						node := nodeOf(t, fake, id)
+						extra, _ := node.Raw["extra"].(map[string]any)
+						info, _ := node.Raw["instance_info"].(map[string]any)
+						delete(info, "traits") // Ironic leaves those of an allocation
+						if node.ProvisionState != "available" || node.InstanceUUID != reserved || node.Raw["automated_clean"] != nil || len(extra) > 0 || len(info) > 0 {
+							t.Errorf("the node is %s, reserved by %q, automated_clean %v, extra %v, instance_info %v", node.ProvisionState, node.InstanceUUID,
+								node.Raw["automated_clean"], extra, info)
+						}
+						if walk := fake.Walk(id); !wasCleaned(walk) {
+							t.Errorf("the node was not cleaned: %v", walk)
+						}
+						if t.Failed() {
+							t.Errorf("killed after %d requests (%s)", requests, last)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestUndeploy_killedAfterKilledBoot kills a run that boots before the boot begins, and then, after each of its requests, the run that
+// undeploys. Whatever the next run finds, it cleans the node before the node is free.
+func TestUndeploy_killedAfterKilledBoot(t *testing.T) {
+	t.Parallel()
+	for name, site := range map[string]func(*testing.T) (*fakeironic.Server, string, string){
+		"reserved": func(t *testing.T) (*fakeironic.Server, string, string) { return booted(t, "1.115", overNetwork) },
+		"allocated": func(t *testing.T) (*fakeironic.Server, string, string) {
+			return bootedAllocated(t, "1.115", overNetwork)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for requests, killed := 0, true; killed && !t.Failed(); requests++ {
+				inVirtualTime(t, func(t *testing.T) {
+					fake, id, instance := site(t)
+					allocation := map[string]string{"allocated": instance}[name]
+					fake.Reject = refusing(t, "active")
+					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); err == nil {
+						t.Fatal("the node was booted")
+					}
+					fake.Reject = nil
+					if node := nodeOf(t, fake, id); node.ProvisionState != "available" || node.InstanceUUID != instance {
+						t.Fatalf("the node is %s, reserved by %q", node.ProvisionState, node.InstanceUUID)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					run := newClient(fake, func(c *provision.Config) { c.Transport = &mortal{next: fake, kill: cancel, left: requests} })
+					_, err := run.Undeploy(ctx, id, instance, allocation, 4*time.Hour)
+					killed = err != nil
+					cancel()
+					<-time.After(time.Hour)
+					last := lastOf(fake.Requests())
+					if _, err := newClient(fake).Undeploy(t.Context(), id, instance, allocation, 4*time.Hour); err != nil {
+						t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
+					}
+					node := nodeOf(t, fake, id)
+					if extra, _ := node.Raw["extra"].(map[string]any); node.ProvisionState != "available" || node.InstanceUUID != allocation || len(extra) > 0 {
+						t.Errorf("killed after %d requests (%s): the node is %s, reserved by %q, extra %v", requests, last, node.ProvisionState, node.InstanceUUID, extra)
+					}
+					if allocation != "" {
+						wantAllocation(t, fake, id, allocation)
+					}
+					if walk := fake.Walk(id); !wasCleaned(walk) {
+						t.Errorf("killed after %d requests (%s): the node was not cleaned: %v", requests, last, walk)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestUndeploy_removesBootRecord(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.115", overNetwork)
+		if _, err := newClient(fake).Undeploy(t.Context(), id, instance, "", 4*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		node := nodeOf(t, fake, id)
+		if extra, _ := node.Raw["extra"].(map[string]any); len(extra) > 0 || node.ProvisionState != "available" {
+			t.Errorf("the node is %s, its extra %v", node.ProvisionState, extra)
+		}
+		if walk := fake.Walk(id); !slices.Contains(walk, "clean wait") {
+			t.Errorf("the node was not cleaned: %v", walk)
+		}
+	})
+}
+
+func TestBootISO_waitsForSlot(t *testing.T) {
+	t.Parallel()
+	for name, driver := range map[string]map[string]any{"virtual media": fromMedia, "over the network": overNetwork} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := booted(t, "1.115", driver)
+				busy := addBootable(t, fake, "busy", overNetwork)
+				fake.Set(busy, "provision_state", "manageable")
+				fake.StepTime = 10 * time.Hour
+				asOther(t, fake, http.MethodPut, "nodes/"+busy+"/states/provision", map[string]any{"target": "provide"})
+				fake.StepTime = time.Minute
+				start := time.Now()
+				client := newClient(fake, func(c *provision.Config) {
+					c.Limit = throttle.Limit{Max: 1, Coordination: throttle.CoordinationProcess}
+				})
+				if _, _, err := client.BootISO(t.Context(), id, live("2"), another(instance)); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took < 9*time.Hour {
+					t.Errorf("it took %s, though another machine had the only slot for ten hours", took)
+				}
+			})
+		})
+	}
+}
+
+func TestBootISO_loopGuard(t *testing.T) {
+	t.Parallel()
+	for _, api := range []string{"1.82", "1.115"} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake, id, instance := booted(t, api, overNetwork)
+			client := newClient(fake)
+			boot := func(try int) error {
+				d := live("2")
+				d.Capabilities = map[string]string{"try": fmt.Sprint(try)}
+				_, _, err := client.BootISO(t.Context(), id, d, another(instance))
+				return err
+			}
+			for try := range 1 + bootiso.MaxBoots { // the first is not again with the same image
+				if err := boot(try); err != nil {
+					t.Fatalf("%s, boot %d: %v", api, try, err)
+				}
+			}
+			var loop *provision.BootLoopError
+			if err := boot(9); !errors.As(err, &loop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
+				t.Errorf("%s: %v", api, err)
+			}
+			if got := fake.PowerCycles(id); got != 2+bootiso.MaxBoots {
+				t.Errorf("%s: the machine was started %d times", api, got)
+			}
+			<-time.After(bootiso.Window)
+			if err := boot(10); err != nil {
+				t.Errorf("%s, a day later: %v", api, err)
+			}
+		})
+	}
+}
+
+func TestBootISO_unsupportedConfigDrive(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := booted(t, "1.115", overNetwork)
+		d := live("2")
+		d.ConfigDrive = map[string]any{"meta_data": map[string]any{"name": "web"}}
+		var none *provision.NoConfigDriveError
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, d, another(instance)); !errors.As(err, &none) || !strings.Contains(err.Error(), `"ipxe"`) {
+			t.Errorf("%v", err)
+		}
+		wantBooted(t, fake, id, "1", 1)
+	})
+}
+
+func TestBootISO_nodeOfOtherUser(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, _ := booted(t, "1.115", overNetwork)
+		var other *provision.ReservedError
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(ironic.NewUUID())); !errors.As(err, &other) {
+			t.Errorf("%v", err)
+		}
+		wantBooted(t, fake, id, "1", 1)
+	})
+}
+
+// refusing refuses a provision verb as invalid, as Ironic does when the node cannot be deployed.
+func refusing(t *testing.T, verb string) func(*http.Request) *fakeironic.Rejection {
+	t.Helper()
+	return func(r *http.Request) *fakeironic.Rejection {
+		if !strings.HasSuffix(r.URL.Path, "/states/provision") {
+			return nil
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte(strconv.Quote(verb))) {
+			return nil
+		}
+		return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node.")
+	}
+}

@@ -1,0 +1,239 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// bootNote is the value of keyBoot in extra.
+type bootNote struct {
+	bootiso.Record                 // the ISO that the node boots, or is about to boot
+	Before         *bootiso.Record `json:"before,omitempty"` // the ISO that it ran when the note was written
+	Again          *again          `json:"again,omitempty"`  // set while the node is undeployed and deployed again
+}
+
+// again records what a node must get back when it is undeployed and deployed again, even if that is interrupted.
+type again struct {
+	Instance string `json:"instance"` // its reservation
+	// Clean is the value of automated_clean before it was set to false: "true", "unset", or empty for false.
+	Clean string `json:"clean,omitempty"`
+	// Dirty says that automated_clean has its previous value again but the node was not cleaned. It ends when the node is deployed
+	// again or cleaned. It means nothing while something is deployed on the node.
+	Dirty bool `json:"dirty,omitempty"`
+}
+
+// bootNoteOf reads the boot note of a node; nil if there is none.
+func bootNoteOf(n *ironic.Node) *bootNote {
+	text, err := json.Marshal(n.Extra[keyBoot])
+	if err != nil {
+		return nil
+	}
+	var note bootNote
+	if json.Unmarshal(text, &note) != nil || note.Image == "" {
+		return nil // this provider did not write it
+	}
+	return &note
+}
+
+// bootNoteFor returns the note for a node that is about to boot an ISO.
+func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) bootNote {
+	before := BootRecord(n)
+	if note := bootNoteOf(n); before == nil && note != nil {
+		before = &note.Record // no longer running, but the boot loop guard still counts it
+	}
+	note := bootNote{Record: bootiso.NewRecord(what, time.Now(), before), Before: BootRecord(n)}
+	if undeployedUncleaned(n) {
+		note.Again = bootNoteOf(n).Again
+	}
+	return note
+}
+
+// undeployedUncleaned reports whether a node was undeployed without cleaning and has been neither deployed nor cleaned since.
+func undeployedUncleaned(n *ironic.Node) bool {
+	note := bootNoteOf(n)
+	return note != nil && note.Again != nil && note.Again.Dirty && !Occupied(n)
+}
+
+// NeedsCleaning reports whether a node was undeployed without cleaning, to be deployed again for an instance, and was not deployed again.
+// Undeploying it for good then cleans it.
+func NeedsCleaning(n *ironic.Node, instance string) bool {
+	return undeployedUncleaned(n) && deployedAgain(n, instance)
+}
+
+// BootRecord returns what a node was booted with. It is nil if the node does not run a live ISO, another client has deployed it,
+// or it was deployed by a version that kept no records.
+func BootRecord(n *ironic.Node) *bootiso.Record {
+	note := bootNoteOf(n)
+	if note == nil || ironic.State(n.ProvisionState) != nodes.Active {
+		return nil
+	}
+	if (note.Again != nil && !note.Again.Dirty) || !markerOf(n).taken(n) {
+		return note.Before // the boot that the note describes was prepared but never started
+	}
+	if !note.IsAbout(BootISOURL(n)) {
+		return nil
+	}
+	return &note.Record
+}
+
+// BootFacts returns the facts of a node that the decision about its live ISO depends on.
+func BootFacts(n *ironic.Node) bootiso.Machine {
+	record := BootRecord(n)
+	return bootiso.Machine{
+		Label: ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
+		Asked: record != nil && record.Manual && !Restarted(n, record.At),
+	}
+}
+
+// BootChangedError says that a node has changed since the plan decided what to do with it.
+type BootChangedError struct {
+	Node *ironic.Node
+	Why  string // how the decision differs now
+}
+
+// Error says how the decision differs.
+func (e *BootChangedError) Error() string {
+	return fmt.Sprintf("node %s has changed since the plan: %s", ironic.NodeLabel(e.Node), e.Why)
+}
+
+// BootKey reports whether a live ISO sets this key of instance_info.
+func BootKey(key string) bool { return key == keyBootISO || key == keyDeploy }
+
+// BootISOURL returns the live ISO that a node boots; empty if it boots none.
+func BootISOURL(n *ironic.Node) string {
+	url, _ := n.InstanceInfo[keyBootISO].(string)
+	return url
+}
+
+// RecordBoot notes on the node that it was booted with a deployment, and changes nothing else. Later images are compared with that.
+// If only a person can restart the machine, byHand says what was obsolete; it is nil otherwise.
+func (m *Machine) RecordBoot(ctx context.Context, d Deployment, byHand []string) error {
+	record := bootiso.NewRecord(*d.LiveISO, time.Now(), nil)
+	record.Manual, record.Obsolete = byHand != nil, byHand
+	mark := markerOf(m.node)
+	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), "", "", "" // without a state the marker counts as started
+	var patch ironic.Patch
+	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
+	patch.Set("/instance_info/"+keyMarker, mark)
+	patch.Set("/extra/"+keyBoot, bootNote{Record: record})
+	return m.Patch(ctx, patch)
+}
+
+// Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
+// it.
+func Restarted(n *ironic.Node, since time.Time) bool {
+	for _, key := range []string{"last_power_state_change", "agent_last_heartbeat"} {
+		text, _ := n.DriverInternalInfo[key].(string)
+		at, err := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0])
+		if err == nil && at.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastPowerChange returns when Ironic last changed a node's power, in Ironic's format.
+func lastPowerChange(n *ironic.Node) string {
+	if text, _ := n.DriverInternalInfo["last_power_state_change"].(string); text != "" {
+		return text
+	}
+	return "never"
+}
+
+// CarriesConfigDrive reports whether a node's boot interface can pass a config drive together with a live ISO. Interfaces that
+// attach virtual media can (capability ramdisk_boot_configdrive). With all others Ironic ignores the config drive and logs a
+// warning.
+func CarriesConfigDrive(n *ironic.Node) bool {
+	return strings.HasSuffix(n.BootInterface, "virtual-media")
+}
+
+// NoConfigDriveError says that a node cannot get a config drive together with a live ISO.
+type NoConfigDriveError struct{ Node *ironic.Node }
+
+// Error names the boot interface.
+func (e *NoConfigDriveError) Error() string {
+	return fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with a live ISO", ironic.NodeLabel(e.Node), e.Node.BootInterface)
+}
+
+// BootLoopError says that a node has reached the maximum number of restarts with one image.
+type BootLoopError struct {
+	Node *ironic.Node
+	Last bootiso.Record
+}
+
+// Error says how often the node was restarted.
+func (e *BootLoopError) Error() string {
+	return fmt.Sprintf("node %s was restarted with this image %d times within a day", ironic.NodeLabel(e.Node), e.Last.Boots-1)
+}
+
+// Values of again.Clean. An empty value means that automated_clean was false.
+const (
+	cleanTrue  = "true"
+	cleanUnset = "unset"
+)
+
+// deployedAgain reports whether a node is being undeployed to be deployed again for an instance, or was when a run was
+// interrupted.
+func deployedAgain(n *ironic.Node, instance string) bool {
+	note := bootNoteOf(n)
+	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n))
+}
+
+// StaysUncleaned reports whether Ironic does not clean a node when it is undeployed for good. Ironic does not show whether
+// cleaning is disabled for all nodes.
+func StaysUncleaned(n *ironic.Node) bool {
+	if note := bootNoteOf(n); note != nil && note.Again != nil && !note.Again.Dirty {
+		return note.Again.Clean == ""
+	}
+	return n.AutomatedClean != nil && !*n.AutomatedClean
+}
+
+// cleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was
+// undeployed without cleaning, the note says so from then on. While a conductor works on the node this is impossible, and is left
+// for the next time.
+func (m *Machine) cleanAgain(ctx context.Context) error {
+	note := bootNoteOf(m.node)
+	if note == nil || note.Again == nil || undeployedUncleaned(m.node) || nextMove(GoalDeployed, m.state(), false).kind == wait {
+		return nil
+	}
+	var patch ironic.Patch
+	switch {
+	case note.Again.Dirty: // restored earlier
+	case note.Again.Clean == cleanTrue:
+		patch.Set("/automated_clean", true)
+	case note.Again.Clean == cleanUnset && m.node.AutomatedClean != nil:
+		patch.Remove("/automated_clean")
+	}
+	if Occupied(m.node) || note.Again.Clean == "" {
+		note.Again = nil
+	} else {
+		note.Again.Dirty = true
+	}
+	patch.Set("/extra/"+keyBoot, note)
+	return m.Patch(ctx, patch)
+}
+
+// forgetBoot removes the boot note from an undeployed node that is not reserved, or that is reserved by its own allocation again.
+func (m *Machine) forgetBoot(ctx context.Context, allocation string) error {
+	if bootNoteOf(m.node) == nil || m.state() != nodes.Available {
+		return nil
+	}
+	if err := m.Refresh(ctx); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", allocation}, m.node.InstanceUUID) {
+		return nil
+	}
+	var patch ironic.Patch
+	patch.Remove("/extra/" + keyBoot)
+	return m.Patch(ctx, patch)
+}

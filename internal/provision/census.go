@@ -1,0 +1,134 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Census counts the nodes that match an allocation, and the others by the first reason why each does not match.
+type Census struct {
+	Total, Matching                                              int
+	OtherClass, Unavailable, Maintenance, Reserved, NoPower, Own int
+	States                                                       map[string]int // of the unavailable nodes
+	Traits                                                       map[string]int // missing traits
+	Candidates                                                   bool           // only candidate nodes are counted
+	Backfill                                                     bool           // counts for a backfill, which needs an active node
+	Missing                                                      []string       // candidates (name or UUID) that do not exist
+}
+
+// Census counts the nodes that Ironic could allocate now. It uses a list that is at most a minute old and is shared by many plans.
+// Empty fields of spec require nothing. If spec.Node is set, it counts that node only, which must be active. A node that the
+// allocation already has counts as free.
+func (c *Site) Census(ctx context.Context, spec ironic.AllocationSpec) (Census, error) {
+	all, err := c.NodesForPlan(ctx)
+	if err != nil {
+		return Census{}, err
+	}
+	return countMismatches(spec, all), nil
+}
+
+// countMismatches applies Ironic's matching rules (reference/ironic.md#candidates-of-an-allocation) to all nodes.
+func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Census {
+	state, candidates := nodes.Available, candidatesOf(spec)
+	if spec.Node != "" {
+		state = nodes.Active
+	}
+	census := Census{States: map[string]int{}, Traits: map[string]int{}, Candidates: len(candidates) > 0, Backfill: spec.Node != ""}
+	census.Missing = slices.Clone(candidates)
+	for _, node := range all {
+		is := func(candidate string) bool { return candidate == node.UUID || candidate == node.Name }
+		if census.Candidates && !slices.ContainsFunc(candidates, is) {
+			continue
+		}
+		census.Missing = slices.DeleteFunc(census.Missing, is)
+		census.Total++
+		missing := missingTrait(spec.Traits, node.Traits)
+		own := spec.UUID != "" && node.InstanceUUID == spec.UUID // its own node counts as free
+		switch {
+		case spec.ResourceClass != "" && node.ResourceClass != spec.ResourceClass:
+			census.OtherClass++
+		case !own && ironic.State(node.ProvisionState) != state:
+			census.Unavailable++
+			census.States[node.ProvisionState]++
+		case node.Maintenance:
+			census.Maintenance++
+		case !own && node.InstanceUUID != "":
+			census.Reserved++
+		case node.PowerState == "":
+			census.NoPower++
+		case spec.Owner != "" && node.Owner != spec.Owner && node.Lessee != spec.Owner:
+			census.Own++
+		case missing != "":
+			census.Traits[missing]++
+		default:
+			census.Matching++
+		}
+	}
+	census.Total += len(census.Missing)
+	return census
+}
+
+func missingTrait(wanted, have []string) string {
+	for _, trait := range wanted {
+		if !slices.Contains(have, trait) {
+			return trait
+		}
+	}
+	return ""
+}
+
+// String returns a text like "0 of 42 nodes: 12 other class, 20 not available (15 active, 5 manageable), 10 without CUSTOM_NVME".
+func (c Census) String() string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(c.OtherClass, "other class")
+	wanted := nodes.Available
+	if c.Backfill {
+		wanted = nodes.Active
+	}
+	add(c.Unavailable, fmt.Sprintf("not %s (%s)", wanted, counts(c.States)))
+	add(c.Maintenance, "in maintenance")
+	add(c.Reserved, "reserved already")
+	add(c.NoPower, "with unknown power state")
+	add(c.Own, "other owner")
+	for _, trait := range slices.Sorted(maps.Keys(c.Traits)) {
+		add(c.Traits[trait], "without "+trait)
+	}
+	add(len(c.Missing), "unknown to Ironic ("+strings.Join(c.Missing, ", ")+")")
+	what := "nodes"
+	switch {
+	case c.Candidates && c.Total == 1:
+		what = "candidate"
+	case c.Candidates:
+		what = "candidates"
+	case c.Total == 1:
+		what = "node"
+	}
+	text := fmt.Sprintf("%d of %d %s", c.Matching, c.Total, what)
+	if len(parts) == 0 {
+		return text
+	}
+	return text + ": " + strings.Join(parts, ", ")
+}
+
+// counts returns a text like "15 active, 5 manageable", in descending order.
+func counts(m map[string]int) string {
+	keys := slices.Sorted(maps.Keys(m))
+	slices.SortStableFunc(keys, func(a, b string) int { return m[b] - m[a] })
+	var parts []string
+	for _, key := range keys {
+		parts = append(parts, fmt.Sprintf("%d %s", m[key], key))
+	}
+	return strings.Join(parts, ", ")
+}

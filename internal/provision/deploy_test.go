@@ -1,0 +1,364 @@
+package provision_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// debian is a deployment with an image of a version.
+func debian(version string) provision.Deployment {
+	return provision.Deployment{
+		Image:       &provision.Image{URL: "http://images/debian-" + version + ".qcow2", Checksum: "http://images/SUMS", Type: provision.ImageWholeDisk},
+		ConfigDrive: map[string]any{"user_data": "#cloud-config", "meta_data": map[string]any{"name": "web"}},
+	}
+}
+
+// reserved is a fake with one node that is deployed through a ramdisk in three steps, and reserved by the returned instance.
+func reserved(t *testing.T, step time.Duration) (fake *fakeironic.Server, id, instance string) {
+	t.Helper()
+	fake = fleet(1)
+	fake.StepTime = step
+	fake.Set("node-000", "deploy_interface", "direct")
+	id, instance = nodeOf(t, fake, "node-000").UUID, ironic.NewUUID()
+	if _, err := newClient(fake).ReserveNode(t.Context(), id, instance); err != nil {
+		t.Fatal(err)
+	}
+	fake.ResetRequests()
+	return fake, id, instance
+}
+
+func once1h(instance string) provision.DeployOptions {
+	return provision.DeployOptions{Instance: instance, Attempts: 1, Timeout: 4 * time.Hour}
+}
+
+func TestDeploy_runsImage(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := reserved(t, 20*time.Minute)
+		d := debian("12")
+		d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 90}}
+		node, attempts, err := newClient(fake).Deploy(t.Context(), id, d, once1h(instance))
+		if err != nil || node.ProvisionState != "active" || attempts != 1 || !d.DeployedWith(node) || !provision.RunsInstance(node) {
+			t.Fatalf("%+v after %d attempts, %v", node, attempts, err)
+		}
+		if image := provision.ImageOf(node); image == nil || *image != *d.Image {
+			t.Errorf("image %+v, want %+v", image, d.Image)
+		}
+		var sent map[string]any
+		for _, r := range fake.Requests() {
+			if r.Path == provisionPath(id) {
+				if err := json.Unmarshal([]byte(r.Body), &sent); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if want := map[string]any{"target": "active", "configdrive": d.ConfigDrive, "deploy_steps": d.DeploySteps}; !ironic.SameJSON(sent, want) {
+			t.Errorf("sent %v, want %v", sent, want)
+		}
+	})
+}
+
+func TestDeploy_continuesInterruptedRun(t *testing.T) {
+	t.Parallel()
+	for name, interruption := range map[string]time.Duration{"while deploying": time.Minute, "while it boots": 30 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := reserved(t, 20*time.Minute)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(interruption, cancel)
+				if node, _, err := newClient(fake).Deploy(ctx, id, debian("12"), once1h(instance)); !ironic.IsInterrupted(err) || node == nil {
+					t.Fatalf("%+v, %v, want an interruption with the node", node, err)
+				}
+				node, _, err := newClient(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
+				if err != nil || node.ProvisionState != "active" || !debian("12").DeployedWith(node) {
+					t.Fatalf("%+v, %v", node, err)
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, []string{"active"}) {
+					t.Errorf("verbs = %v: it was deployed more than once", got)
+				}
+			})
+		})
+	}
+}
+
+func TestDeploy_keepsRunningImage(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := reserved(t, 0)
+		client := newClient(fake)
+		for range 2 {
+			if _, attempts, err := client.Deploy(t.Context(), id, debian("12"), once1h(instance)); err != nil || attempts != 1 {
+				t.Fatalf("%d attempts, %v", attempts, err)
+			}
+		}
+		if got := verbs(t, fake, id); !slices.Equal(got, []string{"active"}) {
+			t.Errorf("verbs = %v", got)
+		}
+	})
+}
+
+func TestDeploy_otherImage(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		other provision.Other
+		says  string // "" is success
+		verbs []string
+		runs  string
+	}{
+		"is refused": {provision.RefuseOther, "Import it", []string{"active"}, "debian-12"},
+		"is left":    {provision.KeepOther, "", []string{"active"}, "debian-12"},
+		"is rebuilt": {provision.RebuildOther, "", []string{"active", "rebuild"}, "debian-13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := reserved(t, 0)
+				client := newClient(fake)
+				if _, _, err := client.Deploy(t.Context(), id, debian("12"), once1h(instance)); err != nil {
+					t.Fatal(err)
+				}
+				options := once1h(instance)
+				options.Other = tc.other
+				node, _, err := client.Deploy(t.Context(), id, debian("13"), options)
+				if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
+					t.Errorf("%v, want %q", err, tc.says)
+				}
+				if got := verbs(t, fake, id); !slices.Equal(got, tc.verbs) || !strings.Contains(provision.ImageSource(node), tc.runs) {
+					t.Errorf("verbs = %v, want %v; it runs %s, want %s", got, tc.verbs, provision.ImageSource(node), tc.runs)
+				}
+			})
+		})
+	}
+}
+
+func TestDeploy_rebuildReplacesContent(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := reserved(t, 0)
+		client := newClient(fake)
+		partition := provision.Deployment{
+			Image: &provision.Image{
+				URL: "http://images/p", Checksum: "http://images/SUMS", Type: provision.ImagePartition, Kernel: "http://images/k", Ramdisk: "http://images/r",
+				RootGB: 10, SwapMB: 512, DiskFormat: "raw",
+			},
+			Capabilities: map[string]string{"boot_mode": "uefi"}, RootDevice: map[string]any{"serial": "S1"},
+			InstanceInfo: map[string]any{"kernel_append_params": "quiet"}, ConfigDrive: map[string]any{"user_data": "x"},
+		}
+		if _, _, err := client.Deploy(t.Context(), id, partition, once1h(instance)); err != nil {
+			t.Fatal(err)
+		}
+		options := once1h(instance)
+		options.Other = provision.RebuildOther
+		whole := provision.Deployment{Image: &provision.Image{URL: "http://images/w", Checksum: strings.Repeat("ab", 32), Type: provision.ImageWholeDisk}}
+		node, _, err := client.Deploy(t.Context(), id, whole, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(node.InstanceInfo, "terraform_metal")
+		delete(node.InstanceInfo, "image_url") // Ironic's own
+		want := map[string]any{
+			"image_source": "http://images/w", "image_type": "whole-disk", "image_os_hash_algo": "sha256", "image_os_hash_value": strings.Repeat("ab", 32),
+		}
+		if !ironic.SameJSON(node.InstanceInfo, want) {
+			t.Errorf("instance_info %v, want %v", node.InstanceInfo, want)
+		}
+	})
+}
+
+func TestDeploy_attempts(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		attempts, failures int
+		works              bool
+		took               int
+	}{
+		"one attempt":        {1, 1, false, 1},
+		"zero means one":     {0, 1, false, 1},
+		"the second works":   {3, 1, true, 2},
+		"the third works":    {3, 2, true, 3},
+		"three are too few":  {3, 3, false, 3},
+		"none was necessary": {3, 0, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := reserved(t, 20*time.Minute)
+				failures := tc.failures
+				fake.Fail = func(fakeironic.Node, string) string {
+					if failures > 0 {
+						failures--
+						return "image not found"
+					}
+					return ""
+				}
+				options := once1h(instance)
+				options.Attempts = tc.attempts
+				node, attempts, err := newClient(fake).Deploy(t.Context(), id, debian("12"), options)
+				var failed *provision.FailedError
+				if attempts != tc.took || (err == nil) != tc.works || (!tc.works && !errors.As(err, &failed)) || node == nil {
+					t.Errorf("%+v after %d attempts, %v", node, attempts, err)
+				}
+				if !tc.works && (node.ProvisionState != "deploy failed" || !strings.Contains(err.Error(), "image not found")) {
+					t.Errorf("in %q: %v", node.ProvisionState, err)
+				}
+			})
+		})
+	}
+}
+
+func TestDeploy_nextRunRepeatsFailure(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := reserved(t, 0)
+		client := newClient(fake)
+		fake.Fail = func(fakeironic.Node, string) string { return "image not found" }
+		if _, _, err := client.Deploy(t.Context(), id, debian("12"), once1h(instance)); err == nil {
+			t.Fatal("it did not fail")
+		}
+		fake.Fail = nil
+		node, attempts, err := client.Deploy(t.Context(), id, debian("13"), once1h(instance))
+		if err != nil || attempts != 1 || !debian("13").DeployedWith(node) {
+			t.Errorf("%+v after %d attempts, %v", node, attempts, err)
+		}
+	})
+}
+
+func TestDeploy_needsReservation(t *testing.T) {
+	t.Parallel()
+	for name, holder := range map[string]any{"unreserved": nil, "by another instance": ironic.NewUUID()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake, id, instance := reserved(t, 0)
+			fake.Set(id, "instance_uuid", holder)
+			_, _, err := newClient(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
+			var other *provision.ReservedError
+			if !errors.As(err, &other) {
+				t.Errorf("%v, want a ReservedError", err)
+			}
+			for _, r := range fake.Requests() {
+				if r.Method != http.MethodGet {
+					t.Errorf("%s %s was sent", r.Method, r.Path)
+				}
+			}
+		})
+	}
+}
+
+func TestDeploy_doesNotAwaitCleaning(t *testing.T) {
+	t.Parallel()
+	fake, id, instance := reserved(t, time.Hour)
+	fake.Set(id, "provision_state", "cleaning")
+	_, _, err := newClient(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
+	var refused *provision.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "Apply again when it is available") {
+		t.Errorf("%v, want a refusal: after it the node would be deployed without an image", err)
+	}
+}
+
+func TestDeploy_validatesFirst(t *testing.T) {
+	t.Parallel()
+	fake, id, instance := reserved(t, 0)
+	node, _, err := newClient(fake).Deploy(t.Context(), id, provision.Deployment{Image: &provision.Image{URL: "http://images/no-checksum"}}, once1h(instance))
+	if err == nil || !strings.Contains(err.Error(), "node-000") || !strings.Contains(err.Error(), "image_checksum") || node == nil {
+		t.Errorf("%+v, %v", node, err)
+	}
+	if state := nodeOf(t, fake, id).ProvisionState; state != "available" {
+		t.Errorf("the node is in state %q: something was begun", state)
+	}
+}
+
+func TestReserve_oneOfTwoWins(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		fake := fleet(1)
+		id := nodeOf(t, fake, "node-000").UUID
+		instances := []string{ironic.NewUUID(), ironic.NewUUID()}
+		errs := make([]error, 2)
+		ready := sync.WaitGroup{}
+		ready.Add(2)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection { // both have seen the node free before either writes
+			if r.Method == http.MethodPatch {
+				ready.Done()
+				ready.Wait()
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		for i, instance := range instances {
+			wg.Go(func() { _, errs[i] = newClient(fake).ReserveNode(t.Context(), id, instance) })
+		}
+		wg.Wait()
+		winner := slices.Index(instances, nodeOf(t, fake, id).InstanceUUID)
+		if winner < 0 {
+			t.Fatalf("no client got it: %v", errs)
+		}
+		var other *provision.ReservedError
+		if errs[winner] != nil || !errors.As(errs[1-winner], &other) || !strings.Contains(errs[1-winner].Error(), instances[winner]) {
+			t.Fatalf("the winner: %v, the other: %v", errs[winner], errs[1-winner])
+		}
+	}
+}
+
+func TestReserve_node(t *testing.T) {
+	t.Parallel()
+	ours := ironic.NewUUID()
+	for name, tc := range map[string]struct {
+		prepare map[string]any
+		reject  *fakeironic.Rejection
+		says    string // "" is success
+	}{
+		"that is free":                         {nil, nil, ""},
+		"that is free, and the answer is lost": {nil, lost(), ""},
+		"that is ours already":                 {map[string]any{"instance_uuid": ours}, nil, ""},
+		"that is ours and deployed":            {map[string]any{"instance_uuid": ours, "provision_state": "active"}, nil, ""},
+		"reserved by another instance":         {map[string]any{"instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001"}, nil, "reserved by 6f2f6c4e"},
+		"in maintenance":                       {map[string]any{"maintenance": true, "maintenance_reason": "new fans"}, nil, "new fans"},
+		"that runs something unreserved":       {map[string]any{"provision_state": "active"}, nil, "something is deployed on it"},
+		"that is not available":                {map[string]any{"provision_state": "manageable"}, nil, "target_state = \"available\""},
+		"that is being cleaned":                {map[string]any{"provision_state": "cleaning"}, nil, "Apply again when it is available"},
+		"that is gone":                         {nil, fault(http.StatusNotFound, "Node could not be found."), "could not be found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				for field, value := range tc.prepare {
+					fake.Set("node-000", field, value)
+				}
+				if tc.reject != nil {
+					fake.Reject = once(http.MethodPatch, "/v1/nodes/", tc.reject)
+				}
+				node, err := newClient(fake).ReserveNode(t.Context(), nodeOf(t, fake, "node-000").UUID, ours)
+				if tc.says == "" && (err != nil || node.InstanceUUID != ours) {
+					t.Errorf("%+v, %v", node, err)
+				}
+				if tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {
+					t.Errorf("%v, want %q", err, tc.says)
+				}
+			})
+		})
+	}
+}
+
+func TestReserve_defectiveIronic(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.MaxMicroversion, fake.ParentNodeDefect = "1.96", true
+	_, err := newClient(fake).ReserveNode(t.Context(), nodeOf(t, fake, "node-000").UUID, ironic.NewUUID())
+	var defect *ironic.ParentNodeError
+	if !errors.As(err, &defect) {
+		t.Errorf("ReserveNode = %v, want a ParentNodeError", err)
+	}
+}

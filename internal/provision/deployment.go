@@ -1,0 +1,175 @@
+package provision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// ImageType is the kind of an image.
+type ImageType string
+
+// The image types of Ironic (instance_info.image_type).
+const (
+	ImageWholeDisk ImageType = "whole-disk"
+	ImagePartition ImageType = "partition"
+)
+
+// Image is what Ironic writes to a node's disk. Empty values are not sent.
+type Image struct {
+	URL        string
+	Checksum   string // MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a checksum file
+	DiskFormat string // qcow2 or raw
+	Type       ImageType
+	Kernel     string // for a partition image, like the next three
+	Ramdisk    string
+	RootGB     int64
+	SwapMB     int64
+	// PullSecret is the secret for an oci:// registry. Digest uses PullSecretVersion instead, so that it reveals nothing about the
+	// secret.
+	PullSecret        string
+	PullSecretVersion string
+}
+
+// Deployment is what a node is deployed with.
+type Deployment struct {
+	Image        *Image
+	LiveISO      *bootiso.Artifacts // boots an ISO instead of writing an Image; recorded in extra
+	Capabilities map[string]string
+	Traits       []string // nil: the traits of the allocation
+	RootDevice   map[string]any
+	InstanceInfo map[string]any // additional keys
+	ConfigDrive  map[string]any // user_data, meta_data, network_data, vendor_data; nil: none
+	DeploySteps  []ironic.DeployStep
+	// Triggers are part of Digest only: with other triggers the same content is deployed again.
+	Triggers map[string]string
+	// SecretVersion stands in Digest for the secret parts of ConfigDrive, so that the digest reveals nothing about them.
+	SecretVersion string
+}
+
+// Keys of instance_info. Ironic clears instance_info, including the marker, when it undeploys the node.
+const (
+	keyImageSource = "image_source"
+	keyConfigDrive = "configdrive"
+	keyTraits      = "traits"
+	keyBootISO     = "boot_iso"
+	keyPullSecret  = "image_pull_secret"
+	keyDeploy      = "deploy_interface" // overrides the node's own interface while the instance exists
+)
+
+// deployRamdisk is the deploy interface that boots a ramdisk or ISO and writes no disk.
+const deployRamdisk = "ramdisk"
+
+// imageKeys are the keys of instance_info that belong to an Image.
+var imageKeys = []string{
+	keyImageSource, "image_checksum", "image_os_hash_algo", "image_os_hash_value", "image_disk_format", "image_type",
+	"kernel", "ramdisk", "root_gb", "swap_mb", keyPullSecret,
+}
+
+// instanceInfo returns the deployment as instance_info.
+func (d Deployment) instanceInfo() map[string]any {
+	info := map[string]any{}
+	for key, value := range d.InstanceInfo {
+		info[key] = value
+	}
+	set := func(key, value string) {
+		if value != "" {
+			info[key] = value
+		}
+	}
+	if i := d.Image; i != nil {
+		set(keyImageSource, i.URL)
+		set("image_disk_format", i.DiskFormat)
+		set("image_type", string(i.Type))
+		set("kernel", i.Kernel)
+		set("ramdisk", i.Ramdisk)
+		set(keyPullSecret, i.PullSecret)
+		if algo := hashAlgorithm(i.Checksum); algo != "" {
+			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
+		} else {
+			set("image_checksum", i.Checksum)
+		}
+		if i.RootGB > 0 {
+			info["root_gb"] = i.RootGB
+		}
+		if i.SwapMB > 0 {
+			info["swap_mb"] = i.SwapMB
+		}
+	}
+	if d.LiveISO != nil {
+		info[keyDeploy], info[keyBootISO] = deployRamdisk, d.LiveISO.URL
+	}
+	if len(d.Capabilities) > 0 {
+		info["capabilities"] = d.Capabilities
+	}
+	if d.Traits != nil {
+		info[keyTraits] = d.Traits
+	}
+	if len(d.RootDevice) > 0 {
+		info["root_device"] = d.RootDevice
+	}
+	return info
+}
+
+// hashAlgorithm returns the algorithm of a checksum by its length; "" for MD5 and for URLs, which are sent as image_checksum.
+func hashAlgorithm(checksum string) string {
+	if _, err := hex.DecodeString(checksum); err != nil {
+		return ""
+	}
+	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
+}
+
+// ImageOf returns the Image of a node's instance_info; nil if it has none.
+func ImageOf(n *ironic.Node) *Image {
+	text := func(key string) string { s, _ := n.InstanceInfo[key].(string); return s }
+	number := func(key string) int64 {
+		var i int64
+		_, _ = fmt.Sscan(fmt.Sprint(n.InstanceInfo[key]), &i)
+		return i
+	}
+	if text(keyImageSource) == "" {
+		return nil
+	}
+	i := &Image{
+		URL: text(keyImageSource), Checksum: text("image_os_hash_value"), DiskFormat: text("image_disk_format"),
+		Type: ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
+		RootGB: number("root_gb"), SwapMB: number("swap_mb"),
+	}
+	if i.Checksum == "" {
+		i.Checksum = text("image_checksum")
+	}
+	return i
+}
+
+// Digest identifies a deployment: deployments that write the same have the same digest.
+func (d Deployment) Digest() string {
+	config := d.ConfigDrive
+	if d.SecretVersion != "" {
+		config = map[string]any{}
+		for key, value := range d.ConfigDrive {
+			config[key] = value
+		}
+		config["user_data"] = d.SecretVersion
+	}
+	info := d.instanceInfo()
+	if d.Image != nil && d.Image.PullSecretVersion != "" {
+		info[keyPullSecret] = d.Image.PullSecretVersion
+	}
+	if d.LiveISO != nil {
+		info[keyBootISO] = d.LiveISO.Digest() // the URL may contain a token
+	}
+	parts := []any{info, config, d.DeploySteps}
+	if len(d.Triggers) > 0 {
+		parts = append(parts, d.Triggers)
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,457 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// abandonedAfter is the age after which a claim counts as left behind by a run that died.
+const abandonedAfter = 10 * time.Minute
+
+// Discovery is the record on a node of its discovery.
+type Discovery struct {
+	Version int    `json:"v"`
+	Owner   string `json:"owner"`           // name of the metal_discovery_import
+	Name    string `json:"name"`            // given once; a later change of the template does not change it
+	From    string `json:"from"`            // the hardware property that the name was made from
+	At      string `json:"at"`              // RFC 3339
+	Taken   bool   `json:"taken,omitempty"` // a metal_host manages it
+}
+
+// DiscoveryOf returns the discovery record of a node; nil if this provider did not discover it.
+func DiscoveryOf(n *ironic.Node) *Discovery {
+	text, err := json.Marshal(n.Extra[keyDiscovery])
+	var d Discovery
+	if err != nil || json.Unmarshal(text, &d) != nil || d.Owner == "" {
+		return nil
+	}
+	return &d
+}
+
+// Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
+// metal_host manages it.
+func (c *Site) Enroll(ctx context.Context, e ironic.Enrollment) (*ironic.Node, error) {
+	extra := map[string]any{string(MarkCreation): c.begun().value()}
+	if e.Name == "" {
+		extra[keyEnrolled] = true
+	}
+	maps.Copy(extra, e.Extra)
+	e.Extra = extra
+	node, err := c.CreateNode(ctx, e)
+	return node, c.explainDriver(ctx, e.Driver, err)
+}
+
+// TakeDiscovered adds the edits to a patch which record that the metal_host with a name manages the node, if discovery needs to
+// know that and the node does not say so yet. name may be empty.
+func TakeDiscovered(p *ironic.Patch, n *ironic.Node, name string) {
+	switch d := DiscoveryOf(n); {
+	case d != nil && !d.Taken:
+		d.Taken = true
+		p.Set("/extra/"+keyDiscovery, *d)
+	case d == nil && n.Driver == fakeDriver && looksDiscovered(n): // its power is not real
+		p.Set("/extra/"+keyDiscovery, Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339), Taken: true})
+	case d == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[keyEnrolled] == nil:
+		p.Set("/extra/"+keyEnrolled, true)
+	}
+}
+
+// enrolledManually reports whether an operator or a client enrolled the node, judging by its driver_info. Ironic sets none on a node that it
+// discovers, and ironic-inspector sets the IPMI address of the BMC only. Inspection rules may set more, but then the node has an
+// inventory.
+func enrolledManually(n *ironic.Node, inventory *ironic.Inventory) bool {
+	_, byInspector := n.DriverInfo["ipmi_address"]
+	isTold := len(n.DriverInfo) > 1 || len(n.DriverInfo) == 1 && !byInspector
+	return n.Extra[keyEnrolled] != nil || isTold && inventory == nil
+}
+
+// surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
+// with all other fields.
+var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error"}
+
+// Survey is the part of a site that matters for one discovery. It can be stored as JSON.
+type Survey struct {
+	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share an address with one of them
+	Names []string         `json:"names"` // names of all other nodes
+
+	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
+
+	Exists   map[string]bool   `json:"-"` // nodes by UUID
+	Renamed  map[string]string `json:"-"` // held hosts that were renamed: given name -> present name
+	Replaced map[string]string `json:"-"` // held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
+
+	held  map[string]string // UUIDs of held hosts, with the names that they were given
+	fresh bool              // there are new machines
+}
+
+// News returns the part of the survey that a plan needs: nil if no machine is new and no held host has lost its record. It has
+// nothing of held hosts that changes while they are prepared and deployed, so that it stays the same while no other machine
+// changes.
+func (s *Survey) News() *Survey {
+	if !s.fresh && len(s.Unmarked) == 0 {
+		return nil
+	}
+	news := &Survey{Hosts: slices.Clone(s.Hosts), Names: s.Names, Unmarked: s.Unmarked}
+	for i, h := range news.Hosts {
+		if s.held[h.ID] != "" {
+			news.Hosts[i].State, news.Hosts[i].LastError = "", ""
+			news.Hosts[i].CreatedAt, news.Hosts[i].ChangedAt = time.Time{}, time.Time{}
+			news.Hosts[i].Locked, news.Hosts[i].Reserved = false, false
+		}
+	}
+	return news
+}
+
+// All returns the hosts to decide about: those of the survey, and one for every other name that is in use.
+func (s *Survey) All() []discovery.Host {
+	all := slices.Clone(s.Hosts)
+	for _, name := range s.Names {
+		all = append(all, discovery.Host{ID: "named " + name, Name: name})
+	}
+	return all
+}
+
+// Survey reads a site for the discovery of an owner, which may be "". held are the known nodes with the names that they were
+// given. A site without new machines costs one list of its nodes. Otherwise Survey also lists the nodes in enroll and the ports,
+// and reads the inventory of each new machine.
+func (c *Site) Survey(ctx context.Context, owner string, held map[string]string) (*Survey, error) {
+	all, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
+	if err != nil {
+		return nil, err
+	}
+	held, replaced := follow(held, all)
+	isNew := func(n *ironic.Node) bool {
+		mark := DiscoveryOf(n)
+		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
+	}
+	facts, err := c.facts(ctx, all, isNew)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{Exists: map[string]bool{}, Renamed: map[string]string{}, Replaced: replaced, held: held, fresh: len(facts.inventories) > 0}
+	for i := range all {
+		node := &all[i]
+		s.Exists[node.UUID] = true
+		switch name := held[node.UUID]; {
+		case name != "":
+			if node.Name != "" && node.Name != name {
+				s.Renamed[name] = node.Name
+			}
+			if DiscoveryOf(node) == nil {
+				s.Unmarked = append(s.Unmarked, node.UUID)
+			}
+			h := c.discovered(node, facts)
+			h.Owner, h.OwnerName = owner, name
+			s.Hosts = append(s.Hosts, h)
+		case isNew(node) || facts.sharesAddress(node):
+			s.Hosts = append(s.Hosts, c.discovered(node, facts))
+		case node.Name != "":
+			s.Names = append(s.Names, node.Name)
+		}
+	}
+	slices.Sort(s.Names)
+	return s, nil
+}
+
+// follow returns the held hosts with their present nodes. A host was replaced if its node was deleted and another node was
+// enrolled under its name. A node with a discovery record does not count: it was discovered again.
+func follow(held map[string]string, all []ironic.Node) (now, replaced map[string]string) {
+	exists := ironic.ByUUID(all, func(n *ironic.Node) string { return n.UUID })
+	named := ironic.ByUUID(all, func(n *ironic.Node) string { return n.Name })
+	now, replaced = maps.Clone(held), map[string]string{}
+	for id, name := range held {
+		heir := named[name]
+		if exists[id] != nil || heir == nil || held[heir.UUID] != "" || DiscoveryOf(heir) != nil {
+			continue
+		}
+		delete(now, id)
+		now[heir.UUID], replaced[name] = name, heir.UUID
+	}
+	return now, replaced
+}
+
+// facts are the ports of all nodes, and the inventories and addresses of the new machines. All are empty if there are no new
+// machines.
+type facts struct {
+	ports       map[string][]ironic.Port
+	inventories map[string]*ironic.Inventory
+	addresses   map[string]bool
+}
+
+func (c *Site) facts(ctx context.Context, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
+	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}}
+	for i := range all {
+		if !isNew(&all[i]) {
+			continue
+		}
+		inventory, err := c.Inventory(ctx, all[i].UUID)
+		if err != nil {
+			return nil, fmt.Errorf("inventory of node %s: %w", all[i].UUID, err)
+		}
+		f.inventories[all[i].UUID] = inventory
+		for _, address := range inventory.Addresses() {
+			f.addresses[address] = true
+		}
+	}
+	if len(f.inventories) == 0 {
+		return f, nil
+	}
+	if err := c.readEnrolled(ctx, all); err != nil {
+		return nil, err
+	}
+	ports, err := ironic.List[ironic.Port](ctx, c.Client, "ports/detail", "ports", nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range ports {
+		f.ports[port.NodeUUID] = append(f.ports[port.NodeUUID], port)
+		if _, isNew := f.inventories[port.NodeUUID]; isNew {
+			f.addresses[strings.ToLower(port.Address)] = true
+		}
+	}
+	return f, nil
+}
+
+// readEnrolled adds the times of creation and change and the driver_info to the nodes in enroll, for which discovery needs them.
+func (c *Site) readEnrolled(ctx context.Context, all []ironic.Node) error {
+	enrolled, err := c.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
+	if err != nil {
+		return err
+	}
+	known := ironic.ByUUID(enrolled, func(n *ironic.Node) string { return n.UUID })
+	for i := range all {
+		if node := known[all[i].UUID]; node != nil {
+			all[i].CreatedAt, all[i].UpdatedAt, all[i].DriverInfo = node.CreatedAt, node.UpdatedAt, node.DriverInfo
+		}
+	}
+	return nil
+}
+
+// sharesAddress reports whether a node has a MAC address that a new machine reports.
+func (f *facts) sharesAddress(n *ironic.Node) bool {
+	return slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
+}
+
+// discovered converts a node into a discovery.Host.
+func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
+	h := discovery.Host{
+		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
+		Reserved: node.InstanceUUID != "" && !c.Abandoned(node), Locked: node.Reservation != "",
+	}
+	if mark := DiscoveryOf(node); mark != nil {
+		h.Owner, h.OwnerName = mark.Owner, mark.Name
+	}
+	for _, port := range f.ports[node.UUID] {
+		h.PortMACs = append(h.PortMACs, strings.ToLower(port.Address))
+		if port.PXEEnabled {
+			h.PXEMACs = append(h.PXEMACs, strings.ToLower(port.Address))
+		}
+	}
+	slices.Sort(h.PortMACs)
+	slices.Sort(h.PXEMACs)
+	i := f.inventories[node.UUID]
+	h.ByHand = enrolledManually(node, i)
+	if i == nil {
+		return h
+	}
+	h.HasInventory = true
+	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
+	h.BMCAddress, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	for _, nic := range i.Interfaces {
+		h.Interfaces = append(h.Interfaces, discovery.Interface{
+			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,
+		})
+	}
+	return h
+}
+
+// Abandoned reports whether a node is held by a claim that a dead run has left behind.
+func (c *Site) Abandoned(n *ironic.Node) bool {
+	return n.InstanceUUID != "" && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && DiscoveryOf(n) == nil &&
+		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+}
+
+// ClaimLostError says that a discovered machine could not be claimed.
+type ClaimLostError struct{ Reason string }
+
+// Error returns the reason.
+func (e *ClaimLostError) Error() string { return e.Reason }
+
+// ClaimDiscovered names a discovered node and records which discovery it belongs to. If several runs try this, exactly one
+// succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
+// (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns a ClaimLostError if the
+// node cannot be claimed.
+func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) error {
+	node, err := c.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return errGone()
+	}
+	if err != nil {
+		return err
+	}
+	if d := DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
+		if d.Name != mark.Name {
+			return &ClaimLostError{Reason: "another run of " + d.Owner + " has named it " + d.Name}
+		}
+		return c.restoreName(ctx, node, d)
+	}
+	claim := ironic.NewUUID()
+	taken, err := c.take(ctx, node, claim)
+	if err != nil {
+		return err
+	}
+	if reason := claimObstacle(taken); reason != "" {
+		return errors.Join(&ClaimLostError{Reason: reason}, c.releaseClaim(ctx, id, claim))
+	}
+	var patch ironic.Patch
+	patch.Set("/name", mark.Name)
+	patch.Set("/extra/"+keyDiscovery, mark)
+	patch.Remove("/instance_uuid")
+	_, err = c.PatchNode(ctx, id, patch)
+	if err == nil {
+		return nil
+	}
+	// The answer may be lost although Ironic applied the patch: release only a node without the record.
+	if now, look := c.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
+		if d := DiscoveryOf(now); d != nil && *d == mark {
+			return nil
+		}
+	}
+	switch {
+	case ironic.IsStatus(err, http.StatusConflict, "already exists"):
+		err = &ClaimLostError{Reason: fmt.Sprintf("the name %s is taken by now", mark.Name)}
+	case ironic.IsNotFound(err):
+		return errGone()
+	}
+	return errors.Join(err, c.releaseClaim(ctx, id, claim))
+}
+
+func errGone() error { return &ClaimLostError{Reason: "the node does not exist any more"} }
+
+// restoreName restores the name of a node that this discovery has claimed.
+func (c *Site) restoreName(ctx context.Context, node *ironic.Node, d *Discovery) error {
+	var patch ironic.Patch
+	if node.Name == "" {
+		patch.Set("/name", d.Name)
+	}
+	if node.InstanceUUID != "" && c.Abandoned(node) {
+		patch.Remove("/instance_uuid")
+	}
+	if len(patch) == 0 {
+		return nil
+	}
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	return err
+}
+
+// MarkDiscovered restores the discovery record of a node that another client has removed. It keeps a record that the node has.
+func (c *Site) MarkDiscovered(ctx context.Context, id string, mark Discovery) error {
+	node, err := c.Node(ctx, id)
+	if err != nil || DiscoveryOf(node) != nil {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Set("/extra/"+keyDiscovery, mark)
+	_, err = c.PatchNode(ctx, id, patch)
+	return err
+}
+
+// take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
+func (c *Site) take(ctx context.Context, node *ironic.Node, claim string) (*ironic.Node, error) {
+	if c.Abandoned(node) {
+		if err := c.freeAbandoned(ctx, node); err != nil {
+			return nil, err
+		}
+	} else if node.InstanceUUID != "" {
+		return nil, errClaimed()
+	}
+	var patch ironic.Patch
+	patch.Set("/instance_uuid", claim)
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	var now *ironic.Node
+	if err == nil || ironic.IsStatus(err, http.StatusConflict, "associated") {
+		now, err = c.Node(ctx, node.UUID)
+	}
+	switch {
+	case ironic.IsNotFound(err):
+		return nil, errGone()
+	case err != nil: // Ironic may have applied the claim
+		return nil, errors.Join(err, c.releaseClaim(ctx, node.UUID, claim))
+	case now.InstanceUUID != claim:
+		return nil, errClaimed()
+	}
+	return now, nil
+}
+
+func errClaimed() error { return &ClaimLostError{Reason: "another run is claiming it"} }
+
+// freeAbandoned removes the claim of a run that died. A lock record lets only one run do that, so that a slow run cannot remove
+// the next run's claim.
+func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
+	mine, err := throttle.TakeOver(ctx, limited{c}, node.InstanceUUID, abandonedAfter, func() error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
+	switch {
+	case err == nil && !mine:
+		return errClaimed()
+	case err != nil && isForbidden(err): // a user who may not write records works without the lock
+		return c.releaseClaim(ctx, node.UUID, node.InstanceUUID)
+	}
+	return err
+}
+
+// claimObstacle returns why a reserved node must not be named; "" if it may be named.
+func claimObstacle(n *ironic.Node) string {
+	switch d := DiscoveryOf(n); {
+	case d != nil:
+		return "it belongs to " + d.Owner
+	case n.Name != "":
+		return "another client has named it " + n.Name
+	case ironic.State(n.ProvisionState) != nodes.Enroll:
+		return "it is in state " + n.ProvisionState
+	}
+	return ""
+}
+
+// releaseClaim removes a claim if it is still there, also after an interruption, because a claim that stays delays all other runs.
+func (c *Site) releaseClaim(ctx context.Context, id, claim string) error {
+	ctx = context.WithoutCancel(ctx)
+	node, err := c.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || node.InstanceUUID != claim {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Remove("/instance_uuid")
+	_, err = c.PatchNode(ctx, id, patch)
+	return err
+}
+
+// unnamed reports whether a node was discovered and has no name yet.
+func (c *Site) unnamed(ctx context.Context, n *ironic.Node) (bool, error) {
+	if n.Name != "" || !adoptable(n) {
+		return false, nil
+	}
+	if DiscoveryOf(n) != nil || !enrolledManually(n, nil) {
+		return true, nil
+	}
+	inventory, err := c.Inventory(ctx, n.UUID)
+	return err == nil && !enrolledManually(n, inventory), err
+}
+
+// Discovered reports whether a node may have been discovered: it has this provider's record or no name.
+func Discovered(n *ironic.Node) bool {
+	return DiscoveryOf(n) != nil || (n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll)
+}

@@ -1,0 +1,100 @@
+// Package provision contains what the provider knows about machines: their provision states, the walk through these states,
+// deploying, undeploying and restarting, and the notes that the provider keeps on a node. It does not depend on Terraform.
+//
+// # Requests
+//
+// The tables list the requests that a resource sends during an apply or a destroy, and why. "own" requests are sent for one
+// resource. A "shared" request answers all resources that need it at that time. "lock" requests belong to the record by which
+// runs share the provisioning limit. `make bench` counts them.
+//
+// Every process and every wait:
+//
+//	shared  GET /v1                              first use: negotiates the microversion
+//	own     POST, PATCH, DELETE of a test node   first change on a server that may have the parent_node defect
+//	shared  GET /v1/nodes?fields=...             poll of all waiting machines; counts the operations in progress of a round
+//	own     GET /v1/nodes/{id}                   poll of one machine while only a few wait
+//	shared  GET /v1/allocations                  poll of all waiting allocations
+//	own     GET /v1/allocations/{id}             poll of one allocation while only a few wait
+//	lock    POST /v1/chassis                     takes the lock of a round of admissions
+//	lock    GET /v1/chassis/{id}                 reads who holds the lock, if another run does
+//	lock    DELETE /v1/chassis/{id}              releases the lock
+//
+// Host, create:
+//
+//	shared  GET /v1/nodes?fields=..., GET /v1/ports   name, BMC or MAC address of another node (catalog)
+//	own     POST /v1/nodes                            creates the node
+//	own     PATCH /v1/nodes/{id}, GET /v1/nodes/{id}  settings that Ironic refuses at creation; the GET if extra was edited
+//	own     PUT or DELETE .../traits/{trait}          each trait
+//	own     PUT .../maintenance                       maintenance
+//	own     POST /v1/ports                            each port
+//	own     PUT .../states/provision                  each verb of the walk: manage, inspect, provide
+//	own     GET /v1/nodes/{id}                        the read before a verb, if no list of a round serves; the inspection's result
+//	own     PUT .../states/power                      power_state, or a power state that Ironic does not know yet
+//	own     PATCH /v1/nodes/{id}                      writes into the mark of creation that it is finished
+//
+// A host that takes over a discovered node sends, instead of the POST, a GET and the two PATCH requests of the claim.
+//
+// Host, update:
+//
+//	own     GET /v1/nodes/{id}                   the record, and whether the node still is as planned
+//	own     PATCH /v1/nodes/{id}                 changed settings; around it PUT and DELETE .../maintenance for interfaces of a deployed node
+//	own     GET /v1/ports/detail?node={id}       ports to compare, if the configuration has any
+//	own     POST, PATCH, DELETE /v1/ports        each changed port
+//	own     GET .../inventory                    before an inspection: is there an inventory already
+//	own     PUT .../traits, .../states/...       as for create
+//
+// Host, delete:
+//
+//	own     GET /v1/nodes/{id}                   the read before the deletion: is it deployed or reserved
+//	own     PUT .../states/provision             ends a state from which Ironic deletes no node
+//	own     DELETE /v1/nodes/{id}                deletes the node with its ports
+//
+// Allocation, create and delete:
+//
+//	own     POST /v1/allocations                 creates the allocation
+//	own     PATCH /v1/allocations/{id}           writes into the mark of creation that it is finished
+//	shared  GET /v1/allocations                  allocation without a name: those that killed runs have left
+//	shared  GET /v1/nodes/detail                 failed allocation: counts why no node matched
+//	own     GET /v1/nodes/{id}                   the read before the deletion: is something deployed on the node
+//	own     DELETE /v1/allocations/{id}          failed or lost allocation; delete
+//
+// Allocation, update:
+//
+//	own     PATCH, GET /v1/allocations/{id}      changed name or extra; the record
+//	own     PATCH /v1/allocations/{id}           removes the mark of an earlier run
+//
+// Deployment, create:
+//
+//	own     GET /v1/nodes/{id}                   the record: reservation, state, what it runs
+//	own     PATCH /v1/nodes/{id}                 reserves the node, if there is no allocation
+//	own     GET /v1/allocations/{id}             its traits, if an earlier deployment has changed them
+//	own     PATCH /v1/nodes/{id}                 instance_info and the marker
+//	own     PUT .../states/provision             active
+//	own     GET /v1/nodes/{id}                   the read before the verb, if no list of a round serves
+//	own     PUT .../states/power                 power_state
+//	own     PATCH /v1/nodes/{id}                 protected
+//	own     PATCH /v1/nodes/{id}                 writes into the mark that the creation is finished; its answer has the image
+//
+// Deployment, update: as create, with the verb rebuild and without a reservation. A live ISO may be attached instead:
+//
+//	own     DELETE, POST .../vmedia              detaches the old ISO, attaches the new one
+//	own     PUT .../management/boot_device       boots from it
+//	own     GET /v1/nodes/{id}                   after each of them: last_error and the lock
+//	own     PATCH /v1/nodes/{id}                 records the new ISO
+//	own     PUT .../states/power                 restarts the machine
+//
+// Deployment, delete:
+//
+//	own     GET /v1/nodes/{id}                   the record: is it still the deployed instance
+//	shared  GET /v1/allocations                  the allocation to create again
+//	own     PATCH /v1/nodes/{id}                 notes that allocation on the node
+//	own     PUT .../states/provision             deleted
+//	own     POST /v1/allocations                 creates the allocation again
+//	own     PATCH /v1/nodes/{id}                 removes the provider's notes from the node
+//	own     PATCH /v1/nodes/{id}                 counts a failure, or resets the count after a success
+//
+// Taking over what a killed run has begun to create sends POST and DELETE /v1/chassis, a GET and a PATCH of the object.
+//
+// A lost answer adds one GET of the object that the request was about. A failed operation adds a GET of .../history if
+// last_error is empty.
+package provision

@@ -1,0 +1,359 @@
+package provision
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// FailedError says that Ironic accepted an operation and the operation failed.
+type FailedError struct {
+	Node *ironic.Node // as last seen
+	Goal Goal
+}
+
+// Error returns the node's state and last_error.
+func (e *FailedError) Error() string {
+	if e.Node.LastError == "" {
+		return fmt.Sprintf("node %s is in state %q", ironic.NodeLabel(e.Node), e.Node.ProvisionState)
+	}
+	return fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(e.Node), e.Node.ProvisionState, ironic.FirstLine(e.Node.LastError))
+}
+
+// InvalidNodeError says that Ironic refused to deploy a node because something is missing on it.
+type InvalidNodeError struct {
+	Node    *ironic.Node
+	Reasons []string // from Ironic's answer
+}
+
+// Error returns the reasons.
+func (e *InvalidNodeError) Error() string {
+	return fmt.Sprintf("node %s failed validation: %s", ironic.NodeLabel(e.Node), strings.Join(e.Reasons, "; "))
+}
+
+// TimeoutError says that a node did not reach a goal in time. The operation may still be in progress in Ironic.
+type TimeoutError struct {
+	Node  *ironic.Node // as last seen
+	Goal  Goal
+	After time.Duration
+}
+
+// Error returns the node's state and the time.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("node %s is still in state %q after %s", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.After)
+}
+
+// RefusedError says that the provider sent nothing because the node's state does not allow the operation.
+type RefusedError struct {
+	Node   *ironic.Node
+	Goal   Goal
+	Reason string // includes what to do
+}
+
+// Error returns the node's state and the reason.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
+}
+
+// ReservedError says that another instance reserves the node, or that the expected reservation is gone.
+type ReservedError struct {
+	Node *ironic.Node
+	Ours string // the reservation that was expected; may be empty
+}
+
+// Error names the other reservation.
+func (e *ReservedError) Error() string {
+	if e.Node.InstanceUUID == "" {
+		return fmt.Sprintf("node %s is not reserved by %s any more", ironic.NodeLabel(e.Node), e.Ours)
+	}
+	return fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(e.Node), e.Node.InstanceUUID)
+}
+
+// Explain turns an error into a diagnostic: what failed, what Ironic answered, and what to do next. doing is an infinitive with
+// its object, such as "deploy node rack1-01".
+func Explain(doing string, err error) (summary, detail string) {
+	summary = "Could not " + doing
+	if ironic.IsInterrupted(err) {
+		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
+	}
+	detail = Sentence(err)
+	if advice := advise(err); advice != "" {
+		detail += "\n\n" + advice
+	}
+	var status *ironic.StatusError
+	if errors.As(err, &status) && status.RequestID != "" {
+		detail += "\n\nFind the request in Ironic's log by its ID, " + status.RequestID + "."
+	}
+	return summary, detail
+}
+
+// advise returns what to do about an error, or "" if the error's own text says enough.
+func advise(err error) string {
+	var unknown *rest.UnknownConfigError
+	var auth *ironic.AuthError
+	var version *ironic.VersionError
+	var failed *FailedError
+	var timeout *TimeoutError
+	var reserved *ReservedError
+	var defect *ironic.ParentNodeError
+	var none *NoMatchError
+	var drive *NoConfigDriveError
+	var loop *BootLoopError
+	var changed *ImageChangedError
+	var moved *BootChangedError
+	var invalid *InvalidNodeError
+	var taken *TakenError
+	var superseded *SupersededError
+	var driver *UnknownDriverError
+	switch {
+	case errors.As(err, &superseded):
+		return superseded.advice()
+	case errors.As(err, &driver):
+		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
+	case errors.As(err, &taken):
+		return taken.advice()
+	case errors.As(err, &unknown):
+		return "Apply what it depends on first, with -target, or set the value directly."
+	case errors.As(err, &auth):
+		return "Check cloud (OS_CLOUD, clouds.yaml) or the OS_* variables: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME, " +
+			"or OS_APPLICATION_CREDENTIAL_ID and OS_APPLICATION_CREDENTIAL_SECRET."
+	case errors.As(err, &version):
+		if version.Server >= version.Needs {
+			return fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", version.Needs)
+		}
+		return "Upgrade Ironic, or remove the setting."
+	case errors.As(err, &failed):
+		return adviseFailed(failed)
+	case errors.As(err, &timeout):
+		return "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
+			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first."
+	case errors.As(err, &reserved):
+		return adviseReserved(reserved)
+	case errors.As(err, &defect):
+		return "Upgrade Ironic, or ask your distribution for the corrected package. Until then the provider changes nothing else through this Ironic."
+	case errors.As(err, &none):
+		return none.Advice()
+	case errors.As(err, &drive):
+		return "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its contents into the ISO."
+	case errors.As(err, &loop):
+		return "The machine was not restarted. Check the machine and the image. A new version of the image, or terraform apply -replace, resets the count."
+	case errors.As(err, &moved):
+		return "The node was not changed. Run terraform plan again."
+	case errors.As(err, &invalid):
+		if strings.Contains(err.Error(), "ramdisk_boot") {
+			return fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", invalid.Node.BootInterface)
+		}
+	case errors.As(err, &changed):
+		return "No machine was restarted with it. Wait until the image has been built, then run terraform plan again."
+	}
+	return adviseStatus(err)
+}
+
+func adviseFailed(err *FailedError) string {
+	node := err.Node
+	if node.Fault != "" {
+		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
+	}
+	if ByAgent(node) {
+		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
+			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
+	}
+	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
+	case nodes.Enroll:
+		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; then apply again."
+	case nodes.DeployFail:
+		return "Fix the cause (check the image, the checksum, the network and the machine's console) and apply again. The node stays reserved until then."
+	case nodes.CleanFail:
+		return "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again, which repeats the cleaning."
+	case nodes.InspectFail:
+		return "Fix the cause and apply again, which repeats the inspection."
+	case nodes.Error:
+		return "Undeploying the machine did not finish, and its disks may still hold data. Fix the cause and run the same command again. " +
+			"As long as the resource is in the configuration, terraform apply undeploys the node and deploys it again."
+	}
+	return "See `baremetal node show` and the conductor's log; fix the cause and apply again."
+}
+
+func adviseReserved(err *ReservedError) string {
+	if err.Node.InstanceUUID == "" {
+		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
+	}
+	return fmt.Sprintf("Another user reserves this node. If the reservation is yours, import it with\n\n"+
+		"  terraform import <address of the metal_deployment> %s\n\nOtherwise choose another node.", err.Node.UUID)
+}
+
+// adviseStatus returns advice for refusals of Ironic that users meet.
+func adviseStatus(err error) string {
+	var endpoint *ironic.EndpointError
+	isEndpoint := errors.As(err, &endpoint)
+	var certificate *tls.CertificateVerificationError
+	var name *net.DNSError
+	var status *ironic.StatusError
+	if !errors.As(err, &status) {
+		switch {
+		case errors.As(err, &name):
+			if name.IsNotFound {
+				return fmt.Sprintf("No such host: check the host name %s in endpoint (METAL_ENDPOINT).", name.Name)
+			}
+			return fmt.Sprintf("The host name %s cannot be resolved. Check it in endpoint (METAL_ENDPOINT), and the name servers of this machine.", name.Name)
+		case errors.As(err, &certificate):
+			return "The server's certificate is not trusted here. Set cacert_file to the certificate of the authority that signed it, " +
+				"and check that endpoint (METAL_ENDPOINT) names the host as the certificate does."
+		case ironic.IsConnectionLoss(err):
+			return "Is Ironic running, and can this machine reach it? Check endpoint (METAL_ENDPOINT). " +
+				"Set api_timeout to wait for an Ironic that is starting."
+		case isEndpoint:
+			return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
+		}
+		return ""
+	}
+	switch status.Status {
+	case http.StatusUnauthorized:
+		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD)."
+	case http.StatusForbidden:
+		if strings.Contains(status.Message, "is protected") {
+			return "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
+		}
+		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
+	case http.StatusNotFound:
+		if status.Foreign && strings.Contains(status.URL, "/v1/chassis") {
+			return "Something before Ironic, such as a proxy, blocks requests for /v1/chassis. Allow them there, or set coordination = \"process\" " +
+				"in provisioning_limit to work without the lock."
+		}
+		if strings.HasPrefix(status.Message, "Node ") && !status.Foreign {
+			return "Ironic has no such node. Check the name or UUID; baremetal node list shows all nodes."
+		}
+		if isEndpoint || status.Foreign {
+			return "The server that answers there is not Ironic. Check endpoint (METAL_ENDPOINT): host, port, and the path before /v1."
+		}
+	case http.StatusConflict:
+		return adviseConflict(status.Message)
+	case http.StatusBadRequest:
+		return adviseBadRequest(status.Message)
+	}
+	if isEndpoint {
+		return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
+	}
+	return ""
+}
+
+func adviseConflict(message string) string {
+	for _, duplicate := range []struct{ text, resource, advice string }{
+		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
+		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or correct the ports."},
+		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
+	} {
+		if _, rest, ok := strings.Cut(message, duplicate.text); ok {
+			name, _, _ := strings.Cut(rest, " already exists")
+			return fmt.Sprintf("%s An earlier run of yours that was killed may have created it:\n\n  terraform import <address of the %s> %s", duplicate.advice, duplicate.resource, name)
+		}
+	}
+	for _, known := range []struct{ text, advice string }{
+		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
+			"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>."},
+		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
+		{"Can not delete node", "Destroy what runs on the node first."},
+		{"can only be made protected", "Ironic protects only deployed nodes: set protected once the node is deployed."},
+		{"can not have 'retired' set", "Make it manageable first (target_state = \"manageable\"), then retire it."},
+		{"have resource_class updated unless", "Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
+		{"updated unless", "Put it into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
+		{"is locked by host", "Another operation on the node is in progress. Apply again when it has ended."},
+		{"while a state transition is in progress", "Another operation on the node is in progress. Apply again when it has ended."},
+	} {
+		if strings.Contains(message, known.text) {
+			return known.advice
+		}
+	}
+	return ""
+}
+
+func adviseBadRequest(message string) string {
+	for _, known := range []struct{ text, advice string }{
+		{"which supports driver", "Check driver and conductor_group: no running conductor serves that combination."},
+		{"in maintenance mode", "Take the node out of maintenance first (maintenance = false)."},
+		{"failed to validate", "Check image and driver_info: a setting that this deployment needs is missing or wrong."},
+		{"Nodes cannot be found", "Check candidate_nodes: each must be the name or UUID of an existing node."},
+	} {
+		if strings.Contains(message, known.text) {
+			return known.advice
+		}
+	}
+	return ""
+}
+
+// Sentence formats an error as a sentence: it adds a full stop, and a capital letter unless the text begins with the name of an
+// attribute.
+func Sentence(err error) string {
+	text := err.Error()
+	if text == "" {
+		return text
+	}
+	if !beginsWithName(err) {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+func beginsWithName(err error) bool {
+	var version *ironic.VersionError
+	if errors.As(err, &version) && strings.HasPrefix(err.Error(), version.Feature) {
+		return !strings.Contains(version.Feature, " ")
+	}
+	first, _, _ := strings.Cut(err.Error(), " ")
+	return strings.Contains(first, "_")
+}
+
+// UnknownDriverError says that no conductor of the site has enabled a driver.
+type UnknownDriverError struct {
+	Driver  string
+	Enabled []string // the drivers that conductors have enabled
+	Err     error    // Ironic's answer
+}
+
+// Error names the enabled drivers.
+func (e *UnknownDriverError) Error() string {
+	return fmt.Sprintf("the site has no driver %s. Enabled are %s", e.Driver, strings.Join(e.Enabled, ", "))
+}
+
+// Unwrap returns Ironic's answer.
+func (e *UnknownDriverError) Unwrap() error { return e.Err }
+
+// explainDriver returns an UnknownDriverError if Ironic has refused a driver that no conductor has enabled; else err.
+func (s *Site) explainDriver(ctx context.Context, driver string, err error) error {
+	var status *ironic.StatusError
+	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
+		return err
+	}
+	enabled, problem := s.Drivers(ctx)
+	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
+		return err
+	}
+	return &UnknownDriverError{Driver: driver, Enabled: enabled, Err: err}
+}
+
+// driverOf returns the driver that a patch sets; "" if none.
+func driverOf(patch ironic.Patch) string {
+	for _, edit := range patch {
+		if driver, isText := edit.Value.(string); isText && edit.Path == "/driver" {
+			return driver
+		}
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package provision_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+func in(state string) *ironic.Node {
+	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7"}
+}
+
+func TestExplain_advice(t *testing.T) {
+	t.Parallel()
+	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
+	faulty, reserved := in("clean failed"), in("available")
+	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
+	for _, tc := range []struct {
+		err  error
+		want []string
+	}{
+		{&rest.UnknownConfigError{Attribute: "endpoint"}, []string{"endpoint depends on something", "-target"}},
+		{&ironic.AuthError{Auth: ironic.AuthKeystone, Err: errors.New("no")}, []string{"keystone", "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID", "clouds.yaml"}},
+		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
+		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
+		{&provision.FailedError{Node: in("enroll")}, []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
+		{&provision.FailedError{Node: in("deploy failed")}, []string{"it broke", "the image, the checksum, the network and"}},
+		{&provision.FailedError{Node: in("clean failed")}, []string{"repeats the cleaning"}},
+		{&provision.FailedError{Node: faulty}, []string{"maintenance", `"clean failure"`}},
+		{&provision.FailedError{Node: in("inspect failed")}, []string{"repeats the inspection"}},
+		{&provision.FailedError{Node: in("error")}, []string{"run the same command again", "terraform apply undeploys the node"}},
+		{&provision.FailedError{Node: in("adopt failed")}, []string{"conductor's log"}},
+		{&provision.TimeoutError{Node: in("deploying"), After: time.Hour}, []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
+		{&provision.ReservedError{Node: reserved}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
+		{&provision.ReservedError{Node: in("available"), Ours: "a-1"}, []string{"not reserved by a-1 any more", "terraform plan again"}},
+		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
+		{&provision.NoMatchError{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
+		{&provision.RefusedError{Node: in("active"), Reason: "it runs. Stop it first"}, []string{"rack1-01", `"active"`, "Stop it first"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"http://i", "METAL_ENDPOINT", "api_timeout"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
+		{&provision.UnknownDriverError{Driver: "redfsh", Enabled: []string{"ipmi", "redfish"}, Err: status(400, "which supports driver redfsh")}, []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: status(404, "")}, []string{"not Ironic", "the path before /v1"}},
+		{&ironic.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
+		{&ironic.StatusError{Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
+		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
+		{status(403, "Access was denied"), []string{"role"}},
+		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
+		{status(409, "A node with name X already exists."), []string{"Import the existing node, or choose another name", "an earlier run of yours that was killed", "terraform import <address of the metal_host> X"}},
+		{status(409, "A port with MAC address M already exists."), []string{"Import the node that has it", "terraform import <address of the metal_host> M"}},
+		{status(409, "An allocation with name X already exists."), []string{"Import the existing allocation, or choose another name", "terraform import <address of the metal_allocation> X"}},
+		{status(409, "Cannot remove allocation A for node U, because the node is active (and maintenance mode is off)"), []string{"Destroy its metal_deployment first"}},
+		{status(409, "Node U is associated with instance I."), []string{"metal_deployment and metal_allocation first"}},
+		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"Destroy what runs on the node first"}},
+		{status(409, "Node U is locked by host H, please retry after the current operation is completed."), []string{"Apply again when it has ended"}},
+		{status(409, "Node U can not be updated while a state transition is in progress."), []string{"Apply again when it has ended"}},
+		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"Check driver and conductor_group"}},
+		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
+		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
+		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
+		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"Oh (500 Internal Server Error)", "req-1"}},
+		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
+		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
+		{errors.New("élan is missing"), []string{"Élan is missing."}},
+		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
+	} {
+		for _, err := range []error{tc.err, fmt.Errorf("port 52:54:00:aa:bb:01: %w", tc.err)} {
+			summary, detail := provision.Explain("deploy node rack1-01", err)
+			if summary != "Could not deploy node rack1-01" {
+				t.Errorf("summary %q", summary)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(strings.ToLower(detail), strings.ToLower(want)) {
+					t.Errorf("%T: %q lacks %q", tc.err, detail, want)
+				}
+			}
+			if strings.Contains(detail, "line 7") || strings.Contains(detail, "..") || strings.Contains(detail, "%!") {
+				t.Errorf("%T: %q", tc.err, detail)
+			}
+		}
+	}
+}
+
+func TestExplain_sentence(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"élan is missing": "Élan is missing.", "done.": "Done.", "": ""} {
+		if _, got := provision.Explain("do it", errors.New(text)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestExplain_hidesSecrets(t *testing.T) {
+	t.Parallel()
+	const secret, userData = "calvin-7Q", "#cloud-config\npassword: tiger-8K"
+	leak := "ipmitool -U root -P " + secret + " failed with " + userData
+	hidden := func(fake *fakeironic.Server) *site {
+		client := newClient(fake)
+		client.Hide(secret)
+		client.Hide(userData)
+		return client
+	}
+	for name, provoke := range map[string]func(t *testing.T) (*ironic.Node, error){
+		"a refusal": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake := fleet(1)
+			fake.Reject = times(1, http.MethodPatch, "/v1/nodes/", fault(http.StatusBadRequest, leak))
+			return hidden(fake).PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", "x"))
+		},
+		"last_error": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake := fleet(1)
+			fake.Fail = func(fakeironic.Node, string) string { return leak }
+			return hidden(fake).Reach(t.Context(), nodeOf(t, fake, "node-000").UUID, provision.GoalDeployed, time.Hour)
+		},
+		"last_error of a power change": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake := fleet(1)
+			fake.Fail = func(fakeironic.Node, string) string { return leak }
+			return hidden(fake).SetPower(t.Context(), nodeOf(t, fake, "node-000").UUID, true, time.Hour)
+		},
+		"maintenance_reason": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake := fleet(1)
+			fake.Set("node-000", "maintenance", true)
+			fake.Set("node-000", "maintenance_reason", leak)
+			return hidden(fake).ReserveNode(t.Context(), nodeOf(t, fake, "node-000").UUID, ironic.NewUUID())
+		},
+		"an allocation": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake := fleet(1)
+			spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
+			fake.Reject = once(http.MethodGet, "/v1/allocations/", &fakeironic.Rejection{
+				Status: http.StatusOK, Body: fmt.Sprintf(`{"uuid": %q, "state": "error", "last_error": %q}`, spec.UUID, leak),
+			})
+			_, err := allocate(t.Context(), hidden(fake), spec)
+			return nil, err
+		},
+		"a validation": func(t *testing.T) (*ironic.Node, error) {
+			t.Helper()
+			fake, id, instance := reserved(t, 0)
+			fake.Reject = once(http.MethodPut, provisionPath(id), fault(http.StatusBadRequest, "Failed to validate deploy or power info: "+leak))
+			node, _, err := hidden(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
+			return node, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				node, err := provoke(t)
+				if err == nil {
+					t.Fatal("nothing failed")
+				}
+				_, detail := provision.Explain("do it", err)
+				if node != nil {
+					detail += node.LastError + node.MaintenanceReason // what goes into state
+				}
+				if strings.Contains(detail, secret) || strings.Contains(detail, "tiger-8K") || strings.Contains(detail, "#cloud-config") {
+					t.Errorf("detail %q", detail)
+				}
+				if !strings.Contains(detail, "******") {
+					t.Errorf("detail %q does not have what Ironic said", detail)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,248 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agext/levenshtein"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Doubt is a reason why the apply of an allocation will probably fail.
+type Doubt struct {
+	Attribute       string // the attribute of metal_allocation that demands it
+	Summary, Detail string
+}
+
+// Foresee returns what speaks against an allocation that is planned, from the list of nodes that all plans share. vague says that some
+// of its demands are not known yet. Foresee leaves out what a host may satisfy that this plan creates or changes, if Terraform has
+// planned the host before. It does so if the allocation depends on the host; if not, the apply may make the allocation before the
+// host, so that the doubt is justified.
+func (c *Site) Foresee(ctx context.Context, spec ironic.AllocationSpec, vague bool) ([]Doubt, error) {
+	named := candidatesOf(spec)
+	expectsClass := spec.ResourceClass != "" && c.expected.class(spec.ResourceClass)
+	expectsNode := slices.ContainsFunc(named, c.expected.host)
+	if expectsClass && !slices.ContainsFunc(named, func(ref string) bool { return !c.expected.host(ref) }) {
+		return nil, nil
+	}
+	all, err := c.NodesForPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var doubts []Doubt
+	for _, g := range gapsOf(spec, all) {
+		switch {
+		case g.isNode() && c.expected.host(g.value), !g.isNode() && expectsClass:
+		default:
+			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + unlessPlanned})
+		}
+	}
+	if len(doubts) > 0 || vague || expectsClass || expectsNode {
+		return doubts, nil
+	}
+	census := countMismatches(spec, all)
+	if census.Matching == 0 && !c.existsAlready(ctx, spec.Name) {
+		doubts = append(doubts, Doubt{Attribute: attributeOf(spec), Summary: "No node matches now", Detail: fmt.Sprintf("%s. %s", census, unlessPlanned)})
+	}
+	return doubts, nil
+}
+
+// UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
+// this plan creates or changes a host that may be meant.
+func (c *Site) UnknownNode(ctx context.Context, ref string) (string, error) {
+	if c.expected.host(ref) {
+		return "", nil
+	}
+	all, err := c.NodesForPlan(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, g := range gapsOf(ironic.AllocationSpec{Node: ref}, all) {
+		return g.String(), nil
+	}
+	return "", nil
+}
+
+// existsAlready reports whether there is an allocation of this name, for example because a run was killed after it had created it. The
+// apply takes it over, or explains why not.
+func (c *Site) existsAlready(ctx context.Context, name string) bool {
+	if name == "" {
+		return false
+	}
+	all, err := c.AllocationsForPlan(ctx)
+	if err != nil { // the apply will tell
+		return false
+	}
+	for _, a := range all {
+		if a.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unlessPlanned ends the description of a doubt.
+const unlessPlanned = "The apply fails for this allocation, unless that changes before. If this configuration creates or changes the host that is meant, " +
+	"add depends_on with that metal_host to the allocation: without it, Terraform may make the allocation before the host."
+
+// candidatesOf returns the names and UUIDs of nodes in an allocation.
+func candidatesOf(spec ironic.AllocationSpec) []string {
+	if spec.Node != "" {
+		return []string{spec.Node}
+	}
+	return spec.CandidateNodes
+}
+
+// attributeOf returns the attribute that says most about which node is demanded.
+func attributeOf(spec ironic.AllocationSpec) string {
+	switch {
+	case spec.Node != "":
+		return "backfill_node"
+	case len(spec.CandidateNodes) > 0:
+		return "candidate_nodes"
+	}
+	return "resource_class"
+}
+
+// gap is something that an allocation demands and that no node of the site has.
+type gap struct {
+	attribute, value string
+	have             map[string]int // how many nodes have each of the other values
+}
+
+// gapsOf returns what an allocation demands and no node has: names, the class, traits.
+func gapsOf(spec ironic.AllocationSpec, all map[string]*ironic.Node) []gap {
+	names, uuids, classes, traits := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	for _, node := range all {
+		names[node.Name]++
+		uuids[node.UUID]++
+		classes[node.ResourceClass]++
+		for _, trait := range node.Traits {
+			traits[trait]++
+		}
+	}
+	var gaps []gap
+	for _, ref := range candidatesOf(spec) {
+		if names[ref] == 0 && uuids[ref] == 0 {
+			gaps = append(gaps, gap{attributeOf(spec), ref, names})
+		}
+	}
+	if spec.ResourceClass != "" && classes[spec.ResourceClass] == 0 {
+		gaps = append(gaps, gap{"resource_class", spec.ResourceClass, classes})
+	}
+	for _, trait := range spec.Traits {
+		if traits[trait] == 0 {
+			gaps = append(gaps, gap{"traits", trait, traits})
+		}
+	}
+	return gaps
+}
+
+func (g gap) isNode() bool { return g.attribute == "candidate_nodes" || g.attribute == "backfill_node" }
+
+// summary is what all gaps of a kind have in common, so that Terraform folds their warnings.
+func (g gap) summary() string {
+	switch g.attribute {
+	case "resource_class":
+		return "No node has this class"
+	case "traits":
+		return "No node has this trait"
+	}
+	return "Ironic does not know this node"
+}
+
+// String says what is missing, and which values are similar or exist.
+func (g gap) String() string {
+	what, known := "Ironic knows no node "+g.value, ""
+	switch g.attribute {
+	case "resource_class":
+		what, known = fmt.Sprintf("No node has the class %q", g.value), "The classes of the nodes: "
+	case "traits":
+		what, known = "No node has the trait "+g.value, "The traits of the nodes: "
+	}
+	if like := similar(g.value, g.have); len(like) > 0 {
+		return fmt.Sprintf("%s; similar: %s.", what, strings.Join(like, ", "))
+	}
+	if list := commonest(g.have); known != "" && list != "" {
+		return fmt.Sprintf("%s. %s%s.", what, known, list)
+	}
+	return what + "."
+}
+
+const (
+	fewSimilar = 3  // similar values that a message names
+	mostEdits  = 2  // edits that make one value out of a similar one
+	fewCommon  = 10 // existing values that a message names
+)
+
+// similar returns the values that may have been meant, the nearest first. Upper and lower case do not matter.
+func similar(value string, have map[string]int) []string {
+	edits := func(other string) int {
+		return levenshtein.Distance(strings.ToLower(value), strings.ToLower(other), nil)
+	}
+	like := slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(other string) bool { return other == "" || edits(other) > mostEdits })
+	slices.SortStableFunc(like, func(a, b string) int { return cmp.Compare(edits(a), edits(b)) })
+	return like[:min(len(like), fewSimilar)]
+}
+
+// commonest lists the values that most nodes have, with the number of nodes.
+func commonest(have map[string]int) string {
+	values := slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(value string) bool { return value == "" })
+	slices.SortStableFunc(values, func(a, b string) int { return have[b] - have[a] })
+	var parts []string
+	for _, value := range values[:min(len(values), fewCommon)] {
+		parts = append(parts, fmt.Sprintf("%s (%d)", value, have[value]))
+	}
+	if more := len(values) - fewCommon; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ExpectedHost is a host that a plan creates or changes. An empty field is not known yet.
+type ExpectedHost struct{ ID, Name, Class string }
+
+// expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
+// depends on, and in any order otherwise.
+type expected struct {
+	mu    sync.Mutex
+	hosts []ExpectedHost
+}
+
+// ExpectHost records that this plan creates or changes a host, so that an allocation which depends on it does not warn that the
+// host is missing or does not match yet.
+func (c *Site) ExpectHost(h ExpectedHost) {
+	c.expected.mu.Lock()
+	defer c.expected.mu.Unlock()
+	c.expected.hosts = append(c.expected.hosts, h)
+}
+
+// Expects reports whether this plan creates or changes a host that may get a name or has a UUID.
+func (c *Site) Expects(ref string) bool { return c.expected.host(ref) }
+
+// host reports whether this plan creates or changes a host that may be the one with a name or UUID.
+func (e *expected) host(ref string) bool {
+	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })
+}
+
+// class reports whether this plan creates or changes a host that may have a resource class.
+func (e *expected) class(class string) bool {
+	return e.any(func(h ExpectedHost) bool { return h.Class == "" || h.Class == class })
+}
+
+func (e *expected) any(fits func(ExpectedHost) bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.hosts {
+		if fits(h) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package provision_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// PatchHost reports whether Ironic has applied the change, also if the node cannot leave maintenance.
+func TestInterfaces_arrivedPatch(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[string]struct{ arrives bool }{http.MethodPatch: {false}, http.MethodDelete: {true}, "nothing": {true}} {
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			fake := fleet(1)
+			fake.Set("node-000", "provision_state", "active")
+			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+				if r.Method == refused && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
+					return &fakeironic.Rejection{Status: http.StatusBadRequest}
+				}
+				return nil
+			}
+			client := newClient(fake)
+			before, err := client.Node(t.Context(), nodeOf(t, fake, "node-000").UUID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			node, err := client.PatchHost(t.Context(), before, setting("/bios_interface", "no-bios"))
+			if (err == nil) != (refused == "nothing") || (node != nil) != want.arrives {
+				t.Errorf("%+v, %v", node, err)
+			}
+			if now := nodeOf(t, fake, "node-000"); now.Maintenance != (refused == http.MethodDelete) || node != nil && node.Maintenance != now.Maintenance {
+				t.Errorf("maintenance is %t, and said to be that of %+v", now.Maintenance, node)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// limiter is the provisioning limit of an Ironic. All verbs that make a machine boot or write pass through it.
+type limiter struct {
+	*throttle.Limiter
+	c *Site
+}
+
+func newLimiter(c *Site) *limiter {
+	return &limiter{throttle.New(c.cfg.Limit, limited{c}, c.PollInterval()), c}
+}
+
+// pass calls send when there is a slot for the node, like throttle.Limiter.Admit. seen is the node in the list that was taken
+// under the limit's lock; it has the fields of polls and replaces the fresh read before the verb. seen is nil if there is no limit
+// or no lock, or if the node is exempt or already busy.
+func (l *limiter) pass(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
+	if err := l.c.LimitRequires(ctx); err != nil {
+		return err
+	}
+	return l.Admit(ctx, machineOf(node), failures, withNode(send))
+}
+
+// passStart is pass for a power verb that starts a machine, such as "power on" or "rebooting". The node takes a slot while
+// target_power_state is set. The caller that waits for the end of the power change then calls Started, which keeps the slot for
+// another 30 s.
+func (l *limiter) passStart(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
+	if err := l.c.LimitRequires(ctx); err != nil {
+		return err
+	}
+	return l.AdmitStart(ctx, machineOf(node), failures, withNode(send))
+}
+
+func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.Send {
+	return func(ctx context.Context, seen *throttle.Machine) error {
+		if seen == nil {
+			return send(ctx, nil)
+		}
+		node, _ := seen.Source.(*ironic.Node) // set by machineOf
+		return send(ctx, node)
+	}
+}
+
+// LimitRequires returns an error if this Ironic is too old for the scope of the provisioning limit; see Requires.
+func (c *Site) LimitRequires(ctx context.Context) error {
+	if c.cfg.Limit.Max == 0 || c.cfg.Limit.Scope != throttle.ScopeShard {
+		return nil
+	}
+	return c.Requires(ctx, ironic.VersionShard, "provisioning_limit.scope=shard")
+}
+
+// Notices returns the new notices of the provisioning limit.
+func (c *Site) Notices() []throttle.Notice { return c.limiter.Notices() }
+
+// machineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
+func machineOf(node *ironic.Node) throttle.Machine {
+	faulty := node.Maintenance && node.Fault != ""
+	return throttle.Machine{
+		ID: node.UUID, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
+		LastError:      ironic.FirstLine(node.LastError),
+		Busy:           busy(ironic.State(node.ProvisionState)) && !faulty,
+		Starting:       node.TargetPowerState == powerOn && !faulty,
+		ConductorGroup: node.ConductorGroup, Shard: node.Shard, BootInterface: node.BootInterface,
+		Source: node,
+	}
+}
+
+func machinesOf(fleet map[string]*ironic.Node) []throttle.Machine {
+	machines := make([]throttle.Machine, 0, len(fleet))
+	for _, node := range fleet {
+		machines = append(machines, machineOf(node))
+	}
+	return machines
+}
+
+// limited implements throttle.Site for an Ironic.
+type limited struct{ c *Site }
+
+// Machines lists all nodes now.
+func (s limited) Machines(ctx context.Context) ([]throttle.Machine, error) {
+	fleet, err := s.c.ShortNodes(ctx)
+	return machinesOf(fleet), err
+}
+
+// NextMachines waits for the next poll of all nodes.
+func (s limited) NextMachines(ctx context.Context) ([]throttle.Machine, error) {
+	fleet, err := s.c.PollNodes(ctx)
+	return machinesOf(fleet), err
+}
+
+// Now returns the time of Ironic's clock.
+func (s limited) Now() time.Time { return s.c.ServerNow() }
+
+// Refused reports whether Ironic refused a verb because of its own limit.
+func (s limited) Refused(err error) bool { return isCapacityError(err) }
+
+// MayPass reports whether a failed request may succeed later. After a panic in a poll, the other callers continue.
+func (s limited) MayPass(err error) bool {
+	return ironic.MayPass(err) || errors.Is(err, ironic.ErrPanic)
+}
+
+// Log writes a log line without secrets.
+func (s limited) Log(ctx context.Context, level slog.Level, text string, args ...any) {
+	for i, arg := range args {
+		if err, isError := arg.(error); isError {
+			args[i] = s.c.Redact(err.Error())
+		}
+	}
+	s.c.Logger().Log(ctx, level, text, args...)
+}
+
+// chassis is the kind of record in Ironic that a lock needs: it can be created only once under a given UUID, nothing else depends
+// on it, and it carries data.
+type chassis struct {
+	UUID        string         `json:"uuid"`
+	Description string         `json:"description"`
+	Extra       map[string]any `json:"extra"`
+	CreatedAt   string         `json:"created_at,omitempty"`
+}
+
+// recordNamespace is the namespace of the records' UUIDs. All versions of this provider must use the same.
+const recordNamespace = "2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21"
+
+func chassisPath(name string) string { return "chassis/" + ironic.UUID5(recordNamespace, name) }
+
+// Create creates a record.
+func (s limited) Create(ctx context.Context, record throttle.Record) (created bool, err error) {
+	body := chassis{UUID: ironic.UUID5(recordNamespace, record.Name), Description: record.Description, Extra: map[string]any{}}
+	if record.Holder != "" {
+		body.Extra["holder"] = record.Holder
+	}
+	err = s.c.Request(ctx, http.MethodPost, "chassis", body, nil)
+	switch {
+	case ironic.IsStatus(err, http.StatusConflict, ""):
+		return false, nil
+	case isForbidden(err):
+		return false, &throttle.NotAllowedError{Err: err}
+	}
+	return err == nil, err
+}
+
+// isForbidden reports whether the user may not write records, or this Ironic has none.
+func isForbidden(err error) bool {
+	return ironic.IsStatus(err, http.StatusForbidden, "") || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, "")
+}
+
+// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown.
+func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
+	var body chassis
+	err := s.c.Request(ctx, http.MethodGet, chassisPath(name), nil, &body)
+	if ironic.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	record := throttle.Record{Name: name, Description: body.Description}
+	record.Holder, _ = body.Extra["holder"].(string)
+	if created, err := time.Parse(time.RFC3339, body.CreatedAt); err == nil {
+		record.Age = s.c.ServerNow().Sub(created)
+	}
+	return &record, nil
+}
+
+// Delete deletes a record. It succeeds if there is none.
+func (s limited) Delete(ctx context.Context, name string) error {
+	err := s.c.Request(ctx, http.MethodDelete, chassisPath(name), nil, nil)
+	if ironic.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Capacity counts how the nodes of a site are used.
+type Capacity struct {
+	throttle.Usage
+	Classes map[string]ClassCapacity
+}
+
+// ClassCapacity counts the nodes of a resource class.
+type ClassCapacity struct{ Total, Available, Allocated, Maintenance, Failed int }
+
+// CapacityOf counts the given nodes.
+func (c *Site) CapacityOf(fleet []ironic.Node) Capacity {
+	machines := make([]throttle.Machine, len(fleet))
+	classes := map[string]ClassCapacity{}
+	for i := range fleet {
+		machines[i] = machineOf(&fleet[i])
+		class := classes[fleet[i].ResourceClass]
+		class.add(&fleet[i])
+		classes[fleet[i].ResourceClass] = class
+	}
+	return Capacity{c.limiter.UsageOf(machines), classes}
+}
+
+func (k *ClassCapacity) add(node *ironic.Node) {
+	k.Total++
+	switch {
+	case node.Maintenance:
+		k.Maintenance++
+	case failed(ironic.State(node.ProvisionState)):
+		k.Failed++
+	case Deployed(node):
+		k.Allocated++
+	case ironic.State(node.ProvisionState) == nodes.Available:
+		k.Available++
+	}
+}

@@ -1,0 +1,325 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Machine is the record of a node that one call carries through: read once, then updated by every answer to the call's own writes
+// and by every poll. Its methods act on the node and update the record, also on error. Only an operation that can do harm reads
+// the node again, immediately before: a verb that boots or writes, a power change, and a deletion. A Machine is not safe for
+// concurrent use.
+type Machine struct {
+	site *Site
+	node *ironic.Node
+	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
+	unconfirmed ironic.Patch
+	asked       time.Time // when the request of the last poll began; zero if the record has changed since
+	switched    bool      // Ironic has accepted a power change
+	marks       []Mark    // the marks of this run that the node had when the record began
+}
+
+// Machine reads a node, by UUID or name, and returns the record of its machine.
+func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
+	node, err := s.Node(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.Record(node), nil
+}
+
+// Record returns the record of a machine from an answer that contains the whole node, such as the answer to its creation.
+func (s *Site) Record(node *ironic.Node) *Machine {
+	return &Machine{site: s, node: node, marks: s.marksOn(node)}
+}
+
+// marksOn returns the marks of this run on a node.
+func (s *Site) marksOn(node *ironic.Node) (ours []Mark) {
+	for _, key := range marks {
+		if mark := creationOf(node.Extra, key); mark != nil && mark.Run == s.run {
+			ours = append(ours, key)
+		}
+	}
+	return ours
+}
+
+// Node returns the node as last seen.
+func (m *Machine) Node() *ironic.Node { return m.node }
+
+// state returns the provision state as last seen.
+func (m *Machine) state() ironic.State { return ironic.State(m.node.ProvisionState) }
+
+// Refresh reads the node now. It repeats edits of extra that other clients have overwritten.
+func (m *Machine) Refresh(ctx context.Context) error {
+	node, err := m.site.Node(ctx, m.node.UUID)
+	if err != nil {
+		return err
+	}
+	m.node = node
+	return m.confirm(ctx)
+}
+
+// confirm repeats the unconfirmed edits of extra that the node, which was just read, does not have.
+func (m *Machine) confirm(ctx context.Context) error {
+	if len(m.unconfirmed) == 0 || m.unconfirmed.Holds(m.node.Extra) {
+		m.unconfirmed = nil
+		return nil
+	}
+	node, err := m.site.PatchNode(ctx, m.node.UUID, m.unconfirmed)
+	if node != nil {
+		m.node = node
+	}
+	m.unconfirmed = nil
+	return err
+}
+
+// freshFor is how long a poll serves as the read before an operation that can do harm. The list of a round of admissions, which
+// serves the verbs that it admits, may be as old.
+const freshFor = 500 * time.Millisecond
+
+// isFresh reports whether the record comes from a poll that was requested just now.
+func (m *Machine) isFresh() bool { return time.Since(m.asked) < freshFor && len(m.unconfirmed) == 0 }
+
+// applyPoll updates the record from a poll or a short list, which contain only the fields that waiting needs.
+func (m *Machine) applyPoll(polled *ironic.Node) {
+	n := *m.node
+	if polled.InstanceUUID != n.InstanceUUID {
+		// Ironic clears instance_info with the instance. That of another instance is unknown until the next full read.
+		n.AllocationUUID, n.InstanceInfo = "", nil
+	}
+	n.Name, n.InstanceUUID, n.Reservation = polled.Name, polled.InstanceUUID, polled.Reservation
+	n.ProvisionState, n.TargetProvisionState, n.ProvisionUpdatedAt = polled.ProvisionState, polled.TargetProvisionState, polled.ProvisionUpdatedAt
+	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
+	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
+	if !n.Maintenance {
+		n.MaintenanceReason = ""
+	}
+	if polled.Extra != nil {
+		n.Extra = polled.Extra
+	}
+	m.node = &n
+}
+
+// applyAnswer updates the record from the answer to a write. Such an answer has times in whole seconds, and shows the lock that
+// Ironic held during the write.
+func (m *Machine) applyAnswer(node *ironic.Node) {
+	if node.ProvisionState == m.node.ProvisionState && node.ProvisionUpdatedAt.Unix() == m.node.ProvisionUpdatedAt.Unix() {
+		node.ProvisionUpdatedAt = m.node.ProvisionUpdatedAt
+	}
+	node.Reservation = ""
+	m.node, m.asked = node, time.Time{}
+}
+
+// Patch applies edits to the node; an empty patch sends nothing. It returns a SupersededError, and changes nothing, if another run
+// has taken over a creation of this run.
+func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
+	if len(patch) == 0 {
+		return nil
+	}
+	patch = m.site.forgetCreations(patch, m.node.Extra)
+	guarded := m.guarded(patch)
+	node, err := m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
+	if ironic.IsStatus(err, http.StatusConflict, "is locked by host") && m.outlastLock(ctx) {
+		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
+	}
+	if len(guarded) > len(patch) && ironic.IsStatus(err, http.StatusBadRequest, "") {
+		if lost := m.CheckCreation(ctx); lost != nil {
+			return lost
+		}
+		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
+	}
+	if err != nil {
+		return m.site.explainDriver(ctx, driverOf(patch), err)
+	}
+	m.applyAnswer(node)
+	for _, edit := range patch.OfExtra() {
+		if isMark(edit.Path) {
+			continue // another run may have replaced it for good
+		}
+		m.unconfirmed = append(slices.DeleteFunc(m.unconfirmed, func(e nodes.UpdateOperation) bool { return e.Path == edit.Path }), edit)
+	}
+	for _, key := range m.site.marksOn(node) {
+		if !slices.Contains(m.marks, key) {
+			m.marks = append(m.marks, key)
+		}
+	}
+	return nil
+}
+
+// Changed updates the record with a change that Ironic has accepted without returning the node.
+func (m *Machine) Changed(change func(n *ironic.Node)) {
+	n := *m.node
+	change(&n)
+	m.node = &n
+}
+
+// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first.
+func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
+	polled, asked, err := m.site.PollNode(ctx, m.node.UUID, time.Until(deadline))
+	if err != nil {
+		return err
+	}
+	m.applyPoll(polled)
+	m.asked = asked
+	return nil
+}
+
+// lockedFor is how long an edit waits for the end of an operation that locks the node, such as a power change that an interrupted
+// run has begun. It is longer than any power change takes.
+const lockedFor = 10 * time.Minute
+
+// outlastLock waits until no conductor has locked the node, and reports whether that is so.
+func (m *Machine) outlastLock(ctx context.Context) bool {
+	deadline := time.Now().Add(lockedFor)
+	return m.poll(ctx, deadline) == nil && m.awaitUnlocked(ctx, deadline) == nil
+}
+
+// awaitUnlocked waits until no conductor has locked the node.
+func (m *Machine) awaitUnlocked(ctx context.Context, deadline time.Time) error {
+	for m.node.Reservation != "" {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), m.node.Reservation)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PatchNode applies edits to a node and reads it back until Ironic has them, because other clients may edit extra at the same
+// time. If it returns a node together with an error, Ironic has applied the patch and only extra may differ from it.
+func (s *Site) PatchNode(ctx context.Context, id string, patch ironic.Patch) (*ironic.Node, error) {
+	const tries = 6
+	for try := 1; ; try++ {
+		node, err := s.Client.PatchNode(ctx, id, patch)
+		if err != nil || len(patch.OfExtra()) == 0 {
+			return node, err
+		}
+		now, err := s.Node(ctx, id)
+		if err != nil {
+			return node, err
+		}
+		if patch.Holds(now.Extra) {
+			return now, nil
+		}
+		if try == tries {
+			return now, fmt.Errorf("node %s: other clients keep overwriting extra", ironic.NodeLabel(now))
+		}
+	}
+}
+
+// Withdraw deletes the node from Ironic. It first waits for an operation in progress, at most for the time-out, and repairs a
+// failed one as far as the deletion needs it. It returns a RefusedError if something is deployed on the node or the node is
+// reserved, even where Ironic would delete it, as it does in maintenance (reference/ironic.md#deleting-a-node). It succeeds if the
+// node does not exist any more.
+func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) error {
+	m, err := s.Machine(ctx, id)
+	if ironic.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !deletable(m.node) {
+		if err := m.Reach(ctx, GoalManageable, timeout); err != nil {
+			return err
+		}
+	}
+	if Deployed(m.node) {
+		reason := reasonDeployed
+		if m.node.InstanceUUID != "" {
+			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", m.node.InstanceUUID)
+		}
+		return &RefusedError{Node: m.node, Goal: GoalManageable, Reason: reason}
+	}
+	return s.DeleteNode(ctx, id)
+}
+
+// InspectedAt returns when a node was last inspected, to the second; zero if it never was.
+func InspectedAt(n *ironic.Node) time.Time {
+	if n.InspectionFinishedAt == nil {
+		return time.Time{}
+	}
+	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
+}
+
+// PowerManaged reports whether Ironic can change a node's power: it knows the BMC, or the driver needs none. A discovered machine
+// uses the fake driver until it gets a BMC, and the power state of that driver is not real
+// (reference/discovery.md#power-of-a-discovered-machine).
+func PowerManaged(n *ironic.Node) bool {
+	if ByAgent(n) {
+		return false
+	}
+	return ironic.AddressKey(n.DriverInfo) != "" || n.Driver == fakeDriver && DiscoveryOf(n) == nil && !looksDiscovered(n)
+}
+
+// ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while
+// it answers, and nothing else (reference/ironic.md#power-interface-agent).
+func ByAgent(n *ironic.Node) bool { return n.PowerInterface == powerByAgent }
+
+// AgentDriver is the driver of a node without BMC credentials that Ironic prepares through its agent.
+const AgentDriver = "manual-management"
+
+const powerByAgent = "agent"
+
+// AgentSettings returns the driver and interfaces of such a node, by JSON patch path.
+func AgentSettings() map[string]string {
+	return map[string]string{"/driver": AgentDriver, "/power_interface": powerByAgent, "/network_interface": "noop"}
+}
+
+// Preparable reports whether Ironic can verify, clean and deploy a machine: it knows the BMC, or works through its agent.
+func Preparable(n *ironic.Node) bool { return PowerManaged(n) || ByAgent(n) }
+
+// fakeDriver is the driver that needs no BMC. Ironic gives it to discovered machines, too, until they get another.
+const fakeDriver = "fake-hardware"
+
+// looksDiscovered reports whether a node without a record is as Ironic creates it for an unknown machine.
+func looksDiscovered(n *ironic.Node) bool {
+	return n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[keyEnrolled] == nil && len(n.DriverInfo) == 0
+}
+
+// ReasonChanging is the maintenance reason of a node whose interfaces are being changed.
+const ReasonChanging = "terraform-provider-metal: changing interfaces"
+
+// PatchHost is Patch for edits that may change interfaces. While something is deployed on a node, Ironic accepts such edits only
+// in maintenance. PatchHost puts the node into maintenance for the patch and takes it out again, also if the patch fails or the
+// run is interrupted. It also takes out a node that a killed run has left in maintenance. arrived reports whether Ironic has
+// applied the edits; together with an error it means that only leaving maintenance has failed.
+func (m *Machine) PatchHost(ctx context.Context, patch ironic.Patch) (arrived bool, err error) {
+	ours := m.node.Maintenance && m.node.MaintenanceReason == ReasonChanging
+	if !ours && (m.node.Maintenance || !changesInterface(patch) || interfacesChangeable(m.state())) {
+		err := m.Patch(ctx, patch)
+		return err == nil, err
+	}
+	if !ours {
+		if err := m.site.SetMaintenance(ctx, m.node.UUID, true, ReasonChanging); err != nil {
+			return false, err
+		}
+	}
+	err = m.Patch(ctx, patch)
+	stays := m.site.SetMaintenance(context.WithoutCancel(ctx), m.node.UUID, false, "")
+	if err == nil && stays == nil {
+		m.node.Maintenance, m.node.MaintenanceReason = false, ""
+	}
+	return err == nil, errors.Join(err, stays)
+}
+
+func changesInterface(p ironic.Patch) bool {
+	for _, op := range p {
+		if strings.HasSuffix(op.Path, "_interface") {
+			return true
+		}
+	}
+	return false
+}

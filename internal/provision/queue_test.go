@@ -1,0 +1,318 @@
+package provision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+func slots(n int) func(*provision.Config) {
+	return func(cfg *provision.Config) { cfg.Limit = throttle.Limit{Max: n} }
+}
+
+// reachAll walks all nodes of a fake at the same time and reports every failure.
+func reachAll(t *testing.T, fake *fakeironic.Server, client *site, goal provision.Goal, limit time.Duration) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, node := range fake.Nodes() {
+		wg.Go(func() {
+			if _, err := client.Reach(t.Context(), node.UUID, goal, limit); err != nil {
+				t.Errorf("%s: %v", node.Name, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestQueue_timeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(40)
+		for _, node := range fake.Nodes() {
+			fake.Set(node.UUID, "provision_state", "manageable")
+		}
+		fake.StepTime = 30 * time.Minute
+		reachAll(t, fake, newClient(fake, slots(3)), provision.GoalAvailable, 45*time.Minute)
+		if peak := fake.MaxBusy(); peak != 3 {
+			t.Errorf("%d nodes had an operation in progress at once, want 3", peak)
+		}
+	})
+}
+
+func TestQueue_limitOfIronic(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.82", "1.115"} { // which answer 500 and 503
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(8)
+				fake.MaxMicroversion = version
+				fake.StepTime = 30 * time.Minute
+				fake.MaxConcurrentDeploy = 2
+				reachAll(t, fake, newClient(fake), provision.GoalDeployed, 45*time.Minute)
+				if peak := fake.MaxBusy(); peak != 2 {
+					t.Errorf("%d nodes had an operation in progress at once, want 2", peak)
+				}
+			})
+		})
+	}
+}
+
+func TestQueue_noFreeConductorWorker(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Reject = times(20, http.MethodPut, provisionPath(id),
+			fault(http.StatusServiceUnavailable, "Requested action cannot be performed due to lack of free conductor workers."))
+		start := time.Now()
+		if _, err := client.Reach(t.Context(), id, provision.GoalDeployed, 5*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, "20 refusals, six of them in the first seconds,", time.Since(start), 14*poll)
+	})
+}
+
+func TestQueue_busyNodeTakesSlot(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(2)
+		fake.StepTime = time.Hour
+		for _, node := range fake.Nodes() {
+			fake.Set(node.UUID, "provision_state", "manageable")
+		}
+		first, second := nodeOf(t, fake, "node-000").UUID, nodeOf(t, fake, "node-001").UUID
+		asOther(t, fake, http.MethodPut, "nodes/"+first+"/states/provision", map[string]any{"target": "provide"}) // by an earlier run
+		client := newClient(fake, slots(1))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := client.Reach(t.Context(), first, provision.GoalAvailable, 2*time.Hour); err != nil {
+				t.Error(err)
+			}
+		})
+		<-time.After(time.Minute)
+		wg.Go(func() {
+			if _, err := client.Reach(t.Context(), second, provision.GoalAvailable, 2*time.Hour); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		if peak := fake.MaxBusy(); peak != 1 {
+			t.Errorf("%d nodes had an operation in progress at once, want 1", peak)
+		}
+	})
+}
+
+func TestQueue_slotIsReleased(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(ctx context.Context, fake *fakeironic.Server, client *site, id string) error{
+		"failure": func(ctx context.Context, fake *fakeironic.Server, client *site, id string) error {
+			fake.Fail = func(node fakeironic.Node, _ string) string {
+				if node.Name == "node-000" {
+					return "broken"
+				}
+				return ""
+			}
+			_, err := client.Reach(ctx, id, provision.GoalAvailable, 3*time.Hour)
+			return err
+		},
+		"timeout": func(ctx context.Context, _ *fakeironic.Server, client *site, id string) error {
+			_, err := client.Reach(ctx, id, provision.GoalAvailable, time.Minute)
+			return err
+		},
+		"interruption": func(ctx context.Context, _ *fakeironic.Server, client *site, id string) error {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Minute, cancel)
+			_, err := client.Reach(ctx, id, provision.GoalAvailable, 3*time.Hour)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(2)
+				fake.StepTime = time.Hour
+				for _, node := range fake.Nodes() {
+					fake.Set(node.UUID, "provision_state", "manageable")
+				}
+				client := newClient(fake, slots(1))
+				if err := end(t.Context(), fake, client, nodeOf(t, fake, "node-000").UUID); err == nil {
+					t.Fatal("the first walk did not fail")
+				}
+				start := time.Now()
+				if _, err := client.Reach(t.Context(), nodeOf(t, fake, "node-001").UUID, provision.GoalAvailable, 3*time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				// A machine that Ironic is still at work on keeps its slot, although no caller waits for it any more.
+				wantNear(t, "the second walk", time.Since(start), map[string]time.Duration{
+					"failure": time.Hour, "timeout": 2*time.Hour - time.Minute, "interruption": 2*time.Hour - time.Minute,
+				}[name])
+			})
+		})
+	}
+}
+
+func TestVerb_waitsForLock(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Set(id, "reservation", "localhost")
+		time.AfterFunc(time.Hour, func() { fake.Set(id, "reservation", nil) })
+		start := time.Now()
+		if _, err := client.Reach(t.Context(), id, provision.GoalManageable, 2*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, "waiting for the lock", time.Since(start), time.Hour)
+		if got, want := verbs(t, fake, id), []string{"manage"}; !slices.Equal(got, want) {
+			t.Errorf("verbs = %v, want %v: nothing is sent to a locked node", got, want)
+		}
+	})
+}
+
+func TestVerb_refusedByLock(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Reject = times(20, http.MethodPut, provisionPath(id),
+			fault(http.StatusConflict, "Node "+id+" is locked by host localhost, please retry after the current operation is completed."))
+		if _, err := client.Reach(t.Context(), id, provision.GoalManageable, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestVerb_lostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		from string
+		goal provision.Goal
+		verb string
+	}{
+		{"enroll", provision.GoalManageable, "manage"},
+		{"manageable", provision.GoalAvailable, "provide"},
+		{"manageable", provision.GoalInspected, "inspect"},
+		{"available", provision.GoalDeployed, "active"},
+		{"active", provision.GoalRebuilt, "rebuild"},
+		{"active", provision.GoalUndeployed, "deleted"},
+	} {
+		for _, step := range []time.Duration{0, time.Second, time.Hour} { // over at once, over before one could ask again, long
+			for loss, rejection := range map[string]*fakeironic.Rejection{
+				"reset": lost(), "bad gateway": {Status: http.StatusBadGateway, After: true}, "gateway timeout": {Status: http.StatusGatewayTimeout, After: true},
+			} {
+				t.Run(fmt.Sprintf("%s in %s, %s", tc.verb, step, loss), func(t *testing.T) {
+					t.Parallel()
+					inVirtualTime(t, func(t *testing.T) {
+						fake := fleet(1)
+						fake.StepTime = step
+						fake.MaxMicroversion = "1.82" // where rebuild needs no image
+						id := nodeOf(t, fake, "node-000").UUID
+						fake.Set(id, "provision_state", tc.from)
+						client := newClient(fake)
+						<-time.After(time.Minute)
+						fake.Reject = once(http.MethodPut, provisionPath(id), rejection)
+						var err error
+						if tc.goal == provision.GoalUndeployed {
+							instance := ironic.NewUUID()
+							fake.Set(id, "instance_uuid", instance)
+							_, err = client.Undeploy(t.Context(), id, instance, "", 5*time.Hour)
+						} else {
+							_, err = client.Reach(t.Context(), id, tc.goal, 5*time.Hour)
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						if got, want := verbs(t, fake, id), []string{tc.verb}; !slices.Equal(got, want) {
+							t.Errorf("verbs = %v, want %v", got, want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestVerb_lostRequest(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.StepTime = time.Hour
+		client := newClient(fake)
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Reject = once(http.MethodPut, provisionPath(id), &fakeironic.Rejection{Drop: true})
+		if _, err := client.Reach(t.Context(), id, provision.GoalDeployed, 5*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if walk := strings.Join(fake.Walk(id), " "); walk != "available deploying active" {
+			t.Errorf("the node went through %s", walk)
+		}
+	})
+}
+
+func TestVerb_refused(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Set("node-000", "maintenance", true)
+	client := newClient(fake)
+	_, err := client.Reach(t.Context(), nodeOf(t, fake, "node-000").UUID, provision.GoalDeployed, time.Hour)
+	var status *ironic.StatusError
+	if !errors.As(err, &status) || status.Status != http.StatusBadRequest {
+		t.Errorf("Reach = %v, want Ironic's 400", err)
+	}
+}
+
+func TestQueue_powerThatStartsMachinesTakesSlots(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		power string // of the machines before
+		send  func(context.Context, *provision.Machine) error
+		waits bool
+	}{
+		"switch on":  {"power off", func(ctx context.Context, m *provision.Machine) error { return m.SetPower(ctx, true, time.Hour) }, true},
+		"reboot":     {"power on", func(ctx context.Context, m *provision.Machine) error { return m.Reboot(ctx, time.Hour) }, true},
+		"switch off": {"power on", func(ctx context.Context, m *provision.Machine) error { return m.SetPower(ctx, false, time.Hour) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				const machines, limit, step = 6, 2, 10 * time.Minute
+				fake := fleet(machines)
+				fake.StepTime = step
+				client := newClient(fake, slots(limit))
+				start := time.Now()
+				var wg sync.WaitGroup
+				for _, node := range fake.Nodes() {
+					fake.Set(node.UUID, "power_state", tc.power)
+					wg.Go(func() {
+						machine, err := client.Machine(t.Context(), node.UUID)
+						if err == nil {
+							err = tc.send(t.Context(), machine)
+						}
+						if err != nil {
+							t.Errorf("%s: %v", node.Name, err)
+						}
+					})
+				}
+				wg.Wait()
+				if took, rounds := time.Since(start), time.Duration(machines/limit); (took >= rounds*step) != tc.waits {
+					t.Errorf("%d machines with %d slots and %s each took %s", machines, limit, step, took)
+				}
+			})
+		})
+	}
+}

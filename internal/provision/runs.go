@@ -1,0 +1,109 @@
+package provision
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// ImageSource returns the URL of the image that a node was deployed with. Ironic changes it if the URL redirects.
+func ImageSource(n *ironic.Node) string {
+	url, _ := n.InstanceInfo[keyImageSource].(string)
+	return url
+}
+
+// marker records on the node, before the verb is sent, what it is about to be deployed with. If the node has changed its provision
+// state since then, Ironic has accepted the verb; this is how the next run knows after an interruption.
+type marker struct {
+	Digest string       `json:"digest"`
+	State  ironic.State `json:"state"`           // when the marker was written
+	Since  string       `json:"since"`           // when the node entered that state
+	Power  string       `json:"power,omitempty"` // for a boot without a verb: the time of the node's last power change
+	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
+}
+
+func markerOf(n *ironic.Node) (m marker) {
+	text, err := json.Marshal(n.InstanceInfo[keyMarker])
+	if err == nil {
+		_ = json.Unmarshal(text, &m) // another client wrote it if it does not parse
+	}
+	return m
+}
+
+// taken reports whether the node has started the operation that the marker was written for.
+func (m marker) taken(n *ironic.Node) bool {
+	if m.Power != "" {
+		return m.Power != lastPowerChange(n)
+	}
+	return m.State != ironic.State(n.ProvisionState) || m.Since != since(n)
+}
+
+func since(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
+
+// Footprint is what a node showed of its deployment when a run knew that the node matched the state. It can be stored as JSON. The
+// zero value contains no knowledge.
+type Footprint struct {
+	Mark  string `json:"mark,omitempty"`  // digest of the marker; "none" without one
+	Image string `json:"image,omitempty"` // image_source; Ironic follows redirects, so it may differ from the configured URL
+}
+
+// FootprintOf returns the footprint of a node that was just read in full.
+func FootprintOf(n *ironic.Node) Footprint { return Footprint{Mark: markOf(n), Image: ImageSource(n)} }
+
+func markOf(n *ironic.Node) string { return cmp.Or(markerOf(n).Digest, "none") }
+
+// RedeployedSince reports whether a run of this provider has deployed the node since the footprint was taken, and was killed
+// before it could record that.
+func (f Footprint) RedeployedSince(n *ironic.Node) bool { return f.Mark != "" && f.Mark != markOf(n) }
+
+// OtherImage reports whether the node's image differs from the footprint's.
+func (f Footprint) OtherImage(n *ironic.Node) bool { return f.Image != ImageSource(n) }
+
+// RunsOn decides before a rebuild whether the node already runs the deployment: its marker says so, and no other client has
+// written another image since.
+func (d Deployment) RunsOn(n *ironic.Node, known Footprint) bool {
+	return d.DeployedWith(n) && (d.Image == nil || d.Image.URL == ImageSource(n) || known.RedeployedSince(n))
+}
+
+// DeployedWith reports whether a node runs this deployment or is being deployed with it.
+func (d Deployment) DeployedWith(n *ironic.Node) bool {
+	return Content(n) == d.Digest()
+}
+
+// Content returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
+func Content(n *ironic.Node) string {
+	if m := markerOf(n); m.taken(n) {
+		return m.Digest
+	}
+	return ""
+}
+
+// RunsInstance reports whether a node is active and runs what its instance_info says. instance_info may say something else after a
+// rebuild was prepared and not started.
+func RunsInstance(n *ironic.Node) bool {
+	return ironic.State(n.ProvisionState) == nodes.Active && markerOf(n).taken(n)
+}
+
+// LossReason says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed still belongs to it
+// if the allocation will be created again or the node will be deployed again, and so does one whose undeploying has failed.
+func LossReason(n *ironic.Node, instance, allocation string) string {
+	if n.InstanceUUID == instance && instance != "" {
+		return ""
+	}
+	spec := SuspendedAllocation(n)
+	if n.InstanceUUID == "" && (undeployFailed(n) || spec != nil && spec.UUID == allocation || deployedAgain(n, instance)) {
+		return ""
+	}
+	switch {
+	case n.InstanceUUID != "":
+		return fmt.Sprintf("is reserved by %s now: another user has deployed it or is about to", n.InstanceUUID)
+	case ironic.State(n.ProvisionState) == nodes.Active:
+		return "still runs, but its reservation was removed, so this resource does not manage it any more. Import it to manage it again"
+	}
+	return fmt.Sprintf("was undeployed by another client and is in state %q", n.ProvisionState)
+}

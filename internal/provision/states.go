@@ -1,0 +1,142 @@
+package provision
+
+import (
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Settled reports whether preparing a node in this state needs no step towards a goal: the goal is reached, or something is
+// deployed on the node, which preparing must not disturb.
+func Settled(goal Goal, state ironic.State) bool {
+	m := nextMove(goal, state, false)
+	return m.kind == done || m.kind == refuse
+}
+
+// occupied reports whether something runs, or may run, on a node in this state.
+func occupied(state ironic.State) bool { return nextMove(GoalManageable, state, false).kind == refuse }
+
+// Occupied reports whether something runs, or may run, on a node.
+func Occupied(n *ironic.Node) bool { return occupied(ironic.State(n.ProvisionState)) }
+
+// Finished reports whether a deployment in this state needs nothing more: it runs, or an operator has put it into a state (rescue,
+// service, hold) that a deployment must not disturb.
+func Finished(state ironic.State) bool {
+	m := nextMove(GoalDeployed, state, false)
+	return m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
+}
+
+// Failed reports whether a deployment in this state has failed, so that the next walk starts it again.
+func Failed(state ironic.State) bool { return nextMove(GoalDeployed, state, false).kind == repair }
+
+// Parked reports whether other users may have the machine of a node in this state for a while: nothing runs on it, and no
+// operation is in progress.
+func Parked(state ironic.State) bool {
+	switch nextMove(GoalManageable, state, false).kind {
+	case done, send, repair:
+		return true
+	case wait, refuse:
+	}
+	return false
+}
+
+// failed reports whether the last operation on a node in this state has failed.
+func failed(state ironic.State) bool {
+	switch state { //nolint:exhaustive // only failures
+	case nodes.DeployFail, nodes.CleanFail, nodes.InspectFail, nodes.AdoptFail, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error:
+		return true
+	}
+	return false
+}
+
+// busy reports whether a machine boots or writes in a state (reference/limit.md#busy-states). During verifying and adopting it does
+// not, and a held or failed host waits for an operator.
+func busy(state ironic.State) bool {
+	switch state { //nolint:exhaustive // all others are at rest
+	case nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.Deploying, nodes.DeployWait, nodes.Deleting,
+		nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing, nodes.ServiceWait:
+		return true
+	}
+	return false
+}
+
+// inProgress reports whether an operation is in progress in a state, also one that leaves the machine alone.
+func inProgress(state ironic.State) bool {
+	return busy(state) || state == nodes.Verifying || state == nodes.Adopting
+}
+
+// BeingDeployed reports whether a node in this state is being deployed or rebuilt.
+func BeingDeployed(state ironic.State) bool {
+	return state == nodes.Deploying || state == nodes.DeployWait
+}
+
+// losesReservation reports whether a node has lost its reservation or is about to. Ironic removes the reservation halfway through an
+// undeploy.
+func losesReservation(node *ironic.Node) bool {
+	return node.InstanceUUID == "" || ironic.State(node.ProvisionState) == nodes.Deleting
+}
+
+// undeployFailed reports whether undeploying a node has failed. Ironic has removed the reservation by then.
+func undeployFailed(node *ironic.Node) bool {
+	return node.InstanceUUID == "" && ironic.State(node.ProvisionState) == nodes.Error
+}
+
+// undeployUnfinished reports whether the undeploy of a node without a reservation has not ended yet.
+func undeployUnfinished(node *ironic.Node) bool {
+	if node.InstanceUUID != "" {
+		return false
+	}
+	state := ironic.State(node.ProvisionState)
+	return state == nodes.Deleting || undeployFailed(node) || (inCleaning(node) && node.TargetProvisionState == string(nodes.Available))
+}
+
+// inCleaning reports whether a node is being cleaned or its cleaning has failed.
+func inCleaning(node *ironic.Node) bool {
+	state := ironic.State(node.ProvisionState)
+	return state == nodes.Cleaning || state == nodes.CleanWait || state == nodes.CleanFail
+}
+
+// adoptable reports whether a node in enroll is not reserved, claimed or managed.
+func adoptable(n *ironic.Node) bool {
+	d := DiscoveryOf(n)
+	return n.InstanceUUID == "" && ironic.State(n.ProvisionState) == nodes.Enroll && (d == nil || !d.Taken)
+}
+
+// interfacesChangeable reports whether Ironic accepts a change of interfaces in a state (reference/ironic.md#changing-interfaces).
+func interfacesChangeable(state ironic.State) bool {
+	switch state { //nolint:exhaustive // the states that Ironic names in its refusal
+	case nodes.Enroll, nodes.Inspecting, nodes.InspectWait, nodes.Manageable, nodes.Available:
+		return true
+	}
+	return false
+}
+
+// reachesGoal reports whether sending a verb reaches a goal that the state alone does not show.
+func reachesGoal(sent ironic.Verb, goal Goal) bool {
+	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent))
+}
+
+// InstallsInstance reports whether a verb deploys or rebuilds a node.
+func InstallsInstance(verb ironic.Verb) bool {
+	return verb == nodes.TargetActive || verb == nodes.TargetRebuild
+}
+
+// touchesHardware reports whether a verb makes a machine boot or write. Such a verb needs a slot of the provisioning limit and the
+// guard's permission.
+func touchesHardware(verb ironic.Verb) bool {
+	return verb != nodes.TargetManage && verb != nodes.TargetAbort
+}
+
+// Deployed reports whether something runs or may run on a node, or the node is reserved for a deployment.
+func Deployed(n *ironic.Node) bool {
+	return n.InstanceUUID != "" || occupied(ironic.State(n.ProvisionState))
+}
+
+// deletable reports whether Ironic deletes a node in its present state.
+func deletable(n *ironic.Node) bool {
+	switch ironic.State(n.ProvisionState) { //nolint:exhaustive // the others are refused (reference/ironic.md#deleting-a-node)
+	case nodes.Enroll, nodes.Manageable, nodes.Available, nodes.AdoptFail:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Reach walks the machine to a goal and waits until it is reached. For instances use Deploy and Undeploy. The time-out does not
+// include the time that the machine waits for a slot. It returns a FailedError, TimeoutError or RefusedError, ctx's error, or
+// Ironic's answer.
+func (m *Machine) Reach(ctx context.Context, goal Goal, timeout time.Duration) error {
+	return m.walk(ctx, goal, "", ironic.Order{}, timeout)
+}
+
+// walk is the one loop over provision states: it waits or sends a verb until the goal is reached. instance is the reservation for
+// which the machine is deployed, rebuilt or undeployed. The order belongs to the goal's own verb.
+func (m *Machine) walk(ctx context.Context, goal Goal, instance string, with ironic.Order, timeout time.Duration) error {
+	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: failures(m.node)}
+	m.site.limiter.Begin(m.node.UUID)
+	defer m.site.limiter.End()
+	var err error
+	for arrived := false; !arrived && err == nil; {
+		arrived, err = w.step(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		m.lastRead(ctx)
+		return fmt.Errorf("%s: %w", goal.Doing(), ctx.Err())
+	}
+	var failed *FailedError
+	if errors.As(err, &failed) {
+		failed.Node = m.node
+		if m.node.LastError == "" {
+			m.node.LastError = m.site.lastEvent(ctx, m.node.UUID)
+		}
+	}
+	m.countFailures(ctx, err)
+	if err == nil && goal == GoalInspected {
+		return m.Refresh(ctx) // polls do not contain the results of the inspection
+	}
+	return err
+}
+
+// lastRead reads the node once more after the user has stopped the run, because a verb may have been sent since the last poll. It
+// gives up after two seconds.
+func (m *Machine) lastRead(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = m.Refresh(ctx) // on failure the record stays as last seen
+}
+
+// lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
+// clears last_error when, after a failure, it switches off a machine that is already off.
+func (s *Site) lastEvent(ctx context.Context, id string) string {
+	var answer struct {
+		History []struct {
+			Severity string `json:"severity"`
+			Type     string `json:"event_type"`
+			Event    string `json:"event"`
+		} `json:"history"`
+	}
+	if version, err := s.Microversion(ctx); err != nil || version < ironic.VersionHistory {
+		return ""
+	}
+	if err := s.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+		return ""
+	}
+	for _, event := range slices.Backward(answer.History) {
+		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
+			return s.Redact(event.Event)
+		}
+	}
+	return ""
+}
+
+// walk is the state of one walk of a machine to a goal.
+type walk struct {
+	*Machine
+	goal     Goal
+	instance string
+	order    ironic.Order
+	timeout  time.Duration
+	deadline time.Time
+	failures int // how often operations on the machine failed before this walk
+
+	sent ironic.Verb  // the last verb that this walk sent
+	from ironic.State // the state from which it was sent
+}
+
+// step takes one step and reports whether the goal is reached.
+func (w *walk) step(ctx context.Context) (arrived bool, err error) {
+	if gone, err := w.instanceGone(); gone || err != nil {
+		return gone, err
+	}
+	state := w.state()
+	m := nextMove(w.goal, state, reachesGoal(w.sent, w.goal))
+	if w.node.Reservation != "" && m.kind != wait {
+		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
+		return false, w.next(ctx)
+	}
+	if m.kind == send && state == nodes.Available && w.node.InstanceUUID != "" && !InstallsInstance(m.verb) {
+		m = move{kind: refuse, reason: fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID)}
+	}
+	switch m.kind {
+	case done:
+		return true, nil
+	case refuse:
+		return false, refused(w.node, w.goal, m.reason)
+	case repair:
+		if w.sent != "" {
+			return false, &FailedError{Node: w.node, Goal: w.goal}
+		}
+		if err := w.clearFault(ctx); err != nil {
+			return false, err
+		}
+		return false, w.send(ctx, m.verb)
+	case send:
+		if w.sent == m.verb && w.from == state { // the node returned to the state before the verb, for example to enroll after a failed verification
+			return false, &FailedError{Node: w.node, Goal: w.goal}
+		}
+		return false, w.send(ctx, m.verb)
+	case wait:
+		if w.goal == GoalInspected && (state == nodes.Inspecting || state == nodes.InspectWait) {
+			w.sent = nodes.TargetInspect // an interrupted run or another client has requested the inspection
+		}
+		return false, w.next(ctx)
+	}
+	return false, fmt.Errorf("no move from %q", state)
+}
+
+// refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
+// available would not help.
+func refused(node *ironic.Node, goal Goal, reason string) error {
+	if reason == reasonNotReady && !Preparable(node) {
+		reason = reasonNoBMC
+	}
+	return &RefusedError{Node: node, Goal: goal, Reason: reason}
+}
+
+// instanceGone checks at every step which instance has the node, because another client may undeploy, reserve and deploy it
+// between two polls. For undeploying it reports true once the instance is gone. A deploy or rebuild without its reservation is a
+// ReservedError.
+func (w *walk) instanceGone() (bool, error) {
+	switch w.goal {
+	case GoalDeployed, GoalRebuilt:
+		return false, CheckReservation(w.node, w.instance)
+	case GoalUndeployed:
+		state := w.state()
+		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
+		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error && state != nodes.CleanHold
+		return reserved || running, nil
+	case GoalManageable, GoalAvailable, GoalInspected: // nextMove refuses these goals where something is deployed
+	}
+	return false, nil
+}
+
+// errMoved says that the node's instance or state has changed before the verb was sent. The walk then decides the next step again.
+var errMoved = errors.New("the node has changed")
+
+// send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
+func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
+	before := *w.node
+	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.site.ChangeProvisionState(ctx, before.UUID, w.orderOf(verb)) })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isCapacityError(err):
+		queued := time.Now()
+		err = w.next(ctx)
+		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
+		return err
+	case errors.Is(err, errMoved):
+		return nil
+	case err == nil:
+		w.sent, w.from = verb, ironic.State(before.ProvisionState)
+		return w.next(ctx)
+	}
+	return w.resolveUnknownResult(ctx, verb, &before, err)
+}
+
+// resolveUnknownResult finds out whether Ironic has accepted a verb to which it answered with an error, or whether the record was out of date.
+func (w *walk) resolveUnknownResult(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
+	transient := ironic.IsTransient(err)
+	if !transient && !IsBusy(err) {
+		return invalid(verb, w.node, err)
+	}
+	rerr := w.Refresh(ctx)
+	if rerr != nil && ironic.MayPass(rerr) {
+		rerr = w.next(ctx)
+	}
+	if rerr != nil {
+		return rerr
+	}
+	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
+	switch {
+	case moved && transient:
+		w.sent, w.from = verb, ironic.State(before.ProvisionState)
+		return nil
+	case moved:
+		return nil
+	case transient:
+		return w.next(ctx) // Ironic did not accept the verb: send it again after the next poll
+	}
+	return err
+}
+
+// invalid turns Ironic's refusal to deploy an incomplete node into an InvalidNodeError; it returns other errors unchanged.
+func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
+	var status *ironic.StatusError
+	if InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
+		return &InvalidNodeError{Node: node, Reasons: []string{strings.TrimSuffix(status.Message, ".")}}
+	}
+	return err
+}
+
+func (w *walk) orderOf(verb ironic.Verb) ironic.Order {
+	with := ironic.Order{}
+	if InstallsInstance(verb) {
+		with = w.order
+	}
+	with.Verb = verb
+	return with
+}
+
+// admitted calls put. If the verb boots the machine or writes, admitted first asks the guard, waits for a slot, and returns
+// errMoved instead if the node does not match the record any more.
+func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.Context) error) error {
+	if !touchesHardware(verb) {
+		return put(ctx)
+	}
+	err := w.site.guard.Check(ctx, Step{Node: w.node, Verb: verb, Stage: BeforeQueue, Limit: time.Until(w.deadline)})
+	queued := time.Now()
+	if err == nil {
+		err = w.site.limiter.pass(ctx, w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
+			if err := w.confirmUnchanged(ctx, seen); err != nil {
+				return err
+			}
+			if err := w.site.guard.Check(ctx, Step{Node: w.node, Verb: verb, Stage: BeforeVerb}); err != nil {
+				return err
+			}
+			return put(ctx)
+		})
+	}
+	w.deadline = w.deadline.Add(time.Since(queued)) // waiting for a slot does not count
+	return err
+}
+
+// confirmUnchanged returns errMoved unless the node has the same instance and state as the record, and a SupersededError if another
+// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
+// confirmUnchanged reads the node, unless a poll has just done that.
+func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
+	instance, state := m.node.InstanceUUID, m.node.ProvisionState
+	switch {
+	case seen != nil:
+		m.applyPoll(seen)
+		if seen.Extra != nil {
+			if err := m.confirm(ctx); err != nil {
+				return err
+			}
+		}
+	case m.isFresh():
+	default:
+		if err := m.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.superseded(); err != nil {
+		return err
+	}
+	if m.node.InstanceUUID != instance || m.node.ProvisionState != state {
+		return errMoved
+	}
+	return nil
+}
+
+func isCapacityError(err error) bool {
+	var status *ironic.StatusError
+	return errors.As(err, &status) && ironic.IsCapacity(status.Message)
+}
+
+// next waits for the next poll of the node.
+func (w *walk) next(ctx context.Context) error {
+	err := w.poll(ctx, w.deadline)
+	if errors.Is(err, ironic.ErrNoPoll) {
+		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+	}
+	return err
+}
+
+// clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
+// that an operator has set stays.
+func (w *walk) clearFault(ctx context.Context) error {
+	if !w.node.Maintenance || w.node.Fault != FaultClean {
+		return nil
+	}
+	return w.site.SetMaintenance(ctx, w.node.UUID, false, "")
+}
+
+// FaultClean is the fault that a failed clean step leaves (reference/ironic.md#failed-clean-steps).
+const FaultClean = "clean failure"
