@@ -1,6 +1,5 @@
-// Package oneview talks to an HPE OneView appliance, and shares its server hardware between Ironic and other users of
-// OneView: it knows whose hardware is, gives a node a server profile and takes it away again. It knows nothing of
-// Terraform.
+// Package oneview is a client of an HPE OneView appliance: session, tasks, hardware, profiles and templates. It does not decide who
+// may use a server.
 package oneview
 
 import (
@@ -14,14 +13,17 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Client talks to one appliance. It is safe for concurrent use, and all its users share one session.
+// Client sends requests to one appliance. It is safe for concurrent use, and all its users share one session.
 type Client struct {
 	cfg     Config
 	base    *url.URL
 	http    *http.Client
 	session session
+	secrets rest.Secrets
 }
 
 // Known reports whether the configuration is complete.
@@ -36,19 +38,19 @@ type request struct {
 	match  string // If-Match; empty: none
 }
 
-// answer is what came back, with a status below 300.
+// answer is an answer with a status below 300.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// maxBody is more than any answer of an appliance has; a page of 256 server hardware has a few megabytes.
+// maxBody is the largest accepted answer, in bytes. A page of 256 server hardware has a few megabytes.
 const maxBody = 64 << 20
 
-// get reads a resource. What is temporary is asked again while the appliance's patience lasts: reading does no harm.
+// get reads a resource. It repeats the request after temporary errors, for as long as Patience.
 func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
-	return c.persist(ctx, c.cfg.Patience, func() error {
+	return c.persist(ctx, c.Patience(), func() error {
 		got, err := c.send(ctx, request{method: http.MethodGet, path: path, query: query})
 		if err != nil {
 			return err
@@ -57,45 +59,45 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 	})
 }
 
-// persist repeats what may be repeated until it works, fails for good, or would take longer than the bound.
+// persist repeats an operation after temporary errors until it succeeds, returns another error, or the bound is over.
 func (c *Client) persist(ctx context.Context, bound time.Duration, try func() error) error {
-	start, waiting := time.Now(), c.pace()
+	start, waiting := time.Now(), c.Backoff()
 	for {
 		err := try()
-		if err == nil || ctx.Err() != nil || !isTransient(err) {
+		if err == nil || ctx.Err() != nil || !IsTransient(err) {
 			return err
 		}
-		wait := max(waiting.next(), retryAfter(err))
+		wait := max(waiting.Next(), RetryAfter(err))
 		if time.Since(start)+wait > bound {
 			return err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := rest.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-// send sends a request once, within the session. Only if the session has ended it logs in again and sends the request
-// again, also only once: an appliance says with the same 401 that the user may not do this.
+// send sends a request once, within the session. If the answer is 401, the session may have ended: send logs in again and repeats the
+// request, only once, because the appliance also answers 401 if the user lacks a permission.
 func (c *Client) send(ctx context.Context, r request) (*answer, error) {
 	token, version, err := c.login(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	got, err := c.exchange(ctx, r, token, version)
-	if isStatus(err, http.StatusUnauthorized) {
+	if IsStatus(err, http.StatusUnauthorized) {
 		if token, version, err = c.login(ctx, token); err != nil {
 			return nil, err
 		}
 		got, err = c.exchange(ctx, r, token, version)
 	}
-	if isStatus(err, http.StatusPreconditionFailed) && r.match == "" {
-		c.forgetVersion() // without If-Match it says that the appliance no longer speaks this version of the API
+	if IsStatus(err, http.StatusPreconditionFailed) && r.match == "" {
+		c.forgetVersion() // without If-Match, 412 means that the appliance no longer supports this version of the API
 	}
 	return got, err
 }
 
-// exchange sends a request and turns a refusal into a StatusError. An empty token sends none, a zero version neither.
+// exchange sends a request, and returns a StatusError for a refusal. It omits the header of an empty token or a zero version.
 func (c *Client) exchange(ctx context.Context, r request, token string, version int) (*answer, error) {
 	start := time.Now()
 	req, err := c.newRequest(ctx, r, token, version)
@@ -158,7 +160,7 @@ func (c *Client) newRequest(ctx context.Context, r request, token string, versio
 	return req, nil
 }
 
-// log writes one line for a request, never with headers or bodies, because both carry secrets.
+// log writes one line for a request. It omits headers and bodies, because both contain secrets.
 func (c *Client) log(ctx context.Context, r request, start time.Time, status int) {
 	c.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request to OneView", slog.String("method", r.method), slog.String("path", r.path),
 		slog.Int("status", status), slog.Duration("took", time.Since(start)))
@@ -172,24 +174,10 @@ func (a *answer) into(out any) error {
 	return nil
 }
 
-// pace is how long to wait between looks at the same thing: longer and longer, up to ten times the first.
-type pace struct{ step, last time.Duration }
-
-func (c *Client) pace() *pace { return &pace{step: c.cfg.PollInterval} }
-
-func (p *pace) next() time.Duration {
-	p.last = min(p.last+p.step, 10*p.step)
-	return p.last
+// Backoff returns the time to wait between two polls, from the poll interval to ten times that.
+func (c *Client) Backoff() *rest.Backoff {
+	return &rest.Backoff{First: c.cfg.PollInterval, Max: 10 * c.cfg.PollInterval, Factor: 1.5}
 }
 
-// sleep waits for d, or returns ctx's error as soon as that ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
+// Patience returns how long callers repeat an operation on an appliance that answers with temporary errors.
+func (c *Client) Patience() time.Duration { return c.cfg.Patience }

@@ -1,18 +1,15 @@
 package oneview
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Defaults of Config.
@@ -22,44 +19,44 @@ const (
 	DefaultPatience       = 2 * time.Minute
 )
 
-// Versions of the API that this package speaks, from OneView 3.00 on. What happens on top of testedVersion nobody has looked
-// at, so an appliance that is newer is asked to speak that one (reference oneview.md 1.8).
+// Versions of the API that this package supports, from OneView 3.00 on. Versions above testedVersion are untested, so the client
+// uses testedVersion with a newer appliance (reference/oneview.md#api-versions).
 const (
 	oldestVersion = 300
 	testedVersion = 8600
 )
 
-// Config is all that a Client needs.
+// Config is the configuration of a Client.
 type Config struct {
 	Endpoint           string // URL of the appliance, such as https://oneview.example.com
 	Username, Password string
 	Domain             string // authLoginDomain; empty: the appliance's own users (LOCAL)
 
-	// APIVersion is the highest X-API-Version to speak; zero: the highest that the appliance and this package know.
+	// APIVersion is the highest X-API-Version to use; zero: the highest that the appliance and this package support.
 	APIVersion int
 
 	CACertFile string // PEM file of the authority that signed the appliance's certificate; empty: those of the system
 	Insecure   bool   // do not verify the appliance's certificate
 
 	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
-	PollInterval   time.Duration // between the first two looks at a task; they get rarer up to ten times that. Zero: DefaultPollInterval
-	// Patience is how long an appliance is given that is locked, overloaded or restarting, and how long the outcome of a
-	// request whose answer was lost is looked for. Zero: DefaultPatience.
+	PollInterval   time.Duration // between the first two polls of a task; it grows up to ten times that. Zero: DefaultPollInterval
+	// Patience is how long the client waits for an appliance that is locked, overloaded or restarting, and how long callers search
+	// for the result of a request whose answer was lost. Zero: DefaultPatience.
 	Patience time.Duration
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
-	// Called is what the user calls a setting, such as cacert_file, in messages; nil: as the provider does.
+	// Called returns the name of a setting, such as cacert_file, in messages; nil: the provider's names.
 	Called func(setting string) string
 
-	// Unknown names what of the configuration is not known yet (Terraform plans with such). Every use of the Client is
-	// then an ironic.UnknownConfigError.
+	// Unknown names the settings that are not known yet: Terraform may plan with unknown values. Every use of the Client then returns a
+	// rest.UnknownConfigError.
 	Unknown string
 }
 
-// New returns a Client, or says what is wrong with the configuration. It makes no request.
+// New returns a Client, or an error if the configuration is invalid. It makes no request.
 func New(cfg Config) (*Client, error) {
 	if cfg.RequestTimeout == 0 {
 		cfg.RequestTimeout = DefaultRequestTimeout
@@ -74,6 +71,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{cfg: cfg, session: session{busy: make(chan struct{}, 1)}}
+	c.secrets.Hide(cfg.Password)
 	if cfg.Unknown != "" {
 		return c, nil
 	}
@@ -83,20 +81,20 @@ func New(cfg Config) (*Client, error) {
 	}
 	transport := cfg.Transport
 	if transport == nil {
-		if transport, err = cfg.transport(); err != nil {
+		if transport, err = (rest.TLS{CACertFile: cfg.CACertFile, Insecure: cfg.Insecure, Called: cfg.Called}).Transport(); err != nil {
 			return nil, err
 		}
 	}
 	c.base, c.http = base, &http.Client{
 		Transport: transport,
 		Timeout:   cfg.RequestTimeout,
-		// What the appliance says is never followed anywhere: a token must not travel to another host.
+		// The client follows no redirect, because it must not send a token to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
 }
 
-// called is what the user calls a setting.
+// called returns the user's name of a setting.
 func (cfg Config) called(setting string) string {
 	if cfg.Called == nil {
 		return setting
@@ -104,7 +102,7 @@ func (cfg Config) called(setting string) string {
 	return cfg.Called(setting)
 }
 
-// base checks the configuration and returns the URL that paths such as /rest/version are put behind.
+// base checks the configuration and returns the URL to which the client appends paths such as /rest/version.
 func (cfg Config) base() (*url.URL, error) {
 	base, err := url.Parse(strings.TrimSpace(cfg.Endpoint))
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
@@ -126,37 +124,10 @@ func (cfg Config) base() (*url.URL, error) {
 	return base, nil
 }
 
-// transport makes a transport from the TLS settings. Certificates are verified unless the user has said otherwise.
-func (cfg Config) transport() (*http.Transport, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: cfg.Insecure} //nolint:gosec // the user's explicit choice
-	if cfg.CACertFile != "" {
-		pem, err := os.ReadFile(cfg.CACertFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.called("cacert_file"), err)
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s holds no PEM certificate", cfg.called("cacert_file"), cfg.CACertFile)
-		}
-	}
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		TLSClientConfig:     settings,
-		TLSHandshakeTimeout: 15 * time.Second,
-		MaxConnsPerHost:     maxConnections,
-		MaxIdleConnsPerHost: maxConnections,
-		IdleConnTimeout:     60 * time.Second,
-		ForceAttemptHTTP2:   true,
-	}, nil
-}
-
-// maxConnections caps what one process opens to an appliance.
-const maxConnections = 8
-
-// known answers the use of a client whose configuration is not complete yet.
+// known returns an error if the configuration is not complete yet.
 func (cfg Config) known() error {
 	if cfg.Unknown != "" {
-		return &ironic.UnknownConfigError{Attribute: cfg.Unknown}
+		return &rest.UnknownConfigError{Attribute: cfg.Unknown}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Problem is an error as OneView describes it, in the body of an answer or in a task.
+// Problem is an error that OneView describes in the body of an answer or in a task.
 type Problem struct {
 	Code    string    `json:"errorCode"` // such as ProfileAlreadyExistsInServer
 	Message string    `json:"message"`
@@ -23,7 +23,7 @@ type Problem struct {
 	Nested  []Problem `json:"nestedErrors"`
 }
 
-// String is all that the problem says, with the code that OneView's documentation has it under.
+// String returns the message, with the error code of OneView's documentation, details and recommended actions.
 func (p Problem) String() string {
 	text := plain(p.Message)
 	if text == "" {
@@ -43,10 +43,10 @@ func (p Problem) String() string {
 	return strings.TrimSpace(text)
 }
 
-// linkPattern is how messages of OneView name a resource: {"name":"Encl1, bay 3", "uri":"/rest/..."}.
+// linkPattern matches the name of a resource in a message of OneView: {"name":"Encl1, bay 3", "uri":"/rest/..."}.
 var linkPattern = regexp.MustCompile(`\{"name":\s*"([^"]*)",\s*"uri":\s*"([^"]*)"\}`)
 
-// plain writes the links in a message of OneView as text.
+// plain replaces the links in a message of OneView with text.
 func plain(text string) string {
 	return strings.TrimSpace(linkPattern.ReplaceAllString(text, "$1 ($2)"))
 }
@@ -55,19 +55,19 @@ func plain(text string) string {
 type StatusError struct {
 	Method, Path string
 	Status       int
-	Problem      Problem       // OneView's own words, without secrets
-	RetryAfter   time.Duration // how long it asked to wait; zero: it did not
+	Problem      Problem       // the error as OneView describes it, without secrets
+	RetryAfter   time.Duration // from the header Retry-After; zero: none
 
-	foreign bool // the words are not OneView's but those of something before it, such as a proxy
+	foreign bool // the answer is not from OneView, but from a proxy, for example
 }
 
-// Error returns OneView's words with the status.
+// Error returns the request, the status and OneView's description.
 func (e *StatusError) Error() string {
 	status := fmt.Sprintf("%s %s: %d %s", e.Method, e.Path, e.Status, http.StatusText(e.Status))
 	text := e.Problem.String()
 	switch {
 	case e.foreign:
-		return status + ", not from OneView; check endpoint, and what is between here and the appliance"
+		return status + ", not from OneView. Check endpoint, and the proxies between this machine and the appliance"
 	case e.Status == http.StatusUnauthorized:
 		return status + ": " + text + " The login works, so the user lacks the right to do this: give it a role that may manage servers"
 	case text == "":
@@ -76,17 +76,17 @@ func (e *StatusError) Error() string {
 	return status + ": " + text
 }
 
-// TaskError says that the appliance accepted an operation and then gave it up.
+// TaskError says that the appliance accepted an operation, and that its task failed.
 type TaskError struct {
 	Name        string // Create, Delete, Update, Power off, ...
 	State       TaskState
 	Status      string // the task's own summary
 	Problems    []Problem
 	TaskURI     string
-	ResourceURI string // what it had made or worked on; empty: it had not come to that
+	ResourceURI string // resource of the operation; empty if there is none yet
 }
 
-// Error returns the problems.
+// Error returns the task's name, state, problems and URI.
 func (e *TaskError) Error() string {
 	var said []string
 	for _, problem := range e.Problems {
@@ -98,18 +98,18 @@ func (e *TaskError) Error() string {
 	return fmt.Sprintf("OneView's task %q ended in state %s: %s (%s)", e.Name, e.State, strings.Join(said, "; "), e.TaskURI)
 }
 
-// TimeoutError says that an operation was not over in time. The appliance may still be at work.
+// TimeoutError says that an operation has not ended in time. The appliance may continue it.
 type TimeoutError struct {
 	Doing string // such as "applying server profile web-0"
 	After time.Duration
 }
 
-// Error says what took too long.
+// Error names the operation and how long it has taken.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s is not over after %s; OneView may still be at work on it, and the next run goes on from there", e.Doing, e.After.Round(time.Second))
+	return fmt.Sprintf("%s has not ended after %s. OneView may continue it. Run again to continue from there", e.Doing, e.After.Round(time.Second))
 }
 
-// LoginError says that the appliance does not let the user in.
+// LoginError says that the appliance has refused the login.
 type LoginError struct {
 	Username, Domain string
 	Err              error
@@ -127,55 +127,56 @@ func (e *LoginError) Error() string {
 // Unwrap returns the cause.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// VersionError says that there is no version of the API that both sides speak.
+// VersionError says that the appliance and this program have no version of the API in common.
 type VersionError struct {
-	Lowest, Highest int    // that the appliance speaks
+	Lowest, Highest int    // versions that the appliance supports
 	Configured      int    // upper bound; zero: none
-	Setting         string // what the user calls that bound
+	Setting         string // the user's name of that bound
 }
 
-// Error names the versions.
+// Error names the versions of both sides.
 func (e *VersionError) Error() string {
-	ours := fmt.Sprintf("this program those from %d to %d", oldestVersion, testedVersion)
+	ours := fmt.Sprintf("this program supports %d to %d", oldestVersion, testedVersion)
 	if e.Configured != 0 {
 		ours = fmt.Sprintf("%s allows none above %d", e.Setting, e.Configured)
 	}
-	return fmt.Sprintf("the OneView appliance speaks versions %d to %d of its API, %s", e.Lowest, e.Highest, ours)
+	return fmt.Sprintf("the OneView appliance supports versions %d to %d of its API, but %s", e.Lowest, e.Highest, ours)
 }
 
 // bodyError says that an answer is not JSON.
 type bodyError struct{ err error }
 
-// Error says so.
+// Error says what to check.
 func (e *bodyError) Error() string {
-	return fmt.Sprintf("the answer is not OneView's: %v; check endpoint, and what is between here and the appliance", e.err)
+	return fmt.Sprintf("the answer is not from OneView: %v. Check endpoint, and the proxies between this machine and the appliance", e.err)
 }
 
 // Unwrap returns the cause.
 func (e *bodyError) Unwrap() error { return e.err }
 
-// IsNotFound reports whether the appliance answered that the resource does not exist. A 404 of anything else, such as a
-// proxy before it, says nothing about resources.
+// IsNotFound reports whether the appliance answered that the resource does not exist. A 404 of a proxy does not count.
 func IsNotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.foreign
 }
 
-func isStatus(err error, code int) bool {
+// IsStatus reports whether the answer was a refusal with the given HTTP status.
+func IsStatus(err error, code int) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Status == code
 }
 
-// isForbidden reports whether the appliance, which has let the user in, does not let them do something. It says so mostly with the
-// 401 of a session that has ended (reference oneview.md 1.2); but then the client has logged in anew.
-func isForbidden(err error) bool {
+// IsForbidden reports whether the appliance has accepted the login, but the user lacks the permission for a request. The appliance
+// mostly answers 401 then, as after the end of a session (reference/oneview.md#errors-of-the-appliance); the client has logged in
+// again before it returns such an error.
+func IsForbidden(err error) bool {
 	var login *LoginError
-	return isFromAppliance(err) && !errors.As(err, &login) && (isStatus(err, http.StatusForbidden) || isStatus(err, http.StatusUnauthorized))
+	return isFromAppliance(err) && !errors.As(err, &login) && (IsStatus(err, http.StatusForbidden) || IsStatus(err, http.StatusUnauthorized))
 }
 
-// isTransient reports whether asking again later may help: the appliance was out of reach, busy, or the resource locked.
-// It does not tell whether a request had an effect.
-func isTransient(err error) bool {
+// IsTransient reports whether a later repetition may succeed: the appliance was not reachable or busy, or the resource was locked.
+// The request may have had an effect; see IsUncertain.
+func IsTransient(err error) bool {
 	var unanswered *unansweredError
 	if errors.As(err, &unanswered) {
 		return false
@@ -199,24 +200,24 @@ func isTransient(err error) bool {
 	return errors.As(err, &body) || errors.As(err, &connection)
 }
 
-// isFromAppliance reports whether an appliance has refused a request in its own words.
+// isFromAppliance reports whether the appliance itself has refused a request.
 func isFromAppliance(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && !status.foreign
 }
 
-// isUncertain reports whether a request that failed with err may have had an effect all the same.
-func isUncertain(err error) bool {
+// IsUncertain reports whether a request may have had an effect although it failed with err.
+func IsUncertain(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		refused := status.Status == http.StatusServiceUnavailable && !status.foreign // by the appliance itself
+		refused := status.Status == http.StatusServiceUnavailable && !status.foreign // the appliance itself has answered 503
 		return (status.Status >= http.StatusInternalServerError && !refused) || status.Status == http.StatusRequestTimeout
 	}
-	return isTransient(err) || errors.Is(err, errNoTask)
+	return IsTransient(err) || errors.Is(err, errNoTask)
 }
 
-// retryAfter is how long the appliance asked to wait.
-func retryAfter(err error) time.Duration {
+// RetryAfter returns the time to wait that the appliance has asked for; zero: none.
+func RetryAfter(err error) time.Duration {
 	var status *StatusError
 	if errors.As(err, &status) {
 		return status.RetryAfter
@@ -224,11 +225,11 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// connectionError says that no complete answer came.
+// connectionError says that the client has received no complete answer.
 type connectionError struct {
 	host string
 	err  error
-	ca   string // what the user calls cacert_file
+	ca   string // the user's name of cacert_file
 }
 
 // Error says what to check.
@@ -244,16 +245,16 @@ func (e *connectionError) Error() string {
 // Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.err }
 
-// unansweredError says that an appliance could not be asked which API it speaks, and that it has been waited for.
+// unansweredError says that an appliance has not answered which versions of the API it supports. The client has waited for it already.
 type unansweredError struct{ err error }
 
-// Error is that of the last try.
+// Error returns the error of the last try.
 func (e *unansweredError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *unansweredError) Unwrap() error { return e.err }
 
-// unreachable wraps the error of a request that was not answered. The URL is left out of it; it says nothing new.
+// unreachable wraps the error of a request without an answer. It omits the URL, which the message contains already.
 func (c *Client) unreachable(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -262,7 +263,7 @@ func (c *Client) unreachable(err error) error {
 	return &connectionError{host: c.base.Host, err: err, ca: c.cfg.called("cacert_file")}
 }
 
-// refused turns an answer with a status from 300 on into a StatusError.
+// refused returns the StatusError of an answer with a status from 300 on.
 func (c *Client) refused(r request, resp *http.Response, body []byte) error {
 	refused := &StatusError{Method: r.method, Path: r.path, Status: resp.StatusCode}
 	if err := json.Unmarshal(body, &refused.Problem); err != nil || (refused.Problem.Code == "" && refused.Problem.Message == "") {
@@ -277,9 +278,9 @@ func (c *Client) refused(r request, resp *http.Response, body []byte) error {
 	return refused
 }
 
-// redact takes the password out of what the appliance says.
+// redact removes secrets from the appliance's description of an error.
 func (c *Client) redact(p *Problem) {
-	hide := func(text *string) { *text = strings.ReplaceAll(*text, c.cfg.Password, "******") }
+	hide := func(text *string) { *text = c.secrets.Redact(*text) }
 	hide(&p.Message)
 	hide(&p.Details)
 	for i := range p.Actions {
@@ -288,13 +289,4 @@ func (c *Client) redact(p *Problem) {
 	for i := range p.Nested {
 		c.redact(&p.Nested[i])
 	}
-}
-
-// NoProfileError says that a node whose hardware is shared is to get an instance, and has no server profile.
-type NoProfileError struct{ Node string }
-
-// Error says what to do.
-func (e *NoProfileError) Error() string {
-	return fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
-		"Give it a metal_oneview_profile, and let its metal_deployment depend on that", e.Node)
 }

@@ -11,7 +11,7 @@ import (
 // HardwareState is the state of server hardware.
 type HardwareState string
 
-// Some of the states of server hardware (reference oneview.md 1.4).
+// Some of the states of server hardware (reference/oneview.md#server-hardware).
 const (
 	HardwareNoProfileApplied HardwareState = "NoProfileApplied"
 	HardwareApplyingProfile  HardwareState = "ApplyingProfile"
@@ -42,28 +42,28 @@ type Hardware struct {
 	State        HardwareState
 	Status       string // health: OK, Warning, Critical, Disabled, Unknown
 	PowerState   PowerState
-	PowerLocked  bool   // the appliance holds its power, as it does while it applies a profile
+	PowerLocked  bool   // the appliance has locked its power, for example while it applies a profile
 	ProfileURI   string // the server profile that is applied to it; empty: none
 
 	HardwareTypeURI string
 	GroupURI        string // its enclosure group; empty for rack servers
 
-	MACs                []string // of its Ethernet ports, lower case; none is known of rack servers
+	MACs                []string // of its Ethernet ports, lower case; empty for rack servers
 	ManagementAddresses []string // of its iLO
 	ETag                string
 }
 
-// HardwareFilter selects server hardware; empty fields do not select.
+// HardwareFilter selects server hardware. An empty field selects all.
 type HardwareFilter struct {
 	Name, SerialNumber, HardwareTypeURI, GroupURI string
 	State                                         HardwareState
 	MAC                                           string // of any of its Ethernet ports
 }
 
-// HardwareLabel is how messages call server hardware: by its name, with the URI.
+// HardwareLabel returns the name and URI of server hardware for messages.
 func HardwareLabel(h *Hardware) string { return h.Name + " (" + h.URI + ")" }
 
-// HasMAC reports whether a MAC address is that of one of its Ethernet ports, as far as OneView knows them.
+// HasMAC reports whether one of the Ethernet ports that OneView knows has a MAC address.
 func (h *Hardware) HasMAC(mac string) bool { return slices.Contains(h.MACs, normalMAC(mac)) }
 
 // normalMAC writes a MAC address in lower case with colons.
@@ -71,12 +71,12 @@ func normalMAC(mac string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(mac), "-", ":"))
 }
 
-// settling reports whether the appliance is giving the hardware a profile or taking one away.
-func (h *Hardware) settling() bool {
+// Settling reports whether the appliance is applying a profile to the hardware, or removing one from it.
+func (h *Hardware) Settling() bool {
 	return h.State == HardwareApplyingProfile || h.State == HardwareRemovingProfile
 }
 
-// UnmarshalJSON reads the appliance's representation; what it has as null is zero.
+// UnmarshalJSON decodes the appliance's JSON. A null becomes the zero value.
 func (h *Hardware) UnmarshalJSON(content []byte) error {
 	var from struct {
 		URI                   string        `json:"uri"`
@@ -115,7 +115,7 @@ func (h *Hardware) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// portMap are the network cards of a server and what is on them.
+// portMap has the network cards of a server and their ports.
 type portMap struct {
 	DeviceSlots []struct {
 		PhysicalPorts []struct {
@@ -128,7 +128,7 @@ type portMap struct {
 	} `json:"deviceSlots"`
 }
 
-// macs are the MAC addresses of the Ethernet ports, each once.
+// macs returns the distinct MAC addresses of the Ethernet ports.
 func (m portMap) macs() []string {
 	var all []string
 	add := func(mac string) {
@@ -150,7 +150,7 @@ func (m portMap) macs() []string {
 	return all
 }
 
-// Hardware returns server hardware by its URI, as it is now.
+// Hardware reads server hardware by its URI.
 func (c *Client) Hardware(ctx context.Context, uri string) (*Hardware, error) {
 	path, err := hardwareCollection.path(uri)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// collection is a kind of resource, as it is called in paths behind /rest.
+// collection is the name of a kind of resource in paths below /rest.
 type collection string
 
-// The collections that are read here.
+// The collections that this package reads.
 const (
 	hardwareCollection collection = "server-hardware"
 	templateCollection collection = "server-profile-templates"
 	profileCollection  collection = "server-profiles"
 )
 
-// idPattern is what the last step of a resource's path may be.
+// idPattern matches the last segment of a resource's path.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// path checks that a URI names one resource of the collection and returns its path on the appliance. A request to the path
-// of a whole collection could do harm to every resource in it.
+// path checks that a URI names one resource of the collection, and returns its path on the appliance. A request to the path of a
+// collection, such as DELETE, could affect every resource in it.
 func (l collection) path(uri string) (string, error) {
 	path := strings.TrimSpace(uri)
 	if u, err := url.Parse(path); err == nil && u.Scheme != "" && u.Host != "" {
@@ -38,7 +38,7 @@ func (l collection) path(uri string) (string, error) {
 	return prefix + path[len(prefix):], nil
 }
 
-// canonical is the URI of a resource as the appliance itself writes it, or as it is if it is none.
+// canonical returns the URI of a resource in the appliance's spelling. It does not change a text that is no URI of a resource.
 func (l collection) canonical(uri string) string {
 	if path, err := l.path(uri); err == nil {
 		return path
@@ -46,10 +46,10 @@ func (l collection) canonical(uri string) string {
 	return uri
 }
 
-// pageSize is how many resources a page is asked to have. The appliance may give fewer.
+// pageSize is the requested number of resources on a page. The appliance may return fewer.
 const pageSize = 256
 
-// list reads all pages of a collection. Filters are written as the appliance wants them; see equals.
+// list reads all pages of a collection. Filters have the appliance's syntax; see equals.
 func list[T any](ctx context.Context, c *Client, of collection, filters []string) ([]T, error) {
 	query := url.Values{"start": {"0"}, "count": {strconv.Itoa(pageSize)}}
 	for _, filter := range filters {
@@ -72,7 +72,7 @@ func list[T any](ctx context.Context, c *Client, of collection, filters []string
 			}
 			all = append(all, item)
 		}
-		// Of nextPageUri only the query is used, and only once: appliances have led back to the same page.
+		// list uses only the query of nextPageUri, and each query once, because appliances have returned the URI of the same page.
 		seen[query.Encode()] = true
 		next, err := url.Parse(page.NextPageURI)
 		if err != nil {
@@ -85,8 +85,8 @@ func list[T any](ctx context.Context, c *Client, of collection, filters []string
 	}
 }
 
-// equals is a filter for an attribute, compared by the appliance without regard to case; an empty value filters nothing. Values
-// with quotes cannot be written in a filter. Whoever uses it compares again: appliances have ignored filters.
+// equals returns a filter for the value of an attribute; none if the value is empty or has quotes, which a filter cannot contain. The
+// appliance ignores case. Callers compare the results again, because appliances have ignored filters.
 func equals(attribute, value string) []string {
 	if value == "" || strings.ContainsAny(value, `'"`) {
 		return nil
@@ -94,7 +94,7 @@ func equals(attribute, value string) []string {
 	return []string{`"` + attribute + `='` + value + `'"`}
 }
 
-// begins is a filter for attributes that begin with a value, of which % and _ match more than themselves; see equals.
+// begins returns a filter for attributes that begin with a value, in which % and _ are wildcards; see equals.
 func begins(attribute, value string) []string {
 	if value == "" || strings.ContainsAny(value, `'"`) {
 		return nil
@@ -102,7 +102,7 @@ func begins(attribute, value string) []string {
 	return []string{`"` + attribute + ` matches '` + value + `%'"`}
 }
 
-// kept are the items that a test holds for.
+// kept returns the items for which holds returns true.
 func kept[T any](all []T, holds func(*T) bool) []T {
 	var some []T
 	for i := range all {
@@ -113,8 +113,8 @@ func kept[T any](all []T, holds func(*T) bool) []T {
 	return some
 }
 
-// fits reports whether an attribute is what a filter wants, which may be anything.
+// fits reports whether an attribute has the wanted value; an empty one accepts all.
 func fits(have, want string) bool { return want == "" || strings.EqualFold(have, want) }
 
 // fitsURI is fits for URIs.
-func fitsURI(have, want string) bool { return want == "" || sameURI(have, want) }
+func fitsURI(have, want string) bool { return want == "" || SameURI(have, want) }

@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Compliance says whether a profile still is what its template says.
+// Compliance says whether a profile still matches its template.
 type Compliance string
 
-// How a profile relates to its template. Of a profile that is not linked to one nothing is known.
+// The values of Compliance. It is unknown for a profile without a link to a template.
 const (
 	Compliant         Compliance = "Compliant"
 	NonCompliant      Compliance = "NonCompliant"
@@ -31,56 +30,56 @@ type Profile struct {
 	Compliance  Compliance
 	Status      string // OK, Warning, Critical, Disabled, Unknown
 	State       string // Normal, Creating and more
-	InProgress  bool   // the appliance is at work on it
-	TaskURI     string // what it is doing, or did last
+	InProgress  bool   // the appliance has an operation in progress on it
+	TaskURI     string // task of the present or last operation
 	Created     time.Time
 	ETag        string
 
-	document document
+	Document Document
 }
 
-// document is the JSON of a profile, of which only what has to be changed is looked at.
-type document map[string]json.RawMessage
+// Document is the JSON of a profile. This package does not decode the members that it need not change.
+type Document map[string]json.RawMessage
 
-// set gives a member a value; text is all that ever needs one.
-func (d document) set(key, value string) {
+// Set sets a member to a string.
+func (d Document) Set(key, value string) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return // text always becomes JSON
+		return // json.Marshal of a string does not fail
 	}
 	d[key] = text
 }
 
-// text is a member that is text; anything else is "".
-func (d document) text(key string) string {
+// Text returns a member that is a string; "" for other types.
+func (d Document) Text(key string) string {
 	var text string
-	_ = json.Unmarshal(d[key], &text) // null, or not text
+	_ = json.Unmarshal(d[key], &text) // fails if the member is not a string
 	return text
 }
 
-// ProfileFilter selects server profiles; empty fields do not select.
+// ProfileFilter selects server profiles. An empty field selects all.
 type ProfileFilter struct {
-	Name       string // compared without regard to case, as the appliance does
-	NamePrefix string // what the name begins with, likewise
+	Name       string // without regard to case, as on the appliance
+	NamePrefix string // likewise
 }
 
-// ProfileLabel is how messages call a server profile: by its name, with the URI.
+// ProfileLabel returns the name and URI of a server profile for messages.
 func ProfileLabel(p *Profile) string { return p.Name + " (" + p.URI + ")" }
 
-// UnmarshalJSON reads the appliance's representation; what it has as null is zero.
+// UnmarshalJSON decodes the appliance's JSON. A null becomes the zero value.
 func (p *Profile) UnmarshalJSON(content []byte) error {
-	var whole document
+	var whole Document
 	if err := json.Unmarshal(content, &whole); err != nil {
 		return err
 	}
 	var inProgress bool
 	_ = json.Unmarshal(whole["inProgress"], &inProgress)
 	*p = Profile{
-		URI: profileCollection.canonical(whole.text("uri")), Name: whole.text("name"), Description: whole.text("description"), HardwareURI: whole.text("serverHardwareUri"),
-		TemplateURI: whole.text("serverProfileTemplateUri"), Compliance: Compliance(whole.text("templateCompliance")), Status: whole.text("status"),
-		State: whole.text("state"), InProgress: inProgress, TaskURI: whole.text("taskUri"), ETag: whole.text("eTag"), document: whole,
+		URI: profileCollection.canonical(whole.Text("uri")), Name: whole.Text("name"), Description: whole.Text("description"), HardwareURI: whole.Text("serverHardwareUri"),
+		TemplateURI: whole.Text("serverProfileTemplateUri"), Compliance: Compliance(whole.Text("templateCompliance")), Status: whole.Text("status"),
+		State: whole.Text("state"), InProgress: inProgress, TaskURI: whole.Text("taskUri"), ETag: whole.Text("eTag"), Document: whole,
 	}
-	if created, err := time.Parse(time.RFC3339, whole.text("created")); err == nil {
+	if created, err := time.Parse(time.RFC3339, whole.Text("created")); err == nil {
 		p.Created = created
 	}
 	if p.Compliance == "" || p.TemplateURI == "" {
@@ -115,36 +114,36 @@ func (c *Client) ListProfiles(ctx context.Context, filter ProfileFilter) ([]Prof
 	}), nil
 }
 
-// preview is what it would take to make a profile comply with its template.
-type preview struct {
+// Preview describes the changes that would make a profile comply with its template.
+type Preview struct {
 	IsOnlineUpdate   bool     `json:"isOnlineUpdate"`
 	AutomaticUpdates []string `json:"automaticUpdates"`
 	ManualUpdates    []string `json:"manualUpdates"`
 }
 
-// compliancePreview tells what it would take to make a linked profile comply.
-func (c *Client) compliancePreview(ctx context.Context, profileURI string) (preview, error) {
+// CompliancePreview returns the changes that would make a linked profile comply with its template.
+func (c *Client) CompliancePreview(ctx context.Context, profileURI string) (Preview, error) {
 	path, err := profileCollection.path(profileURI)
 	if err != nil {
-		return preview{}, fmt.Errorf("server profile: %w", err)
+		return Preview{}, fmt.Errorf("server profile: %w", err)
 	}
-	var p preview
+	var p Preview
 	if err := c.get(ctx, path+"/compliance-preview", nil, &p); err != nil {
-		return preview{}, fmt.Errorf("compliance of server profile %s: %w", path, err)
+		return Preview{}, fmt.Errorf("compliance of server profile %s: %w", path, err)
 	}
 	return p, nil
 }
 
-// The requests below change something. Each is sent once: whoever calls them looks at the hardware again before the next
-// try. They return the task, or "" if all is done already.
+// The methods below change something. Each sends its request once: callers must read the hardware again before the next try. They
+// return the URI of the task, or "" if the operation has ended already.
 
-// postProfile creates a profile.
-func (c *Client) postProfile(ctx context.Context, draft document) (taskURI string, err error) {
+// PostProfile creates a profile.
+func (c *Client) PostProfile(ctx context.Context, draft Document) (taskURI string, err error) {
 	return c.operate(ctx, request{method: http.MethodPost, path: "/rest/" + string(profileCollection), body: draft})
 }
 
-// putProfile replaces a profile, if its eTag still is match.
-func (c *Client) putProfile(ctx context.Context, uri string, changed document, match string) (taskURI string, err error) {
+// PutProfile replaces a profile, if its eTag still equals match.
+func (c *Client) PutProfile(ctx context.Context, uri string, changed Document, match string) (taskURI string, err error) {
 	path, err := profileCollection.path(uri)
 	if err != nil {
 		return "", err
@@ -152,8 +151,8 @@ func (c *Client) putProfile(ctx context.Context, uri string, changed document, m
 	return c.operate(ctx, request{method: http.MethodPut, path: path, body: changed, match: match})
 }
 
-// comply applies the template that a profile is linked to, if the profile's eTag still is match.
-func (c *Client) comply(ctx context.Context, uri, match string) (taskURI string, err error) {
+// Comply applies the template that a profile is linked to, if the profile's eTag still equals match.
+func (c *Client) Comply(ctx context.Context, uri, match string) (taskURI string, err error) {
 	path, err := profileCollection.path(uri)
 	if err != nil {
 		return "", err
@@ -162,8 +161,8 @@ func (c *Client) comply(ctx context.Context, uri, match string) (taskURI string,
 	return c.operate(ctx, request{method: http.MethodPatch, path: path, body: patch, match: match})
 }
 
-// deleteProfile deletes a profile, if its eTag still is match.
-func (c *Client) deleteProfile(ctx context.Context, uri, match string) (taskURI string, err error) {
+// DeleteProfile deletes a profile, if its eTag still equals match.
+func (c *Client) DeleteProfile(ctx context.Context, uri, match string) (taskURI string, err error) {
 	path, err := profileCollection.path(uri)
 	if err != nil {
 		return "", err
@@ -171,9 +170,9 @@ func (c *Client) deleteProfile(ctx context.Context, uri, match string) (taskURI 
 	return c.operate(ctx, request{method: http.MethodDelete, path: path, match: match})
 }
 
-// powerOff switches server hardware off at once, as holding its button does: nothing that matters runs on it, and waiting
-// for an operating system that may not be there leads nowhere.
-func (c *Client) powerOff(ctx context.Context, hardwareURI string) (taskURI string, err error) {
+// PowerOff switches server hardware off at once (PressAndHold). It does not ask an operating system to shut down, because the server
+// may have none.
+func (c *Client) PowerOff(ctx context.Context, hardwareURI string) (taskURI string, err error) {
 	path, err := hardwareCollection.path(hardwareURI)
 	if err != nil {
 		return "", err
@@ -193,38 +192,4 @@ func (c *Client) operate(ctx context.Context, r request) (taskURI string, err er
 		return "", nil
 	}
 	return uri, err
-}
-
-// Marks. A profile that is made here says in its description for which node, and under what name: that is how it is known
-// again when its maker died before it could tell anybody. A copy that somebody makes of it has another name, and so a mark that
-// is none.
-
-// mark is the mark of a profile.
-func mark(name, nodeID string) string {
-	return fmt.Sprintf("[terraform-provider-metal: %s for Ironic node %s]", name, nodeID)
-}
-
-// marked is a description with the mark of a profile, in the place of the one of its former name.
-func marked(description, formerName, name, nodeID string) string {
-	description = strings.TrimSpace(strings.ReplaceAll(description, mark(formerName, nodeID), ""))
-	return strings.TrimSpace(description + " " + mark(name, nodeID))
-}
-
-// markPattern finds the node in a mark, uuidPattern tells a node's UUID from its name.
-var (
-	markPattern = regexp.MustCompile(`\[terraform-provider-metal: .* for Ironic node ([0-9a-f-]{36})\]`)
-	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F-]{36}$`)
-)
-
-// nodeID is the UUID of the node that a profile carries the mark of having been made here for; empty if there is none.
-func (p *Profile) nodeID() string {
-	if found := markPattern.FindStringSubmatch(p.Description); found != nil && p.madeFor(found[1]) {
-		return found[1]
-	}
-	return ""
-}
-
-// madeFor reports whether a profile carries the mark of having been made here for a node.
-func (p *Profile) madeFor(nodeID string) bool {
-	return nodeID != "" && strings.Contains(p.Description, mark(p.Name, nodeID))
 }

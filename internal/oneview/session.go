@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Bounds of logging in.
+// Limits of the login.
 const (
-	// firstPatience is how long an appliance is waited for of which nothing is heard: it may just be the wrong address.
+	// firstPatience is how long the client waits for an appliance that has not answered yet. It is short, because the address may be
+	// wrong.
 	firstPatience = 15 * time.Second
-	// refusalHolds is how long a refused login is remembered, as many failed ones can lock an account, and an address where
-	// no appliance answered, as each of many hosts would wait for it.
+	// refusalHolds is how long the client returns the last error instead of another login. After a refused login, further failures could
+	// lock the account. Without an answer, each of many hosts would wait for the same address.
 	refusalHolds = time.Minute
 )
 
 // session is the one session that all users of a Client share.
 type session struct {
-	busy    chan struct{} // holds an element while somebody logs in or out or looks what there is
+	busy    chan struct{} // contains an element while a goroutine uses the fields below
 	token   string
 	version int // X-API-Version; zero: not known yet
 
@@ -27,7 +28,7 @@ type session struct {
 	refusedAt time.Time
 }
 
-// refused is why the last login failed, if that was not long ago.
+// refused returns the error of the last login, if it failed within refusalHolds; else nil.
 func (s *session) refused() error {
 	if s.refusal != nil && time.Since(s.refusedAt) < refusalHolds {
 		return s.refusal
@@ -35,7 +36,7 @@ func (s *session) refused() error {
 	return nil
 }
 
-// refuse remembers why a login failed.
+// refuse stores the error of a login.
 func (s *session) refuse(err error) { s.refusal, s.refusedAt = err, time.Now() }
 
 // lock waits for the session, or for the end of ctx.
@@ -48,8 +49,8 @@ func (s *session) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// login returns the token of the session and the version to speak, logging in if there is no session, or if the one
-// there is has ended. Of many who ask at once only one logs in.
+// login returns the token of the session and the version of the API. It logs in if there is no session, or if its token equals ended.
+// If several goroutines call it at once, only one logs in.
 func (c *Client) login(ctx context.Context, ended string) (token string, version int, err error) {
 	if err := c.cfg.known(); err != nil {
 		return "", 0, err
@@ -75,7 +76,7 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 		return "", 0, err
 	}
 	if s.token != "" {
-		// It may be alive all the same, and appliances have room for so many sessions only.
+		// The session may still be open, and an appliance limits the number of open sessions.
 		_ = c.logout(ctx)
 	}
 	s.token, err = c.newSession(ctx)
@@ -90,7 +91,7 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	return s.token, s.version, nil
 }
 
-// negotiate finds the version of the API that both sides speak.
+// negotiate selects the version of the API.
 func (c *Client) negotiate(ctx context.Context) error {
 	var spoken struct {
 		CurrentVersion int `json:"currentVersion"`
@@ -103,9 +104,9 @@ func (c *Client) negotiate(ctx context.Context) error {
 		}
 		return got.into(&spoken)
 	}
-	err := c.persist(ctx, min(c.cfg.Patience, firstPatience), ask)
-	if isTransient(err) && isFromAppliance(err) {
-		err = c.persist(ctx, c.cfg.Patience-firstPatience, ask)
+	err := c.persist(ctx, min(c.Patience(), firstPatience), ask)
+	if IsTransient(err) && isFromAppliance(err) {
+		err = c.persist(ctx, c.Patience()-firstPatience, ask)
 	}
 	if err != nil && ctx.Err() == nil {
 		err = &unansweredError{err}
@@ -125,7 +126,7 @@ func (c *Client) negotiate(ctx context.Context) error {
 	return nil
 }
 
-// newSession logs in.
+// newSession logs in and returns the token of the session.
 func (c *Client) newSession(ctx context.Context) (token string, err error) {
 	body := map[string]any{"userName": c.cfg.Username, "password": c.cfg.Password, "loginMsgAck": true}
 	if c.cfg.Domain != "" {
@@ -134,7 +135,7 @@ func (c *Client) newSession(ctx context.Context) (token string, err error) {
 	var opened struct {
 		SessionID string `json:"sessionID"`
 	}
-	err = c.persist(ctx, c.cfg.Patience, func() error {
+	err = c.persist(ctx, c.Patience(), func() error {
 		got, err := c.exchange(ctx, request{method: http.MethodPost, path: "/rest/login-sessions", body: body}, "", c.session.version)
 		if err != nil {
 			return err
@@ -142,7 +143,7 @@ func (c *Client) newSession(ctx context.Context) (token string, err error) {
 		return got.into(&opened)
 	})
 	var refused *StatusError
-	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !isTransient(err) {
+	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !IsTransient(err) {
 		return "", &LoginError{Username: c.cfg.Username, Domain: c.cfg.Domain, Err: err}
 	}
 	if err != nil {
@@ -161,29 +162,28 @@ func (c *Client) logout(ctx context.Context) error {
 	_, err := c.exchange(ctx, request{method: http.MethodDelete, path: "/rest/login-sessions"}, token, c.session.version)
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
-		return nil // it has ended before
+		return nil // the session has ended already
 	}
 	return err
 }
 
-// forgetVersion makes the next request ask again what the appliance speaks.
+// forgetVersion makes the next request negotiate the version again.
 func (c *Client) forgetVersion() {
 	select {
 	case c.session.busy <- struct{}{}:
 		c.session.version = 0
 		<-c.session.busy
-	default: // somebody is at it
+	default: // another goroutine holds the lock
 	}
 }
 
-// Version returns the X-API-Version in use: the lowest of what the appliance knows, what this package was tested with, and
-// what is configured.
+// Version returns the X-API-Version in use: the lowest of the appliance's highest version, testedVersion and Config.APIVersion.
 func (c *Client) Version(ctx context.Context) (int, error) {
 	_, version, err := c.login(ctx, "")
 	return version, err
 }
 
-// Close logs out, if there is a session. The client can be used again afterwards, which logs in anew.
+// Close logs out, if there is a session. The client can be used again afterwards; it then logs in again.
 func (c *Client) Close(ctx context.Context) error {
 	unlock, err := c.session.lock(ctx)
 	if err != nil {

@@ -8,13 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
-// inVirtualTime runs a test in which hours pass in no time.
+// inVirtualTime runs a test with a virtual clock.
 func inVirtualTime(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -23,162 +21,73 @@ func inVirtualTime(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// step is how long each state of a task lasts.
-const step = 5 * time.Second
-
 const password = "correct horse"
 
-// site is a pool of machines: a fake Ironic and a fake appliance that have the same ones, the nth node being the nth blade.
+// Paths of requests that faults are injected into.
+const (
+	hardwares = `/server-hardware/[^/]+$`
+	logins    = `/login-sessions$`
+)
+
+// site is a fake appliance with blades.
 type site struct {
-	ironic    *fakeironic.Server
 	appliance *fakeoneview.Server
 	blades    fakeoneview.Fleet
-	nodes     []string // UUIDs
 }
 
-// newSite returns a site of n manageable nodes on free hardware.
+// newSite returns an appliance with n free blades.
 func newSite(t *testing.T, n int) *site {
 	t.Helper()
-	s := &site{
-		ironic:    &fakeironic.Server{},
-		appliance: &fakeoneview.Server{Username: "ironic", Password: password, StepTime: step},
-	}
+	s := &site{appliance: &fakeoneview.Server{Username: "ironic", Password: password}}
 	s.blades = s.appliance.AddBlades(n)
-	s.ironic.AddFleet(n, "baremetal")
-	for i, node := range s.ironic.Nodes() {
-		s.nodes = append(s.nodes, node.UUID)
-		s.ironic.Set(node.UUID, "provision_state", "manageable")
-		s.ironic.Set(node.UUID, "driver_info", map[string]any{"server_hardware_uri": s.blades.Hardware[i], "dynamic_allocation": true})
-		s.ironic.Set(node.UUID, "properties", map[string]any{"capabilities": fmt.Sprintf(
-			"boot_mode:uefi,server_hardware_type_uri:%s,server_profile_template_uri:%s,enclosure_group_uri:%s",
-			s.blades.TypeURI, s.blades.TemplateURI, s.blades.GroupURI)})
-		s.appliance.EditHardware(s.blades.Hardware[i], func(h *fakeoneview.Hardware) {
-			h.MACs = []string{fmt.Sprintf("52:54:00:00:%02X:00", i)}
-		})
+	for i, uri := range s.blades.Hardware {
+		s.appliance.EditHardware(uri, func(h *fakeoneview.Hardware) { h.MACs = []string{fmt.Sprintf("52:54:00:00:%02X:00", i)} })
 	}
 	return s
 }
 
-// pool is what a process that starts now has of the site. Each has a session of its own.
-func (s *site) pool(t *testing.T, through ...func(http.RoundTripper) http.RoundTripper) *oneview.Pool {
+// client returns a new client of the site, with its own session.
+func (s *site) client(t *testing.T) *oneview.Client {
 	t.Helper()
-	var toIronic, toAppliance http.RoundTripper = s.ironic, s.appliance
-	for _, wrap := range through {
-		toIronic, toAppliance = wrap(toIronic), wrap(toAppliance)
+	return client(t, s.appliance)
+}
+
+// client returns a client of a fake appliance in this process.
+func client(t *testing.T, transport http.RoundTripper, configure ...func(*oneview.Config)) *oneview.Client {
+	t.Helper()
+	cfg := oneview.Config{Endpoint: "https://oneview.test", Username: "ironic", Password: password, Transport: transport}
+	for _, c := range configure {
+		c(&cfg)
 	}
-	client, err := oneview.New(oneview.Config{
-		Endpoint: "https://oneview.test", Username: "ironic", Password: password, Transport: toAppliance,
-	})
+	made, err := oneview.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &oneview.Pool{
-		OneView: client,
-		Ironic: ironic.New(ironic.Config{
-			Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic, PollInterval: time.Minute,
-		}),
-	}
+	return made
 }
 
-// node is a node as Ironic has it.
-func (s *site) node(t *testing.T, id string) *ironic.Node {
-	t.Helper()
-	node, err := s.pool(t).Ironic.Node(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return node
-}
+type roundTripper func(*http.Request) (*http.Response, error)
 
-// applied is applied_server_profile_uri of a node.
-func (s *site) applied(t *testing.T, id string) string {
-	t.Helper()
-	node, ok := s.ironic.Node(id)
-	if !ok {
-		t.Fatalf("there is no node %s", id)
-	}
-	info, _ := node.Raw["driver_info"].(map[string]any)
-	uri, _ := info["applied_server_profile_uri"].(string)
-	return uri
-}
+// RoundTrip calls the function.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// setApplied writes applied_server_profile_uri behind everybody's back.
-func (s *site) setApplied(t *testing.T, id, uri string) {
-	t.Helper()
-	node, ok := s.ironic.Node(id)
-	if !ok {
-		t.Fatalf("there is no node %s", id)
-	}
-	info, _ := node.Raw["driver_info"].(map[string]any)
-	info["applied_server_profile_uri"] = uri
-	s.ironic.Set(id, "driver_info", info)
-}
-
-// profiles are those that are not another user's.
-func (s *site) profiles() []fakeoneview.Profile {
-	var ours []fakeoneview.Profile
-	for _, p := range s.appliance.Profiles() {
-		if !p.Others {
-			ours = append(ours, p)
-		}
-	}
-	return ours
-}
-
-// wantHeld fails unless the first node has a profile of ours, the only one there is, and Ironic knows it.
-func (s *site) wantHeld(t *testing.T) {
-	t.Helper()
-	profiles, hardware := s.profiles(), s.appliance.HardwareAt(s.blades.Hardware[0])
-	switch {
-	case len(profiles) != 1:
-		t.Errorf("there are %d profiles of ours, want the one of the node: %+v", len(profiles), profiles)
-	case profiles[0].HardwareURI != hardware.URI || hardware.ProfileURI != profiles[0].URI || profiles[0].InProgress:
-		t.Errorf("profile %+v is not the one applied to hardware %+v", profiles[0], hardware)
-	case s.applied(t, s.nodes[0]) != profiles[0].URI:
-		t.Errorf("applied_server_profile_uri = %q, want %q", s.applied(t, s.nodes[0]), profiles[0].URI)
-	}
-	s.wantNoHarm(t)
-}
-
-// wantNothing fails if anything of ours is left.
-func (s *site) wantNothing(t *testing.T) {
-	t.Helper()
-	if left := s.profiles(); len(left) > 0 {
-		t.Errorf("profiles are left: %+v", left)
-	}
-	if uri := s.applied(t, s.nodes[0]); uri != "" {
-		t.Errorf("applied_server_profile_uri is left: %q", uri)
-	}
-	s.wantNoHarm(t)
-}
-
-// wantNoHarm fails if somebody else's profile or server was touched.
-func (s *site) wantNoHarm(t *testing.T) {
-	t.Helper()
-	for _, harm := range s.appliance.Harm() {
-		t.Errorf("another user was harmed: %s", harm)
-	}
-}
-
-// mustPrepare gives a node a profile.
-func (s *site) mustPrepare(t *testing.T, id string) *oneview.Applied {
-	t.Helper()
-	applied, err := s.pool(t).Prepare(t.Context(), oneview.PrepareOptions{NodeID: id})
-	if err != nil {
-		t.Fatalf("prepare: %v", err)
-	}
-	return applied
-}
-
-// wantWords fails unless an error says all these words.
+// wantWords fails a test unless an error contains all words.
 func wantWords(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", words)
+		t.Fatalf("no error, want one that contains %q", words)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error %q does not say %q", err, word)
+			t.Errorf("error %q does not contain %q", err, word)
 		}
+	}
+}
+
+// wantNoSecret fails a test if an error contains the password.
+func wantNoSecret(t *testing.T, err error) {
+	t.Helper()
+	if strings.Contains(err.Error(), password) {
+		t.Errorf("the error contains the password: %v", err)
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // TaskState is the state of an operation of the appliance.
 type TaskState string
 
-// The states of tasks (reference oneview.md 1.7).
+// The states of tasks (reference/oneview.md#tasks).
 const (
 	taskNew         TaskState = "New"
 	taskStarting    TaskState = "Starting"
@@ -27,12 +29,12 @@ const (
 	taskFailed      TaskState = "Error"
 	taskTerminated  TaskState = "Terminated"
 	taskKilled      TaskState = "Killed"
-	taskInterrupted TaskState = "Interrupted" // by a restart of the appliance
+	taskInterrupted TaskState = "Interrupted" // the appliance was restarted
 	taskUnknown     TaskState = "Unknown"
 )
 
-// task is an operation of the appliance.
-type task struct {
+// Task is an operation of the appliance.
+type Task struct {
 	URI      string    `json:"uri"`
 	Name     string    `json:"name"`
 	State    TaskState `json:"taskState"`
@@ -43,17 +45,17 @@ type task struct {
 	} `json:"associatedResource"`
 }
 
-// progress is what a task's state means for who waits for it.
+// progress is the meaning of a task's state for a waiting client.
 type progress int
 
 const (
 	atWork   progress = iota
-	finished          // as wanted
-	gaveUp            // not as wanted
-	adrift            // interrupted: it may go on or not
+	finished          // with success
+	gaveUp            // with failure
+	adrift            // interrupted: the appliance may continue it or not
 )
 
-// means says what a state of a task means. One of a newer appliance is waited for like one at work.
+// means returns the meaning of a task's state. An unknown state counts as running.
 func (s TaskState) means() progress {
 	switch s {
 	case taskNew, taskStarting, taskPending, taskRunning, taskSuspended, taskStopping:
@@ -69,19 +71,19 @@ func (s TaskState) means() progress {
 }
 
 var (
-	// errNoTask says that an operation was accepted, but not under what name.
-	errNoTask = errors.New("OneView accepted the request, but did not say as what task")
-	// errTaskLost says that a task tells no more how it ended.
-	errTaskLost = errors.New("OneView no longer knows how the task ended")
+	// errNoTask says that the appliance accepted an operation without returning its task.
+	errNoTask = errors.New("OneView accepted the request, but did not return its task")
+	// ErrTaskLost says that the result of a task is not available any more.
+	ErrTaskLost = errors.New("OneView no longer knows how the task ended")
 )
 
 var taskPath = regexp.MustCompile(`^/rest/tasks/[A-Za-z0-9_-]+$`)
 
-// taskOf finds the task of an operation that was accepted: in Location or X-Task-URI, whole or only the path, or in the
-// body. Of a Location on another host only the path is used, on our own.
+// taskOf returns the URI of the task of an accepted operation: from Location, X-Task-URI or the body. It uses only the path of a URL, so
+// that the client polls the task on the configured host.
 func taskOf(a *answer) (string, error) {
-	var inBody task
-	_ = json.Unmarshal(a.body, &inBody) // it may be empty
+	var inBody Task
+	_ = json.Unmarshal(a.body, &inBody) // the body may be empty
 	for _, candidate := range []string{a.header.Get("Location"), a.header.Get("X-Task-URI"), inBody.URI} {
 		u, err := url.Parse(strings.TrimSpace(candidate))
 		if err != nil {
@@ -94,23 +96,23 @@ func taskOf(a *answer) (string, error) {
 	return "", errNoTask
 }
 
-// await waits until a task is over. seen, if not nil, is called with every sight of it. A task that gave up is a TaskError.
-// With a TimeoutError and with errTaskLost it is not known how it ended, and only the resource itself tells.
-func (c *Client) await(ctx context.Context, uri string, deadline time.Time, seen func(task)) error {
-	start, waiting := time.Now(), c.pace()
+// Await waits until a task has ended. It calls seen, if not nil, after every poll. It returns a TaskError if the task has failed.
+// After a TimeoutError and ErrTaskLost the result is unknown, and callers must read the resource itself.
+func (c *Client) Await(ctx context.Context, uri string, deadline time.Time, seen func(Task)) error {
+	start, waiting := time.Now(), c.Backoff()
 	var adriftSince time.Time
 	for {
-		if err := sleep(ctx, waiting.next()); err != nil {
+		if err := rest.Sleep(ctx, waiting.Next()); err != nil {
 			return err
 		}
-		var now task
+		var now Task
 		err := c.get(ctx, uri, nil, &now)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case IsNotFound(err):
-			return fmt.Errorf("%s: %w", uri, errTaskLost)
-		case err != nil && !isTransient(err):
+			return fmt.Errorf("%s: %w", uri, ErrTaskLost)
+		case err != nil && !IsTransient(err):
 			return err
 		case err == nil:
 			for i := range now.Errors {
@@ -127,8 +129,8 @@ func (c *Client) await(ctx context.Context, uri string, deadline time.Time, seen
 				adriftSince = time.Time{}
 			} else if adriftSince.IsZero() {
 				adriftSince = time.Now()
-			} else if time.Since(adriftSince) > c.cfg.Patience {
-				return fmt.Errorf("%s is %s: %w", uri, now.State, errTaskLost)
+			} else if time.Since(adriftSince) > c.Patience() {
+				return fmt.Errorf("%s is %s: %w", uri, now.State, ErrTaskLost)
 			}
 		}
 		if time.Now().After(deadline) {
@@ -137,8 +139,8 @@ func (c *Client) await(ctx context.Context, uri string, deadline time.Time, seen
 	}
 }
 
-// outcome tells whether a task is over, and how it failed.
-func (t task) outcome(uri string) (over bool, failure error) {
+// outcome reports whether a task has ended, and returns its error.
+func (t Task) outcome(uri string) (over bool, failure error) {
 	switch t.State.means() {
 	case finished:
 		return true, nil

@@ -12,23 +12,23 @@ type Template struct {
 	URI             string
 	Name            string
 	Description     string
-	HardwareTypeURI string // the only type of server hardware that it fits
-	GroupURI        string // the only enclosure group that it fits; empty: rack servers
+	HardwareTypeURI string // the only type of server hardware to which it can be applied
+	GroupURI        string // the only enclosure group to which it can be applied; empty: rack servers
 	MACType         string // Physical, Virtual or UserDefined
-	ManageBoot      bool   // its profiles set the order of boot devices
+	ManageBoot      bool   // its profiles manage the boot order
 	Status          string // OK, Warning, Critical, Disabled, Unknown
 	ETag            string
 }
 
-// TemplateFilter selects server profile templates; empty fields do not select.
+// TemplateFilter selects server profile templates. An empty field selects all.
 type TemplateFilter struct {
 	Name, HardwareTypeURI, GroupURI string
 }
 
-// TemplateLabel is how messages call a server profile template: by its name, with the URI.
+// TemplateLabel returns the name and URI of a server profile template for messages.
 func TemplateLabel(t *Template) string { return t.Name + " (" + t.URI + ")" }
 
-// UnmarshalJSON reads the appliance's representation; what it has as null is zero.
+// UnmarshalJSON decodes the appliance's JSON. A null becomes the zero value.
 func (t *Template) UnmarshalJSON(content []byte) error {
 	var from struct {
 		URI                   string `json:"uri"`
@@ -78,14 +78,13 @@ func (c *Client) ListTemplates(ctx context.Context, filter TemplateFilter) ([]Te
 	}), nil
 }
 
-// newProfile asks the appliance for a profile as a template wants it. It is not saved anywhere, and what is in it is the
-// appliance's business: it goes back as it came.
-func (c *Client) newProfile(ctx context.Context, templateURI string) (document, error) {
+// NewProfile returns the profile that a template defines. The appliance does not save it; callers send it back to create it.
+func (c *Client) NewProfile(ctx context.Context, templateURI string) (Document, error) {
 	path, err := templateCollection.path(templateURI)
 	if err != nil {
 		return nil, fmt.Errorf("server profile template: %w", err)
 	}
-	var draft document
+	var draft Document
 	if err := c.get(ctx, path+"/new-profile", nil, &draft); err != nil {
 		return nil, fmt.Errorf("new profile from template %s: %w", path, err)
 	}

@@ -1,0 +1,175 @@
+package sharing
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Reasons of the maintenance that this package sets. Ironic's former OneView drivers and their migration tool used the same
+// reasons, so that this package continues their unfinished work.
+const (
+	ReasonInUse     = "node in use by OneView"
+	ReasonMigrating = "Migrating to dynamic allocation"
+)
+
+// Maintenance says who has put a node into maintenance.
+type Maintenance string
+
+// The kinds of maintenance.
+const (
+	// MaintenanceNone: the node is not in maintenance.
+	MaintenanceNone Maintenance = "none"
+	// MaintenanceLifted: a pass has ended the maintenance to send provide, and was interrupted.
+	MaintenanceLifted Maintenance = "lifted"
+	// MaintenanceOurs: the reason is ReasonInUse.
+	MaintenanceOurs Maintenance = "ours"
+	// MaintenanceFault: Ironic itself has set it because a clean step failed.
+	MaintenanceFault Maintenance = "fault"
+	// MaintenanceForeign: another user has set it, with or without a reason.
+	MaintenanceForeign Maintenance = "foreign"
+)
+
+// OwnershipUnknown says that the hardware could not be read. A pass does not change such a node.
+const OwnershipUnknown Ownership = "unknown"
+
+// Action is the operation of a pass on a node.
+type Action string
+
+// The actions. Each skips the steps that an interrupted pass has done already.
+const (
+	// Leave does nothing.
+	Leave Action = "leave"
+	// TakeOut takes a node out of service: first maintenance with ReasonInUse, then the verb manage.
+	TakeOut Action = "take-out"
+	// Return returns a node to service: first maintenance off, then the verb provide, which cleans the node.
+	Return Action = "return"
+	// Report changes nothing and warns the operator, who must act first.
+	Report Action = "report"
+)
+
+// rule is one row of the decision table: an action for each user of the hardware.
+type rule struct {
+	states      []ironic.State
+	maintenance []Maintenance // nil: any
+
+	free, ironic, oneview Action
+}
+
+// action returns the action for an owner. It is Leave if the hardware could not be read.
+func (r rule) action(owner Ownership) Action {
+	switch owner {
+	case Free:
+		return r.free
+	case UsedByIronic:
+		return r.ironic
+	case UsedByOneView:
+		return r.oneview
+	case OwnershipUnknown:
+	}
+	return Leave
+}
+
+// decisions is the decision table of the three periodic tasks of the specification "dynamic allocation". The first matching rule
+// applies (reference/oneview.md#decision-table). A pass sets maintenance on nodes that have none. It changes maintenance that a pass has
+// set, and maintenance that Ironic has set because the cleaning failed. It never overwrites another reason.
+var decisions = []rule{
+	// A OneView user has taken an available node.
+	{in(nodes.Available), of(MaintenanceNone), Leave, Leave, TakeOut},
+	// A pass was interrupted between maintenance and manage. A OneView user had the server, so the node must be cleaned in any case.
+	{in(nodes.Available), of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
+	// The OneView user has freed the server.
+	{in(nodes.Manageable), of(MaintenanceOurs), Return, Return, Leave},
+	// A pass was interrupted between maintenance off and provide. A OneView user may have taken the server since.
+	{in(nodes.Manageable), of(MaintenanceLifted), Return, Return, TakeOut},
+	// A OneView user has taken the server while Ironic cleaned it. If not, the operator must handle the failure.
+	{in(nodes.CleanFail), of(MaintenanceNone, MaintenanceFault), Leave, Leave, TakeOut},
+	{in(nodes.CleanFail), of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
+	// The operator decides about other nodes in these states: all manageable nodes, and all in another user's maintenance.
+	{in(nodes.Available, nodes.Manageable, nodes.CleanFail), nil, Leave, Leave, Leave},
+	// The operator sends the next verb: manage, inspect, adopt.
+	{in(nodes.Enroll, nodes.InspectFail, nodes.AdoptFail), nil, Leave, Leave, Leave},
+	// The node is deployed. OneView does not power off or remove hardware in use. The operator must handle a conflict.
+	{in(nodes.Active, nodes.Rescue, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error), nil, Leave, Leave, Leave},
+	// Undeploying the node cleans it, which fails on taken hardware. Then a rule above applies.
+	{in(nodes.DeployFail), of(MaintenanceNone, MaintenanceFault), Leave, Leave, Report},
+	{in(nodes.DeployFail), nil, Leave, Leave, Leave},
+	// Ironic has an operation in progress, or a hold step waits.
+	{in(nodes.Verifying, nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.CleanHold), nil, Leave, Leave, Leave},
+	{in(nodes.Deploying, nodes.DeployWait, nodes.DeployDone, nodes.DeployHold, nodes.Rebuild, nodes.Adopting), nil, Leave, Leave, Leave},
+	{in(nodes.Deleting, nodes.Deleted, nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing), nil, Leave, Leave, Leave},
+	{in(nodes.Servicing, nodes.ServiceWait, nodes.ServiceHold), nil, Leave, Leave, Leave},
+}
+
+func in(states ...ironic.State) []ironic.State { return states }
+
+func of(kinds ...Maintenance) []Maintenance { return kinds }
+
+// ActionFor returns the action for a node by its provision state, its maintenance and the user of its hardware. For a state that is
+// not in the table it is Leave.
+func ActionFor(owner Ownership, state ironic.State, maintenance Maintenance) Action {
+	for _, r := range decisions {
+		if slices.Contains(r.states, state) && (r.maintenance == nil || slices.Contains(r.maintenance, maintenance)) {
+			return r.action(owner)
+		}
+	}
+	return Leave
+}
+
+// concerns reports whether a pass must read the hardware of a node, because the action depends on its user.
+func concerns(state ironic.State, maintenance Maintenance) bool {
+	for _, owner := range []Ownership{Free, UsedByIronic, UsedByOneView} {
+		if ActionFor(owner, state, maintenance) != Leave {
+			return true
+		}
+	}
+	return false
+}
+
+// passStates returns the states with an action other than Leave.
+func passStates() []ironic.State {
+	var states []ironic.State
+	for _, r := range decisions {
+		if r.free == Leave && r.ironic == Leave && r.oneview == Leave {
+			continue
+		}
+		for _, state := range r.states {
+			if !slices.Contains(states, state) {
+				states = append(states, state)
+			}
+		}
+	}
+	return states
+}
+
+// keyReturning is the key in extra of a node which says that a pass has ended its maintenance and must still send provide. The
+// value is the time of the node's last state change, so that the mark does not apply after the next one.
+const keyReturning = "metal_oneview_returning"
+
+// returningMark returns the value of keyReturning for a node in its present state.
+func returningMark(node *ironic.Node) string {
+	return node.ProvisionUpdatedAt.UTC().Format(time.RFC3339)
+}
+
+// maintenanceOf returns the kind of maintenance that a node is in.
+func maintenanceOf(node *ironic.Node) Maintenance {
+	switch {
+	case !node.Maintenance && node.Extra[keyReturning] == returningMark(node):
+		return MaintenanceLifted
+	case !node.Maintenance:
+		return MaintenanceNone
+	case node.MaintenanceReason == ReasonInUse:
+		return MaintenanceOurs
+	case node.Fault == provision.FaultClean:
+		return MaintenanceFault
+	}
+	return MaintenanceForeign
+}
+
+// OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make
+// it available again.
+func OutOfService(node *ironic.Node) bool { return maintenanceOf(node) == MaintenanceOurs }

@@ -1,0 +1,141 @@
+package sharing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Outcome is the result of the work on a node.
+type Outcome string
+
+// The outcomes.
+const (
+	Changed   Outcome = "changed"   // in a dry run: would be changed
+	Unchanged Outcome = "unchanged" // the node needs no change
+	Warned    Outcome = "warning"   // a warning for the operator, in addition to a change
+	Skipped   Outcome = "skipped"   // another operation is in progress on the node: the next run tries again
+	Failed    Outcome = "failed"    // the node is unchanged, or partly changed; the next run continues
+)
+
+// Finding reports the outcome for one node, in one line.
+type Finding struct {
+	NodeID, NodeName string
+	Outcome          Outcome
+	Text             string // the change, the planned change of a dry run, or the reason why there is none
+	Err              error  // of Failed
+}
+
+// Node names the node in messages.
+func (f Finding) Node() string {
+	return ironic.NodeLabel(&ironic.Node{UUID: f.NodeID, Name: f.NodeName})
+}
+
+// Tally counts findings.
+type Tally struct{ Changed, Unchanged, Warned, Skipped, Failed int }
+
+// findings counts findings and passes them on, one at a time.
+type findings struct {
+	report   func(Finding) // may be nil
+	progress Progress      // may be nil
+
+	mu    sync.Mutex
+	tally Tally
+}
+
+// Progress is called after each node with the number of finished nodes and of all nodes, by one goroutine at a time.
+type Progress func(doing string, done, total int)
+
+func (f *findings) tell(node *ironic.Node, outcome Outcome, text string) {
+	f.add(Finding{NodeID: node.UUID, NodeName: node.Name, Outcome: outcome, Text: text})
+}
+
+// fail reports why an operation on a node has failed. It reports a node as skipped, not failed, if the node has changed or Ironic has
+// an operation in progress on it. After the run was stopped it reports nothing.
+func (f *findings) fail(ctx context.Context, node *ironic.Node, doing string, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errOutdated):
+		f.tell(node, Skipped, "it has changed meanwhile")
+	case errors.Is(err, provision.ErrNoSlot):
+		f.tell(node, Skipped, provision.ErrNoSlot.Error())
+	case provision.IsBusy(err):
+		f.tell(node, Skipped, "Ironic has an operation in progress on it: "+err.Error())
+	default:
+		f.add(Finding{NodeID: node.UUID, NodeName: node.Name, Outcome: Failed, Text: doing, Err: err})
+	}
+}
+
+func (f *findings) add(finding Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch finding.Outcome {
+	case Changed:
+		f.tally.Changed++
+	case Unchanged:
+		f.tally.Unchanged++
+	case Warned:
+		f.tally.Warned++
+	case Skipped:
+		f.tally.Skipped++
+	case Failed:
+		f.tally.Failed++
+	}
+	if f.report != nil {
+		f.report(finding)
+	}
+}
+
+// errOutdated says that a node has changed since the decision about it.
+var errOutdated = errors.New("it has changed meanwhile")
+
+// candidate is a node to work on.
+type candidate struct {
+	node    *ironic.Node
+	binding Binding
+
+	hardware  *oneview.Hardware // as read last; nil: not read
+	temporary *oneview.Profile  // a temporary profile that was made for this node, and is on its hardware; nil: none
+	action    Action
+}
+
+// each works on the candidates, parallel of them at once, until all are done or ctx ends. A panic fails only its node.
+func (f *findings) each(ctx context.Context, doing string, parallel int, all []*candidate, work func(context.Context, *candidate)) {
+	queue := make(chan *candidate)
+	var workers sync.WaitGroup
+	done := 0
+	for range min(parallel, len(all)) {
+		workers.Go(func() {
+			for c := range queue {
+				f.guarded(ctx, c, work)
+				f.mu.Lock()
+				if done++; f.progress != nil {
+					f.progress(doing, done, len(all))
+				}
+				f.mu.Unlock()
+			}
+		})
+	}
+	for _, c := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		queue <- c
+	}
+	close(queue)
+	workers.Wait()
+}
+
+func (f *findings) guarded(ctx context.Context, c *candidate, work func(context.Context, *candidate)) {
+	defer func() {
+		if r := recover(); r != nil {
+			f.fail(ctx, c.node, "work on it", fmt.Errorf("panic: %v", r))
+		}
+	}()
+	work(ctx, c)
+}

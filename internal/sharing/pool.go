@@ -1,0 +1,227 @@
+// Package sharing shares server hardware between Ironic and other users of OneView: prepare, release, sync, migrate.
+package sharing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// Pool is server hardware that Ironic and other users of an appliance share.
+type Pool struct {
+	OneView *oneview.Client
+	Ironic  *provision.Site // the pool is its guard
+}
+
+// New returns a site and the pool of hardware that it shares with an appliance. The pool guards the site. Without an appliance, the
+// pool is nil, and NotConfigured guards the site. New makes no request.
+func New(cfg provision.Config, appliance *oneview.Client) (*provision.Site, *Pool) {
+	if appliance == nil {
+		cfg.Guard = NotConfigured{}
+		return provision.New(cfg), nil
+	}
+	pool := &Pool{OneView: appliance}
+	cfg.Guard = pool
+	pool.Ironic = provision.New(cfg)
+	return pool.Ironic, pool
+}
+
+// Holding is the user of a node's hardware, and the profile on it, at one moment.
+type Holding struct {
+	Ownership Ownership
+	Hardware  *oneview.Hardware
+	Profile   *oneview.Profile // applied to the hardware; nil: none
+
+	// Stale: the node names an applied profile, but the hardware is free.
+	Stale bool
+	// Unfinished: Owner says that OneView uses the hardware, but its profile has our mark for this node and hardware. A run was
+	// interrupted before it could write driver_info, or will do so soon. The next Prepare or Release finishes its work.
+	Unfinished bool
+
+	// Compliance of the profile with the template that it is linked to, as the appliance reports it.
+	Compliance oneview.Compliance
+	// Differences from that template: the changes that the appliance would make, as it describes them. For a profile that is not
+	// linked, the parts that differ from the node's template, as far as this package can compare them.
+	Differences []string
+}
+
+// ours reports whether the profile on the hardware is Ironic's.
+func (h Holding) ours() bool { return h.Ownership == UsedByIronic || h.Unfinished }
+
+// Inspect returns who uses the hardware of a node, and whether its profile still complies with the template.
+func (p *Pool) Inspect(ctx context.Context, node *ironic.Node) (Holding, error) {
+	b, err := BindingOf(node)
+	if err != nil {
+		return Holding{}, err
+	}
+	h, err := p.holding(ctx, node, b)
+	if err != nil || h.Profile == nil {
+		return h, err
+	}
+	if h.Compliance = h.Profile.Compliance; h.Compliance == oneview.Compliant || !h.ours() {
+		return h, nil // another user's profile need not comply with our template
+	}
+	h.Differences, err = p.differences(ctx, h.Profile, b.TemplateURI)
+	return h, err
+}
+
+// holding reads the hardware of a node and the profile on it, and applies the rule of ownership.
+func (p *Pool) holding(ctx context.Context, node *ironic.Node, b Binding) (Holding, error) {
+	if b.HardwareURI == "" {
+		return Holding{}, fmt.Errorf("node %s: driver_info.%s is missing. Set it to the URI of the node's server hardware in OneView",
+			ironic.NodeLabel(node), keyHardware)
+	}
+	waiting := p.OneView.Backoff()
+	for try := 1; ; try++ {
+		hardware, err := p.OneView.Hardware(ctx, b.HardwareURI)
+		if err != nil {
+			return Holding{}, fmt.Errorf("node %s: %w", ironic.NodeLabel(node), err)
+		}
+		h := Holding{Hardware: hardware, Ownership: Owner(hardware.ProfileURI, b.AppliedURI), Compliance: oneview.ComplianceUnknown}
+		if h.Ownership == Free {
+			h.Stale = b.AppliedURI != ""
+			return h, nil
+		}
+		h.Profile, err = p.OneView.Profile(ctx, hardware.ProfileURI)
+		if oneview.IsNotFound(err) && try < 4 { // it was deleted after the hardware was read
+			if err := rest.Sleep(ctx, waiting.Next()); err != nil {
+				return Holding{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return h, fmt.Errorf("node %s: %w", ironic.NodeLabel(node), err)
+		}
+		h.Unfinished = h.Ownership == UsedByOneView && madeFor(h.Profile, node.UUID) && oneview.SameURI(h.Profile.HardwareURI, hardware.URI)
+		return h, nil
+	}
+}
+
+// inUse returns the error for hardware that OneView uses.
+func (h Holding) inUse(node *ironic.Node, b Binding) error {
+	return &InUseError{Node: ironic.NodeLabel(node), Hardware: h.Hardware, Profile: h.Profile, Undeclared: b.Mode == Undeclared}
+}
+
+// CheckUsable returns an InUseError if OneView uses the hardware of a node. It returns nil if the hardware is free or used by Ironic,
+// or if the node is pre-allocated or not in OneView.
+func (p *Pool) CheckUsable(ctx context.Context, node *ironic.Node) error {
+	_, err := p.usedBy(ctx, node)
+	return err
+}
+
+// usedBy is CheckUsable that also returns who uses the hardware; empty if the rules of ownership do not apply to the node.
+func (p *Pool) usedBy(ctx context.Context, node *ironic.Node) (Ownership, error) {
+	b, err := BindingOf(node)
+	if err != nil || !b.Shared() {
+		return "", err
+	}
+	h, err := p.holding(ctx, node, b)
+	var refused *oneview.StatusError
+	if err != nil && (h.Ownership != UsedByOneView || !errors.As(err, &refused)) {
+		return "", err
+	}
+	if h.Ownership == UsedByOneView && !h.Unfinished {
+		return "", h.inUse(node, b) // even if the user may not read its profile
+	}
+	return h.Ownership, nil
+}
+
+// announce writes the applied profile into a node's driver_info, and dynamic_allocation, if that is not set.
+func (p *Pool) announce(ctx context.Context, node *ironic.Node, profileURI string) (*ironic.Node, error) {
+	var patch ironic.Patch
+	if applied, _ := node.DriverInfo[keyApplied].(string); applied != profileURI {
+		patch.Set("/driver_info/"+keyApplied, profileURI)
+	}
+	if _, declared := node.DriverInfo[keyDynamic]; !declared {
+		patch.Set("/driver_info/"+keyDynamic, true)
+	}
+	if len(patch) == 0 {
+		return node, nil
+	}
+	now, err := p.Ironic.PatchNode(ctx, node.UUID, patch)
+	if err != nil {
+		return node, fmt.Errorf("node %s: write driver_info.%s: %w", ironic.NodeLabel(node), keyApplied, err)
+	}
+	return now, nil
+}
+
+// retract removes what announce has written, if the node still names one of these profiles. It returns nil if the node does not
+// exist.
+func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string) error {
+	node, err := p.Ironic.Node(ctx, nodeID)
+	if ironic.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	applied, _ := node.DriverInfo[keyApplied].(string)
+	for _, uri := range profileURIs {
+		if !oneview.SameURI(applied, uri) {
+			continue
+		}
+		var patch ironic.Patch
+		patch.Remove("/driver_info/" + keyApplied)
+		if _, err := p.Ironic.PatchNode(ctx, nodeID, patch); err != nil && !ironic.IsNotFound(err) {
+			return fmt.Errorf("node %s: remove driver_info.%s: %w", ironic.NodeLabel(node), keyApplied, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// retries limits the tries of an operation: it waits for the appliance's own operations until the deadline, tolerates errors of the
+// appliance for as long as Patience, and repeats failed tasks a few times.
+type retries struct {
+	c        *oneview.Client
+	doing    string
+	begun    time.Time
+	deadline time.Time
+	waiting  *rest.Backoff
+	trouble  time.Time // first error of the current series
+	failures int
+}
+
+// maxFailures is how many tasks may fail. Before each repetition the caller reads everything again, because another user may have
+// switched the server on, for example.
+const maxFailures = 3
+
+func newRetries(c *oneview.Client, doing string, deadline time.Time) *retries {
+	return &retries{c: c, doing: doing, begun: time.Now(), deadline: deadline, waiting: c.Backoff()}
+}
+
+// again waits before the next try, after an error or for an operation of the appliance. It returns an error if there is no next try.
+func (s *retries) again(ctx context.Context, err error) error {
+	var failed *oneview.TaskError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+	case errors.As(err, &failed):
+		if s.failures++; s.failures >= maxFailures {
+			return err
+		}
+	case oneview.IsTransient(err) || oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) || errors.Is(err, errShifted):
+		if s.trouble.IsZero() {
+			s.trouble = time.Now()
+		} else if time.Since(s.trouble) > s.c.Patience() {
+			return err
+		}
+	default:
+		return err
+	}
+	wait := max(s.waiting.Next(), oneview.RetryAfter(err))
+	if time.Now().Add(wait).After(s.deadline) {
+		if err != nil {
+			return err
+		}
+		return &oneview.TimeoutError{Doing: s.doing, After: time.Since(s.begun)}
+	}
+	return rest.Sleep(ctx, wait)
+}
