@@ -27,10 +27,10 @@ func main() {
 	}
 }
 
-// shutdownTime is how long requests in flight may take after the program was told to stop.
+// shutdownTime is the time-out of requests in progress when the program stops.
 const shutdownTime = 5 * time.Second
 
-// run serves until ctx is done.
+// run serves until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var fake fakeironic.Server
 	flags := flag.NewFlagSet("fakeironic", flag.ContinueOnError)
@@ -38,8 +38,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	nodes := flags.Int("nodes", 0, "number of available nodes to start with")
 	class := flags.String("class", "baremetal", "resource class of these nodes")
 	discover := flags.Int("discover", 0, "number of discovered machines to start with; more can be posted to /v1/continue_inspection")
-	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each transient state lasts")
-	flags.StringVar(&fake.Username, "username", "", "switches http_basic authentication on")
+	flags.DurationVar(&fake.StepTime, "step-time", 0, "duration of each transient state")
+	flags.StringVar(&fake.Username, "username", "", "user name for http_basic authentication; empty means no authentication")
 	flags.StringVar(&fake.Password, "password", "", "password of -username")
 	flags.StringVar(&fake.MaxMicroversion, "max-microversion", "1.115", "highest API version; 1.82 behaves as Ironic 21.4")
 	if err := flags.Parse(args); err != nil {

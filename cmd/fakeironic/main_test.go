@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestServesAFleetUntilItIsStopped(t *testing.T) {
+func TestRun_servesAFleetUntilStopped(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -18,7 +18,7 @@ func TestServesAFleetUntilItIsStopped(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		err := run(ctx, []string{"-nodes", "3", "-class", "gold", "-discover", "2"}, writer)
-		_ = writer.CloseWithError(io.EOF) // a run that ends early must not leave the test reading
+		_ = writer.CloseWithError(io.EOF) // ends the test's read if the run ends early
 		ended <- err
 	}()
 	url, err := bufio.NewReader(reader).ReadString('\n')
@@ -40,7 +40,7 @@ func TestServesAFleetUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestRefusesAnUnknownFlag(t *testing.T) {
+func TestRun_refusesAnUnknownFlag(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), []string{"-no-such-flag"}, io.Discard); err == nil {
 		t.Error("run accepted -no-such-flag")

@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// shutdownTime is how long requests in flight may take after the program was told to stop.
+// shutdownTime is the time-out of requests in progress when the program stops.
 const shutdownTime = 5 * time.Second
 
-// options are the flags that do not belong to the fake itself.
+// options are the flags that are not fields of the fake.
 type options struct {
 	listen   string
 	blades   int
@@ -43,7 +43,7 @@ type options struct {
 	caFile   string
 }
 
-// run serves until ctx is done.
+// run serves until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var fake fakeoneview.Server
 	o, err := parse(&fake, args)
@@ -85,11 +85,11 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
 	flags.IntVar(&o.blades, "hardware", 0, "number of free blades to start with, with a template for them")
 	flags.IntVar(&o.rack, "rack", 0, "number of free rack servers to start with, with a template for them")
-	flags.IntVar(&o.taken, "taken", 0, "number of the blades that another user has taken")
+	flags.IntVar(&o.taken, "taken", 0, "number of these blades that another user has taken")
 	flags.BoolVar(&o.insecure, "insecure-http", false, "serve plain HTTP")
-	flags.StringVar(&o.caFile, "ca-file", "", "where to write the certificate of the CA; a file that is removed at the end when empty")
-	flags.DurationVar(&fake.StepTime, "step-time", 0, "how long each state of a task lasts")
-	flags.StringVar(&fake.Username, "username", "", "the one user who may log in; everybody may when empty")
+	flags.StringVar(&o.caFile, "ca-file", "", "file for the certificate of the CA; empty uses a temporary file")
+	flags.DurationVar(&fake.StepTime, "step-time", 0, "duration of each state of a task")
+	flags.StringVar(&fake.Username, "username", "", "user name of the only account; empty accepts every login")
 	flags.StringVar(&fake.Password, "password", "", "password of -username")
 	flags.IntVar(&fake.CurrentVersion, "api-version", 8600, "highest X-API-Version")
 	if err := flags.Parse(args); err != nil {
@@ -106,7 +106,7 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 	return o, nil
 }
 
-// secure puts TLS on the listener, with a CA made for it, and prints the URL and where the certificate of the CA is.
+// secure adds TLS with a new CA to the listener. It writes the CA's certificate and prints the URL and the path of that file.
 func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, error) {
 	authority, err := fakeoneview.NewAuthority()
 	if err != nil {
@@ -127,7 +127,7 @@ func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, 
 	return tls.NewListener(listener, config), err
 }
 
-// serve answers until ctx is done.
+// serve answers requests until ctx ends.
 func serve(ctx context.Context, fake *fakeoneview.Server, listener net.Listener) error {
 	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// start runs the program and returns the lines of its output and what stops it.
+// start runs the program and returns the lines of its output and a function that stops it.
 func start(t *testing.T, args ...string) (lines *bufio.Reader, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -24,7 +24,7 @@ func start(t *testing.T, args ...string) (lines *bufio.Reader, stop func() error
 	ended := make(chan error, 1)
 	go func() {
 		err := run(ctx, args, writer)
-		_ = writer.CloseWithError(io.EOF) // a run that ends early must not leave the test reading
+		_ = writer.CloseWithError(io.EOF) // ends the test's read if the run ends early
 		ended <- err
 	}()
 	return bufio.NewReader(reader), func() error {
@@ -64,7 +64,7 @@ func ask(t *testing.T, client *http.Client, method, url, token, body string) (in
 	return response.StatusCode, document
 }
 
-func TestServesAnApplianceUntilItIsStopped(t *testing.T) {
+func TestRun_servesAnApplianceUntilStopped(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -124,7 +124,7 @@ func trusting(t *testing.T, caFile string) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-func TestRefusesWrongArguments(t *testing.T) {
+func TestRun_refusesWrongArguments(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-no-such-flag"}, {"stray"}, {"-hardware", "-1"}, {"-api-version", "120"}, {"-listen", "nowhere"}} {
 		if err := run(t.Context(), args, io.Discard); err == nil {

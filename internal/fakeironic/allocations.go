@@ -7,33 +7,9 @@ import (
 	"strings"
 )
 
-// allocation is a request for a node and, once answered, the reservation of it.
-type allocation struct {
-	uuid, name, owner, class string
-	state                    allocationState
-	lastError                string
-	candidates, traits       []string
-	extra                    map[string]any
-	node                     *node
-	createdAt, updatedAt     string
-}
-
-// allocationState is the state of an allocation.
-type allocationState string
-
-const (
-	allocating      allocationState = "allocating"
-	allocated       allocationState = "active"
-	allocationError allocationState = "error"
-)
-
 var allocationSchemaMembers = map[string]kind{
 	"candidate_nodes": listKind, "extra": objectKind, "name": textKind, "node": textKind, "owner": textKind, "resource_class": classKind,
 	"traits": listKind, "uuid": textKind,
-}
-
-var allocationFields = []string{
-	"uuid", "created_at", "updated_at", "candidate_nodes", "extra", "last_error", "name", "owner", "resource_class", "state", "traits", "node_uuid",
 }
 
 // routeAllocations answers /v1/allocations.
@@ -87,61 +63,7 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
-func (s *Server) findAllocation(ref string) *allocation {
-	for _, a := range s.allocations {
-		if a.uuid == ref || a.name == ref && ref != "" {
-			return a
-		}
-	}
-	return nil
-}
-
-// allocationOf returns the allocation that holds the node, or nil.
-func (s *Server) allocationOf(n *node) *allocation {
-	if uuid := n.str("allocation_uuid"); uuid != "" {
-		return s.findAllocation(uuid)
-	}
-	return nil
-}
-
-// dropAllocation deletes the allocation of a node, if there is one.
-func (s *Server) dropAllocation(n *node) {
-	if a := s.allocationOf(n); a != nil {
-		s.removeAllocation(a)
-	}
-}
-
-// removeAllocation deletes an allocation and frees its node.
-func (s *Server) removeAllocation(a *allocation) {
-	if a.node != nil && a.node.str("allocation_uuid") == a.uuid {
-		a.node.put("allocation_uuid", nil)
-		a.node.put("instance_uuid", nil)
-	}
-	s.allocations = slices.DeleteFunc(s.allocations, func(other *allocation) bool { return other == a })
-}
-
-// show is the allocation in the API; fields are those wanted, or nil.
-func (a *allocation) show(c *call, fields []string) ordered {
-	nodeUUID := ""
-	if a.node != nil {
-		nodeUUID = a.node.str("uuid")
-	}
-	values := map[string]any{
-		"uuid": a.uuid, "created_at": a.createdAt, "updated_at": orNull(a.updatedAt), "candidate_nodes": a.candidates, "extra": a.extra,
-		"last_error": orNull(a.lastError), "name": orNull(a.name), "owner": orNull(a.owner), "resource_class": orNull(a.class),
-		"state": string(a.state), "traits": a.traits, "node_uuid": orNull(nodeUUID),
-	}
-	var out ordered
-	for _, name := range allocationFields {
-		if name == "owner" && c.minor < 60 || fields != nil && !contains(fields, name) {
-			continue
-		}
-		out = append(out, member{name, values[name]})
-	}
-	return append(out, member{"links", c.links("allocations/" + a.uuid)})
-}
-
-// allocationQuery checks the query parameters and returns the wanted fields, nil for all.
+// allocationQuery checks the query parameters and returns the fields that they select; nil means all.
 func allocationQuery(c *call, accepted ...string) ([]string, error) {
 	if err := c.accept(accepted...); err != nil {
 		return nil, err
@@ -151,7 +73,7 @@ func allocationQuery(c *call, accepted ...string) ([]string, error) {
 	}
 	fields := splitList(c.query["fields"])
 	for _, name := range fields {
-		if !contains(allocationFields, name) {
+		if !slices.Contains(allocationFields, name) {
 			return nil, fault(http.StatusBadRequest, "Schema error: %s is not one of %s", pyRepr(name), pyRepr(clone(allocationFields)))
 		}
 		if name == "owner" && c.minor < 60 {
@@ -175,7 +97,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 	if c.query.Has("owner") && c.minor < 60 {
 		return reply{}, notAcceptable()
 	}
-	if key := c.query.Get("sort_key"); key != "" && key != "id" && !contains(allocationFields, key) {
+	if key := c.query.Get("sort_key"); key != "" && key != "id" && !slices.Contains(allocationFields, key) {
 		return reply{}, fault(http.StatusBadRequest, "The sort_key value \"%s\" is an invalid field for sorting", key)
 	}
 	var selected []*allocation
@@ -201,7 +123,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 	return page.reply("allocations", items), nil
 }
 
-// createAllocation answers POST /v1/allocations. The answer is always "allocating" unless a node is given.
+// createAllocation answers POST /v1/allocations. The state in the answer is "allocating" unless the body has a node.
 func (s *Server) createAllocation(c *call) (reply, error) {
 	body, err := c.object("allocation")
 	if err != nil {
@@ -222,7 +144,7 @@ func (s *Server) createAllocation(c *call) (reply, error) {
 	return c.created("allocations/"+a.uuid, coarseTimes(a.show(c, nil))), nil
 }
 
-// newAllocation checks the body of a POST in Ironic's order.
+// newAllocation checks the body of a POST in Ironic's order. It returns the allocation and the node to backfill, if any.
 func (s *Server) newAllocation(c *call, body map[string]any) (*allocation, *node, error) {
 	if err := s.checkAllocationBody(c, body); err != nil {
 		return nil, nil, err
@@ -288,7 +210,7 @@ func (s *Server) checkAllocationBody(c *call, body map[string]any) error {
 	if _, given := body["node"]; given && c.minor < 58 && !s.legacy() {
 		return fault(http.StatusBadRequest, "Schema error: Additional properties are not allowed ('node' was unexpected)")
 	}
-	// 39 takes any text for a UUID; such a record is never processed and cannot be deleted.
+	// 39 accepts any text as a UUID. It never processes such an allocation and cannot delete it.
 	if uuid := text(body["uuid"]); uuid != "" && !isUUID(uuid) && s.legacy() {
 		return fault(http.StatusBadRequest, "Expected UUID for uuid: %s", uuid)
 	}
@@ -330,30 +252,7 @@ func (s *Server) patchAllocation(c *call, a *allocation) (reply, error) {
 	return ok(http.StatusOK, a.show(c, nil)), nil
 }
 
-// deleteAllocation answers DELETE of an allocation. It is refused while its node is in use.
-func (s *Server) deleteAllocation(a *allocation) error {
-	if n := a.node; n != nil && !n.flag("maintenance") {
-		why := ""
-		switch {
-		case n.state() == active:
-			why = "the node is active (and maintenance mode is off)"
-		case n.str("target_provision_state") != "" && !n.state().patchableInTransition():
-			why = "the node is in state " + n.str("provision_state") + " where updates are not allowed (and maintenance mode is off)"
-		}
-		if why != "" {
-			return fault(http.StatusConflict, "Cannot remove allocation %s for node %s, because %s", a.uuid, n.str("uuid"), why)
-		}
-	}
-	if a.node != nil {
-		if err := a.node.locked(); err != nil {
-			return err
-		}
-	}
-	s.removeAllocation(a)
-	return nil
-}
-
-// nodeAllocation answers /v1/nodes/{node}/allocation. A node that does not exist is a bad request here.
+// nodeAllocation answers /v1/nodes/{node}/allocation. For a node that does not exist it answers 400.
 func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
 	if c.minor < 52 {
 		return reply{}, routerFault(http.StatusNotFound, "")

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// allocate asks for a node and returns the allocation after it was processed.
+// allocate creates an allocation and returns it after the fake has processed it.
 func (a *api) allocate(body map[string]any) map[string]any {
 	a.t.Helper()
 	made := a.must(http.StatusCreated, http.MethodPost, "/v1/allocations", body)
@@ -18,7 +18,7 @@ func (a *api) allocate(body map[string]any) map[string]any {
 	return a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+uuidOf(a.t, made), nil)
 }
 
-func TestAllocationReservesANode(t *testing.T) {
+func TestAllocation_reservesANode(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	node := a.available("n1", nil)
@@ -39,7 +39,7 @@ func TestAllocationReservesANode(t *testing.T) {
 	}
 }
 
-func TestAllocationIgnoresNodesWithoutPowerState(t *testing.T) {
+func TestAllocation_skipsNodesWithoutPowerState(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -51,10 +51,10 @@ func TestAllocationIgnoresNodesWithoutPowerState(t *testing.T) {
 	}
 }
 
-func TestAllocationExplainsWhyNoNodeFits(t *testing.T) {
+func TestAllocation_lastErrorSaysWhyNoNodeMatches(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		field string // of the only node
+		field string // field of the only node
 		value any
 		body  map[string]any
 		text  string
@@ -89,7 +89,7 @@ func TestAllocationExplainsWhyNoNodeFits(t *testing.T) {
 	}
 }
 
-func TestAllocationPrefersTheNodeOfItsName(t *testing.T) {
+func TestAllocation_prefersTheNodeOfItsName(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(50, "baremetal")
@@ -100,7 +100,7 @@ func TestAllocationPrefersTheNodeOfItsName(t *testing.T) {
 	}
 }
 
-func TestAllocationRefusals(t *testing.T) {
+func TestAllocation_refusals(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.allocate(map[string]any{"name": "taken", "resource_class": "x", "uuid": someUUID})
@@ -125,7 +125,7 @@ func TestAllocationRefusals(t *testing.T) {
 	a.refused(http.StatusBadRequest, "Unexpected arguments: name", http.MethodGet, "/v1/allocations?name=x", nil)
 }
 
-func TestAllocationCanBeRenamedOnly(t *testing.T) {
+func TestAllocation_patchChangesOnlyNameAndExtra(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.allocate(map[string]any{"name": "a1", "resource_class": "x", "extra": map[string]any{"a": 1}})
@@ -137,7 +137,7 @@ func TestAllocationCanBeRenamedOnly(t *testing.T) {
 	a.refused(http.StatusConflict, "already exists", http.MethodPatch, "/v1/allocations/a2", patch("add", "/name", "other"))
 }
 
-func TestBackfillNeedsAnActiveNode(t *testing.T) {
+func TestAllocation_backfillNeedsAnActiveNode(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.active("used", map[string]any{"resource_class": "gold"})
@@ -153,7 +153,7 @@ func TestBackfillNeedsAnActiveNode(t *testing.T) {
 	}
 }
 
-func TestRemovingTheInstanceDeletesTheAllocation(t *testing.T) {
+func TestAllocation_endsWhenTheInstanceIsRemoved(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.available("n1", nil)
@@ -162,7 +162,7 @@ func TestRemovingTheInstanceDeletesTheAllocation(t *testing.T) {
 	a.must(http.StatusNotFound, http.MethodGet, "/v1/allocations/a1", nil)
 }
 
-func TestMaintenanceAllowsToReleaseAnActiveNode(t *testing.T) {
+func TestAllocation_deleteOfAnActiveNodeNeedsMaintenance(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.available("n1", nil)

@@ -3,10 +3,11 @@ package fakeironic
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// rebuildNeedsImage says that a bug keeps Ironic from rebuilding nodes without an image: since 26.1, API 1.92 and on.
+// rebuildNeedsImage reports whether Ironic has the bug that it cannot rebuild nodes without an image (since 26.1, API 1.92).
 func (s *Server) rebuildNeedsImage() bool { return s.maxMinor() >= 92 }
 
 // deploy checks and starts a deployment or a rebuild.
@@ -24,7 +25,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 		return unexpectedRPC()
 	}
 	inferImageType(info)
-	n.put("instance_info", info) // also if it is refused now
+	n.put("instance_info", info) // even if the request is refused below
 	if err := s.validateDeploy(n); err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	return nil
 }
 
-// deployment is what the deploy interface does. The fake one does nothing.
+// deployment returns the operation of the deploy interface. The deploy interface fake does nothing.
 func (s *Server) deployment(n *node) operation {
 	o := operation{
 		phases: s.stay(deploying),
@@ -63,9 +64,13 @@ func (s *Server) deployment(n *node) operation {
 		o.phases = s.stay(deploying, deployWait, deploying)
 		o.phases[0].then = func(n *node) {
 			n.machine.empty(boot)
-			s.restart(n) // into the ramdisk of Ironic's own
+			s.restart(n) // into Ironic's ramdisk
 		}
 		o.done = func(n *node) {
+			if n.byAgent() { // the agent restarts the machine into the image
+				n.machine.bootFrom(deviceDisk, true)
+				n.machine.start()
+			}
 			s.switchPower(n, powerOff)
 			n.machine.bootFrom(deviceDisk, true)
 			s.switchPower(n, powerOn)
@@ -76,40 +81,7 @@ func (s *Server) deployment(n *node) operation {
 	return o
 }
 
-// deployed ends a deployment that went well.
-func (s *Server) deployed(n *node) {
-	n.note("deploy_steps", nil)
-	s.rest(n, active, "", "")
-}
-
-// inferImageType notes of an image that says nothing of its type what it seems to be: with a kernel, a partition image.
-func inferImageType(info map[string]any) {
-	if text(info["image_source"]) == "" || text(info["image_type"]) != "" {
-		return
-	}
-	info["image_type"] = "whole-disk"
-	if text(info["kernel"]) != "" || text(info["ramdisk"]) != "" {
-		info["image_type"] = "partition"
-	}
-}
-
-// serveImage notes what the agent was given: the image itself, or a raw copy of a file of the conductor's.
-func (n *node) serveImage() {
-	info := object(clone(n.fields["instance_info"]))
-	source := text(info["image_source"])
-	if source == "" {
-		return
-	}
-	info["image_url"] = source
-	if strings.HasPrefix(source, "file://") && info["image_disk_format"] != "raw" {
-		info["image_url"] = "http://127.0.0.1/agent_images/" + n.str("uuid")
-		info["image_disk_format"], info["image_checksum"] = "raw", nil
-		info["image_os_hash_algo"], info["image_os_hash_value"] = "sha256", strings.Repeat("0f", 32)
-	}
-	n.put("instance_info", info)
-}
-
-// checkDeployStep refuses to override the steps of Ironic's own, but for switching them off with priority 0.
+// checkDeployStep refuses to override Ironic's core step unless its priority is 0, which disables it.
 func checkDeployStep(n *node, step map[string]any) error {
 	if step["interface"] != "deploy" || step["step"] != "deploy" || step["priority"] == 0.0 || step["priority"] == "0" {
 		return nil
@@ -119,7 +91,7 @@ func checkDeployStep(n *node, step map[string]any) error {
 		"setting the priority to 0", n.str("uuid"))
 }
 
-// skipsDeploy says that the steps switch the deployment itself off, which leaves nothing to do.
+// skipsDeploy reports whether the steps disable the core step, so that no step is left.
 func skipsDeploy(steps []any) bool {
 	for _, item := range steps {
 		step := object(item)
@@ -130,9 +102,9 @@ func skipsDeploy(steps []any) bool {
 	return false
 }
 
-// validateDeploy checks what a deployment needs before it is accepted.
+// validateDeploy checks the requirements of a deployment before Ironic accepts it.
 func (s *Server) validateDeploy(n *node) error {
-	reason := n.bmcFault("power")
+	reason := s.powerFault(n)
 	if reason == "" {
 		reason = s.deployFault(n)
 	}
@@ -144,50 +116,6 @@ func (s *Server) validateDeploy(n *node) error {
 		return fault(http.StatusInternalServerError, "%s", reason)
 	}
 	return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", n.str("uuid"), reason)
-}
-
-// deployFault says what the deploy interface lacks, "" when it has what it needs. The fake one needs nothing.
-func (s *Server) deployFault(n *node) string {
-	switch n.uses("deploy") {
-	case "ramdisk":
-		return s.ramdiskFault(n)
-	case "direct":
-		if reason := s.bootFault(n); reason != "" {
-			return reason
-		}
-		return directFault(n)
-	}
-	return ""
-}
-
-// directFault says what is wrong with the image that is to be written to the disk.
-func directFault(n *node) string {
-	info := object(n.fields["instance_info"])
-	source := text(info["image_source"])
-	switch {
-	case source == "":
-		return "Node " + n.str("uuid") + " failed to validate deploy image info. Some parameters were missing. Missing are: " +
-			"['instance_info.image_source']"
-	case imageFault(source) != "":
-		return imageFault(source)
-	case isURL(source) && text(info["image_checksum"]) == "" &&
-		(text(info["image_os_hash_algo"]) == "" || text(info["image_os_hash_value"]) == ""):
-		return "image_source's \"image_checksum\", or \"image_os_hash_algo\" and \"image_os_hash_value\" must be provided in " +
-			"instance_info for node " + n.str("uuid")
-	}
-	return ""
-}
-
-// imageFault says why a reference cannot be that of an image, "" when it can.
-func imageFault(reference string) string {
-	scheme, _, found := strings.Cut(reference, "://")
-	switch {
-	case isURL(reference) || isUUID(reference):
-		return ""
-	case found:
-		return "Validation of image href " + reference + " failed, reason: Image download protocol " + scheme + " is not supported."
-	}
-	return "Validation of image href " + reference + " failed, reason: Scheme-less image href is not a UUID."
 }
 
 // clean starts a manual cleaning.
@@ -226,14 +154,14 @@ func (s *Server) clean(n *node, request provisionRequest) error {
 	return nil
 }
 
-// breakDown puts the node into maintenance as the conductor does after a step that failed in the middle.
+// breakDown puts the node into maintenance, as the conductor does after a step that failed while it ran.
 func (n *node) breakDown(faultName, text string) {
 	n.put("maintenance", true)
 	n.put("fault", faultName)
 	n.put("maintenance_reason", text)
 }
 
-// stepDefect says how a clean step fails, and whether it does so while it runs.
+// stepDefect returns how a clean step fails, "" if it succeeds, and whether it fails while it runs.
 func (s *Server) stepDefect(n *node, step map[string]any) (text string, executing bool) {
 	kind, name := stepName(step)
 	if kind == "bios" && name == "apply_configuration" {
@@ -249,13 +177,13 @@ func (s *Server) stepDefect(n *node, step map[string]any) (text string, executin
 		}
 		return "", false
 	}
-	if !contains(n.steps(kind), name) {
+	if !slices.Contains(n.steps(kind), name) {
 		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.str("uuid"), pyStep(step)), false
 	}
 	return "", false
 }
 
-// steps are the steps that an interface of the node knows.
+// steps returns the steps of an interface of the node.
 func (n *node) steps(kind string) []string {
 	switch kind {
 	case "bios":
@@ -272,7 +200,7 @@ func (n *node) steps(kind string) []string {
 	return nil
 }
 
-// missingArguments writes a step that lacks arguments as Python prints it; 39 has filled in its defaults by then.
+// missingArguments formats a step that lacks arguments as Python's repr does. 39 has added the defaults by then.
 func (s *Server) missingArguments(step map[string]any) string {
 	if s.legacy() {
 		return pyStep(step)
@@ -280,7 +208,7 @@ func (s *Server) missingArguments(step map[string]any) string {
 	return strings.TrimSuffix(pyStep(step), "}") + ", 'abortable': False, 'priority': 0}"
 }
 
-// pyStep writes a step as Python prints it.
+// pyStep formats a step as Python's repr does.
 func pyStep(step map[string]any) string {
 	kind, name := stepName(step)
 	if args, given := step["args"]; given {
@@ -313,7 +241,7 @@ func (s *Server) service(n *node, request provisionRequest) error {
 			}
 			continue
 		}
-		if !contains(n.steps(kind), name) {
+		if !slices.Contains(n.steps(kind), name) {
 			o.defect = fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
 				n.str("uuid"), kind, name, kind, name)
 			o.fail = func(n *node, text string) {
@@ -324,4 +252,94 @@ func (s *Server) service(n *node, request provisionRequest) error {
 	}
 	s.begin(n, o, active)
 	return nil
+}
+
+// undeploy tears the instance down and cleans the node. After half of the tear-down, even if it fails then, it removes the
+// instance and its allocation. The cleaning uses the interfaces of the instance.
+func (s *Server) undeploy(n *node) error {
+	if n.flag("protected") {
+		return protectedFault(n)
+	}
+	if err := s.cleanLimit("unprovisioning"); err != nil {
+		return err
+	}
+	target := available
+	if n.flag("retired") {
+		target = manageable
+	}
+	how := n.uses("deploy")
+	defect := ""
+	if how != "fake" {
+		defect = s.tearDownDefect(n)
+	}
+	forget := func(n *node) {
+		if how != "fake" {
+			n.machine.empty(n.uses("boot"))
+			s.switchPower(n, powerOff)
+		}
+		n.put("instance_info", map[string]any{})
+		n.put("instance_uuid", nil)
+		s.dropAllocation(n)
+	}
+	s.begin(n, operation{
+		verb:   string(verbDeleted),
+		phases: []phase{{in: deleting, length: s.StepTime / 2, then: forget}, {in: deleting, length: s.StepTime - s.StepTime/2}},
+		fail:   func(n *node, text string) { s.rest(n, errored, target, text) },
+		done:   func(n *node) { s.begin(n, s.automatedCleaning(n, how, verbDeleted, target), target) },
+		defect: defect,
+	}, available)
+	return nil
+}
+
+// provide cleans a node, unless automated_clean is false, and makes it available.
+func (s *Server) provide(n *node) error {
+	if n.flag("retired") {
+		return fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.str("uuid"))
+	}
+	if n.fields["automated_clean"] == false {
+		n.put("last_error", nil)
+		s.rest(n, available, "", "")
+		return nil
+	}
+	s.begin(n, s.automatedCleaning(n, n.uses("deploy"), verbProvide, available), available)
+	return nil
+}
+
+// automatedCleaning returns the cleaning of a node before target with the deploy interface how. If automated_clean is false it
+// cleans nothing.
+func (s *Server) automatedCleaning(n *node, how string, v verb, target state) operation {
+	o := operation{
+		verb: string(v), phases: s.cleaningPhases(how),
+		fail: func(n *node, text string) { s.rest(n, cleanFail, target, text) },
+		done: func(n *node) {
+			s.cleaned(n, how)
+			s.rest(n, target, "", "")
+		},
+	}
+	if n.fields["automated_clean"] == false {
+		o.phases = []phase{{in: cleaning}}
+		o.done = func(n *node) { s.rest(n, target, "", "") }
+	}
+	if reason := s.powerFault(n); n.byAgent() && reason != "" {
+		o.defect = "Failed to validate power driver interface for node cleaning. Node " + n.str("uuid") + ". Error: " + reason
+	}
+	return o
+}
+
+// cleaned ends a successful cleaning.
+func (s *Server) cleaned(n *node, how string) {
+	if how != "fake" {
+		s.switchPower(n, powerOff)
+	}
+	n.note("clean_steps", nil)
+}
+
+// cleaningPhases returns the phases of a cleaning, which boots a ramdisk unless the deploy interface is fake.
+func (s *Server) cleaningPhases(how string) []phase {
+	if how == "fake" {
+		return s.stay(cleaning)
+	}
+	phases := s.stay(cleaning, cleanWait, cleaning)
+	phases[0].then = s.restart
+	return phases
 }

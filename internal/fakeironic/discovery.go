@@ -1,21 +1,19 @@
 package fakeironic
 
 import (
-	"net"
 	"net/http"
 	"strings"
 )
 
-// A machine that boots Ironic's ramdisk posts what the ramdisk found. When Ironic does not know the machine, it may make
-// a node of it: that is discovery.
+// A machine that boots Ironic's ramdisk posts its inventory. Discovery creates a node for a machine that Ironic does not know.
 
 const (
-	callbackMinor  = 84 // the first API version that takes posts of ramdisks
-	discoveryMinor = 90 // Ironic 24.1, the first that makes nodes of them
+	callbackMinor  = 84 // first API version that accepts posts of ramdisks
+	discoveryMinor = 90 // Ironic 24.1, the first with discovery
 )
 
-// continueInspection answers POST /v1/continue_inspection. Inspections that were asked for end by themselves in the fake,
-// and wait for no post: a machine that is known gets 404.
+// continueInspection answers POST /v1/continue_inspection. The fake ends requested inspections without a post, so a known
+// machine gets 404.
 func (s *Server) continueInspection(c *call) (reply, error) {
 	switch {
 	case s.maxMinor() < callbackMinor || len(c.path) > 1:
@@ -33,7 +31,7 @@ func (s *Server) continueInspection(c *call) (reply, error) {
 	if err := checkPosted(data); err != nil {
 		return reply{}, err
 	}
-	if c.minor != 1 && c.minor < callbackMinor { // 1.1 is what ironic-inspector had
+	if c.minor != 1 && c.minor < callbackMinor { // 1.1 is for ramdisks made for ironic-inspector
 		return reply{}, fault(http.StatusNotFound, "API version 1.%d or newer is required", callbackMinor)
 	}
 	inventory, macs := object(data["inventory"]), postedMACs(data)
@@ -58,7 +56,7 @@ func (s *Server) continueInspection(c *call) (reply, error) {
 	}), nil
 }
 
-// checkPosted checks the outline of what a ramdisk posts.
+// checkPosted checks the structure of a ramdisk's post.
 func checkPosted(data map[string]any) error {
 	rules := schema{name: "data", members: map[string]kind{"inventory": {types: []string{"object"}}}, required: []string{"inventory"}}
 	known := map[string]any{}
@@ -100,19 +98,7 @@ func checkPosted(data map[string]any) error {
 	return nil
 }
 
-// postedMACs are the valid MAC addresses of an inventory, in lower case.
-func postedMACs(data map[string]any) []string {
-	var macs []string
-	cards, _ := object(data["inventory"])["interfaces"].([]any)
-	for _, card := range cards {
-		if mac, err := readMAC(object(card)["mac_address"]); err == nil {
-			macs = append(macs, mac)
-		}
-	}
-	return macs
-}
-
-// anyPort says whether one of the MAC addresses is that of a port.
+// anyPort reports whether a port has one of the MAC addresses.
 func (s *Server) anyPort(macs []string) bool {
 	for _, mac := range macs {
 		if s.portByMAC[mac] != nil {
@@ -129,8 +115,8 @@ func (s *Server) discoveryDriver() string {
 	return s.DiscoveryDriver
 }
 
-// Discover is an unknown machine that boots the ramdisk and posts data (see SampleInventory): it returns the UUID of the new
-// node, "" when a port has one of the machine's MAC addresses. Discovery need not be set.
+// Discover posts data (see SampleInventory) as the ramdisk of an unknown machine does. It returns the UUID of the new node, ""
+// if a port has one of the machine's MAC addresses. It does not need Server.Discovery.
 func (s *Server) Discover(data map[string]any) string {
 	defer s.lock()()
 	if s.anyPort(postedMACs(data)) {
@@ -139,15 +125,14 @@ func (s *Server) Discover(data map[string]any) string {
 	return s.enrollMachine(object(clone(data)), true).str("uuid")
 }
 
-// DiscoverGhost is a further post of a machine, at the same moment as its first: Ironic makes a second node, with the same
-// inventory and without ports. It returns the UUID of that node. Posts that really are simultaneous do the same while
-// StepTime is not over.
+// DiscoverGhost posts data of a machine a second time, at the same time as its first post. Ironic creates a second node with
+// the same inventory and without ports, and DiscoverGhost returns its UUID. Repeated posts within one StepTime do the same.
 func (s *Server) DiscoverGhost(data map[string]any) string {
 	defer s.lock()()
 	return s.enrollMachine(object(clone(data)), false).str("uuid")
 }
 
-// enrollMachine makes a node of a machine. It is locked until the conductor has gone through the data.
+// enrollMachine creates a node for a machine. It is locked until the conductor has processed the data.
 func (s *Server) enrollMachine(data map[string]any, withPorts bool) *node {
 	data["auto_discovered"] = true
 	n := s.discovered(map[string]any{"inspect_interface": "agent"})
@@ -165,7 +150,7 @@ func (s *Server) enrollMachine(data map[string]any, withPorts bool) *node {
 	return n
 }
 
-// discovered puts a node into the database that nobody has asked for. more are attributes besides the usual ones.
+// discovered stores a discovered node with the attributes more.
 func (s *Server) discovered(more map[string]any) *node {
 	body := map[string]any{"uuid": newUUID(), "driver": s.discoveryDriver(), "resource_class": orNull(s.DefaultResourceClass)}
 	for key, value := range more {
@@ -173,20 +158,21 @@ func (s *Server) discovered(more map[string]any) *node {
 	}
 	fields := s.newNodeFields(&call{minor: s.maxMinor(), header: http.Header{}}, body)
 	if err := settleInterfaces(fields); err != nil {
-		panic(err) // a driver that the fake does not have
+		panic(err) // DiscoveryDriver is not a driver of the fake
 	}
 	return s.addNode(fields)
 }
 
-// processInventory is what the conductor does with the data of a discovered machine: it runs its hooks, switches the
-// machine off and stores the inventory. It returns the last_error.
+// processInventory processes the data of a discovered machine as the conductor does: it runs the hooks, switches the machine
+// off and stores the inventory. It returns the last_error.
 func (s *Server) processInventory(n *node, data map[string]any, withPorts bool) string {
+	n.machine.agent = true
 	inventory := object(data["inventory"])
 	cards := readCards(inventory)
 	failure := s.runHooks(n, data, cards, withPorts)
 	n.put("updated_at", timestamp(s.now))
 	if s.before30() && failure != "" {
-		return "failed to run inspection hooks: " + failure // and the machine stays on
+		return "failed to run inspection hooks: " + failure // the machine stays on
 	}
 	if !s.before30() {
 		n.note("agent_last_heartbeat", s.now.UTC().Format("2006-01-02T15:04:05.000000"))
@@ -206,15 +192,15 @@ func (s *Server) processInventory(n *node, data map[string]any, withPorts bool) 
 	return ""
 }
 
-// before30 says that discovery works as in Ironic 29; that of 39 differs in what it leaves behind when it fails.
+// before30 reports whether discovery works as in Ironic 29. A failed discovery leaves other data in 39.
 func (s *Server) before30() bool { return s.maxMinor() <= 96 }
 
-// switchOffDiscovered switches a discovered machine off, if Ironic is to do so, and returns the last_error.
+// switchOffDiscovered switches a discovered machine off, unless DiscoveryKeepsPower is set, and returns the last_error.
 func (s *Server) switchOffDiscovered(n *node) string {
 	if s.DiscoveryKeepsPower {
 		return ""
 	}
-	if reason := n.bmcFault("power"); reason != "" {
+	if reason := s.powerFault(n); reason != "" {
 		if s.before30() {
 			return "Failed to change power state to 'power off': " + reason
 		}
@@ -226,7 +212,7 @@ func (s *Server) switchOffDiscovered(n *node) string {
 	return ""
 }
 
-// runHooks makes ports and properties of the data, or tells why not.
+// runHooks creates ports and properties from the data, or returns why it cannot.
 func (s *Server) runHooks(n *node, data map[string]any, cards networkCards, withPorts bool) string {
 	if failure := hookFailure(n, data, cards); failure != "" {
 		return "Failed to inspect hardware. Reason: " + failure
@@ -246,7 +232,7 @@ func (s *Server) runHooks(n *node, data map[string]any, cards networkCards, with
 	return ""
 }
 
-// hookFailure is what the hooks complain about before they change anything, or "".
+// hookFailure returns the error of the hooks that run before any change, "" if there is none.
 func hookFailure(n *node, data map[string]any, cards networkCards) string {
 	var failures []string
 	if complaint := data["error"]; complaint != nil && complaint != "" {
@@ -268,84 +254,14 @@ func hookFailure(n *node, data map[string]any, cards networkCards) string {
 	return "The following failures happened while running preprocess hooks for node " + n.str("uuid") + ":\n" + strings.Join(failures, "\n")
 }
 
-// pluginData is what is stored beside the inventory.
-func pluginData(data map[string]any, cards networkCards) map[string]any {
-	out := map[string]any{}
-	for key, value := range data {
-		if key != "inventory" && key != "logs" {
-			out[key] = value
-		}
-	}
-	all, valid, macs := map[string]any{}, map[string]any{}, []any{}
-	for _, card := range cards.all {
-		all[text(card["name"])] = card
-	}
-	for _, card := range cards.valid {
-		valid[text(card["name"])] = card
-		macs = append(macs, card["mac_address"])
-	}
-	out["all_interfaces"], out["valid_interfaces"], out["macs"] = all, valid, macs
-	return out
-}
-
-// forgetToken makes the ramdisk's token invalid.
+// forgetToken removes the ramdisk's token.
 func (n *node) forgetToken() {
 	info := object(clone(n.fields["driver_internal_info"]))
 	delete(info, "agent_secret_token")
 	n.put("driver_internal_info", info)
 }
 
-// networkCards are those of an inventory, in its order.
-type networkCards struct {
-	all   []map[string]any // those that have a name and a MAC address
-	valid []map[string]any // those that become ports
-}
-
-// readCards picks the network cards: the one that the machine booted from or, when that is not known, all.
-func readCards(inventory map[string]any) networkCards {
-	var cards networkCards
-	pxe := bootMAC(text(object(inventory["boot"])["pxe_interface"]))
-	list, _ := inventory["interfaces"].([]any)
-	for _, item := range list {
-		card := object(clone(item))
-		mac, err := readMAC(card["mac_address"])
-		if text(card["name"]) == "" || err != nil {
-			continue
-		}
-		if ipv6, hasScope := card["ipv6_address"].(string); hasScope {
-			card["ipv6_address"], _, _ = strings.Cut(ipv6, "%")
-		} else {
-			card["ipv6_address"] = nil
-		}
-		card["pxe_enabled"] = mac == pxe
-		cards.all = append(cards.all, card)
-		local := card["name"] == "lo" || isLoopback(text(card["ipv4_address"]), text(card["ipv6_address"]))
-		if !local && (pxe == "" || mac == pxe) {
-			cards.valid = append(cards.valid, card)
-		}
-	}
-	return cards
-}
-
-// bootMAC reads the MAC address of the card that the machine booted from; it may be in PXELINUX's form, 01-52-54-00-00-00-01.
-func bootMAC(given string) string {
-	if _, mac, found := strings.Cut(given, "-"); found {
-		given = strings.ReplaceAll(mac, "-", ":")
-	}
-	return strings.ToLower(given)
-}
-
-// isLoopback looks at the first of the addresses that is not empty.
-func isLoopback(addresses ...string) bool {
-	for _, address := range addresses {
-		if address != "" {
-			return net.ParseIP(address).IsLoopback()
-		}
-	}
-	return false
-}
-
-// addCards makes ports of network cards. A card that is the port of another node already gets none.
+// addCards creates ports for network cards, except for cards that have a port already.
 func (s *Server) addCards(n *node, cards []map[string]any) {
 	for _, card := range cards {
 		mac, err := readMAC(card["mac_address"])
@@ -358,7 +274,7 @@ func (s *Server) addCards(n *node, cards []map[string]any) {
 		}
 		pxe := card["pxe_enabled"] == true
 		if s.before30() && mac != card["mac_address"] {
-			pxe = false // 29 compares the port's address with the inventory's, in its case
+			pxe = false // 29 compares the addresses of port and inventory case-sensitively
 		}
 		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": pxe, "extra": extra})
 	}

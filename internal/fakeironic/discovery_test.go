@@ -14,7 +14,7 @@ import (
 
 const callback = "/v1/continue_inspection"
 
-// discover posts what a ramdisk found and returns the UUID of the new node.
+// discover posts the data of a ramdisk and returns the UUID of the new node.
 func (a *api) discover(data map[string]any) string {
 	a.t.Helper()
 	body := a.must(http.StatusAccepted, http.MethodPost, callback, data)
@@ -22,7 +22,7 @@ func (a *api) discover(data map[string]any) string {
 	return uuidOf(a.t, node)
 }
 
-// inventory returns the parts of the inventory of a node.
+// inventory returns inventory and plugin_data of a node.
 func (a *api) inventory(uuid string) (inventory, pluginData map[string]any) {
 	a.t.Helper()
 	body := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/inventory", nil)
@@ -31,7 +31,7 @@ func (a *api) inventory(uuid string) (inventory, pluginData map[string]any) {
 	return inventory, pluginData
 }
 
-// ports lists the MAC addresses of a node's ports, with a * behind those of which pxe_enabled is set.
+// ports lists the MAC addresses of a node's ports, with * after those with pxe_enabled.
 func (a *api) ports(uuid string) []string {
 	a.t.Helper()
 	macs := []string{}
@@ -53,14 +53,14 @@ func with(data map[string]any, change func(inventory map[string]any)) map[string
 	return data
 }
 
-// card is the nth network card in an inventory.
+// card returns the nth network card in an inventory.
 func card(inventory map[string]any, n int) map[string]any {
 	cards, _ := inventory["interfaces"].([]any)
 	found, _ := cards[n].(map[string]any)
 	return found
 }
 
-func TestUnknownMachineBecomesANodeWithoutAName(t *testing.T) {
+func TestDiscovery_createsANodeWithoutName(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true, DefaultResourceClass: "discovered"})
 	data := with(fakeironic.SampleInventory(7), func(inventory map[string]any) { card(inventory, 0)["mac_address"] = "52:55:00:00:07:00" })
@@ -95,7 +95,7 @@ func TestUnknownMachineBecomesANodeWithoutAName(t *testing.T) {
 	}
 }
 
-func TestPortsAreInLowerCaseAndInventoriesAreNot(t *testing.T) {
+func TestDiscovery_portsAreLowerCase(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	uuid := a.discover(with(fakeironic.SampleInventory(10), func(inventory map[string]any) {
@@ -116,7 +116,7 @@ func TestPortsAreInLowerCaseAndInventoriesAreNot(t *testing.T) {
 	}
 }
 
-func TestWithoutABootInterfaceEveryCardBecomesAPort(t *testing.T) {
+func TestDiscovery_everyCardIsAPortWithoutBootInterface(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	uuid := a.discover(with(fakeironic.SampleInventory(1), func(inventory map[string]any) { inventory["boot"] = map[string]any{} }))
@@ -125,7 +125,7 @@ func TestWithoutABootInterfaceEveryCardBecomesAPort(t *testing.T) {
 	}
 }
 
-func TestKnownMachineIsNotDiscoveredAgain(t *testing.T) {
+func TestDiscovery_knownMachineIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	uuid := a.discover(fakeironic.SampleInventory(1))
@@ -136,7 +136,7 @@ func TestKnownMachineIsNotDiscoveredAgain(t *testing.T) {
 	}
 }
 
-func TestSimultaneousPostsOfOneMachineMakeGhosts(t *testing.T) {
+func TestDiscovery_simultaneousPostsCreateGhosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeironic.Server{Discovery: true, StepTime: time.Second}
@@ -158,7 +158,7 @@ func TestSimultaneousPostsOfOneMachineMakeGhosts(t *testing.T) {
 	})
 }
 
-func TestOldOrUnwillingIronicDoesNotDiscover(t *testing.T) {
+func TestDiscovery_needsVersionAndSetting(t *testing.T) {
 	t.Parallel()
 	machine := fakeironic.SampleInventory(1)
 	newAPI(t, &fakeironic.Server{}).refused(http.StatusNotFound, "Resource could not be found.", http.MethodPost, callback, machine)
@@ -170,10 +170,10 @@ func TestOldOrUnwillingIronicDoesNotDiscover(t *testing.T) {
 	for _, version := range []string{"1.2", "1.83"} {
 		a.at(version).refused(http.StatusNotFound, "API version 1.84 or newer is required", http.MethodPost, callback, machine)
 	}
-	uuidOf(t, a.at("").must(http.StatusAccepted, http.MethodPost, callback, machine)) // ironic-inspector's own shape
+	uuidOf(t, a.at("").must(http.StatusAccepted, http.MethodPost, callback, machine)) // ironic-inspector's format
 }
 
-func TestRamdisksNeedNoCredentials(t *testing.T) {
+func TestDiscovery_postNeedsNoCredentials(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true, Username: "admin", Password: "secret"})
 	a.must(http.StatusAccepted, http.MethodPost, callback, fakeironic.SampleInventory(1))
@@ -181,7 +181,7 @@ func TestRamdisksNeedNoCredentials(t *testing.T) {
 	old.must(http.StatusUnauthorized, http.MethodPost, callback, fakeironic.SampleInventory(1))
 }
 
-func TestPostsThatAreNoInventoryAreRefused(t *testing.T) {
+func TestDiscovery_invalidPostIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	for complaint, body := range map[string]any{
@@ -197,7 +197,7 @@ func TestPostsThatAreNoInventoryAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatHooksDislikeEndsInLastError(t *testing.T) {
+func TestDiscovery_hookFailureSetsLastError(t *testing.T) {
 	t.Parallel()
 	burning := func() map[string]any {
 		data := fakeironic.SampleInventory(1)
@@ -268,7 +268,7 @@ func TestWhatHooksDislikeEndsInLastError(t *testing.T) {
 	}
 }
 
-func TestMachineThatKeepsItsPowerNeedsNoCredentials(t *testing.T) {
+func TestDiscovery_keepingPowerNeedsNoCredentials(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true, DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	uuid := a.discover(fakeironic.SampleInventory(1))
@@ -278,7 +278,7 @@ func TestMachineThatKeepsItsPowerNeedsNoCredentials(t *testing.T) {
 	a.inventory(uuid)
 }
 
-func TestNodeIsLockedWhileItsInventoryIsProcessed(t *testing.T) {
+func TestDiscovery_nodeIsLockedDuringProcessing(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{Discovery: true, StepTime: time.Hour}
 	a := newAPI(t, fake)
@@ -289,7 +289,7 @@ func TestNodeIsLockedWhileItsInventoryIsProcessed(t *testing.T) {
 	a.refused(http.StatusConflict, "is locked by host", http.MethodPatch, "/v1/nodes/"+uuid, patch("add", "/name", "n1"))
 }
 
-func TestDiscoveredNodeCanBePromoted(t *testing.T) {
+func TestDiscovery_nodeCanBecomeAvailable(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	uuid := a.discover(fakeironic.SampleInventory(1))
@@ -303,7 +303,7 @@ func TestDiscoveredNodeCanBePromoted(t *testing.T) {
 	}
 }
 
-func TestSampleMachinesShareNothingThatIdentifiesThem(t *testing.T) {
+func TestSampleInventory_isUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for n := range 1000 {

@@ -3,28 +3,29 @@ package fakeironic
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// hardwareType is a driver: which interfaces it can have, its default first.
+// hardwareType is a driver.
 type hardwareType struct {
 	name       string
-	class      string // in error texts
-	interfaces map[string][]string
+	class      string              // in error messages
+	interfaces map[string][]string // implementations by kind of interface, the default first
 }
 
-// interfaceKinds are the kinds of interface in the order of Ironic's own list.
+// interfaceKinds are the kinds of interface in Ironic's order.
 var interfaceKinds = []string{
 	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
 }
 
-// hardwareTypes are the enabled drivers, by name. fake-hardware takes whatever is enabled.
+// hardwareTypes are the enabled drivers, by name. fake-hardware supports every enabled interface.
 var hardwareTypes = []hardwareType{
 	{name: "fake-hardware", class: "FakeHardware", interfaces: map[string][]string{
 		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console"},
 		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
-		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "redfish"}, "network": {"noop"},
-		"power": {"fake", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
+		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop"},
+		"power": {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
 		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
 	}},
 	{name: "idrac", class: "IDRACHardware", interfaces: map[string][]string{
@@ -37,6 +38,11 @@ var hardwareTypes = []hardwareType{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat"}, "deploy": {"direct", "ramdisk"},
 		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop"},
 		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
+	}},
+	{name: "manual-management", class: "ManualManagementHardware", interfaces: map[string][]string{
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"}, "firmware": {"no-firmware"},
+		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop"}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
+		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"no-vendor"},
 	}},
 	{name: "redfish", class: "RedfishHardware", interfaces: map[string][]string{
 		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console"},
@@ -56,7 +62,7 @@ func findDriver(name string) (hardwareType, bool) {
 	return hardwareType{}, false
 }
 
-// noValidHost is the answer to a driver or conductor group that no conductor serves.
+// noValidHost is the answer for a driver or conductor group without a conductor.
 func (s *Server) noValidHost(driver, group string) error {
 	hint := ""
 	if !s.legacy() {
@@ -66,8 +72,8 @@ func (s *Server) noValidHost(driver, group string) error {
 		"No valid host was found. Reason: No conductor service registered which supports driver %s for conductor group %q.%s", driver, group, hint)
 }
 
-// settleInterfaces checks the interfaces of a node against its driver and fills in the defaults of those that are null.
-// An interface that instance_info overrides needs no default: it stays null.
+// settleInterfaces checks the interfaces of a node against its driver and sets those that are null to their defaults, except
+// interfaces that instance_info overrides.
 func settleInterfaces(fields map[string]any) error {
 	driver, _ := findDriver(text(fields["driver"]))
 	overrides := object(fields["instance_info"])
@@ -91,21 +97,20 @@ func settleInterfaces(fields map[string]any) error {
 	return nil
 }
 
-// checkInterface refuses an implementation that is not enabled or does not fit the driver.
+// checkInterface refuses an implementation that is not enabled or that the driver does not support.
 func (h hardwareType) checkInterface(kind, implementation string) error {
-	if enabled := implementations(kind); !contains(enabled, implementation) {
+	if enabled := implementations(kind); !slices.Contains(enabled, implementation) {
 		return fault(http.StatusBadRequest,
 			"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
 			kind, implementation, pyRepr(clone(enabled)))
 	}
-	if !contains(h.interfaces[kind], implementation) {
+	if !slices.Contains(h.interfaces[kind], implementation) {
 		return fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, implementation, h.class)
 	}
 	return nil
 }
 
-// uses is the implementation that the conductor works with: what instance_info says, for as long as the instance exists,
-// else what the node says.
+// uses returns the implementation that the conductor uses: the one in instance_info if there is one, else the node's own.
 func (n *node) uses(kind string) string {
 	key := kind + "_interface"
 	if override, given := object(n.fields["instance_info"])[key]; given {
@@ -118,8 +123,8 @@ func (n *node) uses(kind string) string {
 	return driver.interfaces[kind][0]
 }
 
-// checkInterfaces is what the conductor does before it works on a node. What instance_info says may be wrong: nothing
-// checked it when it was patched.
+// checkInterfaces is the conductor's check before an operation. The overrides in instance_info may be wrong: Ironic does not
+// check them in a PATCH.
 func (n *node) checkInterfaces() error {
 	driver, _ := findDriver(n.str("driver"))
 	for _, kind := range interfaceKinds {
@@ -130,7 +135,7 @@ func (n *node) checkInterfaces() error {
 	return nil
 }
 
-// implementations lists the enabled implementations of a kind of interface over all drivers.
+// implementations returns the enabled implementations of a kind of interface.
 func implementations(kind string) []string {
 	found := map[string]bool{}
 	for _, h := range hardwareTypes {
@@ -141,7 +146,24 @@ func implementations(kind string) []string {
 	return sortedKeys(found)
 }
 
-// bmcFault says why an interface of the node, power or management, cannot reach its BMC, or "" when it can.
+// powerFault returns why the power interface refuses the node, "" if it accepts it. The power interface agent needs fast track and
+// an agent that answers.
+func (s *Server) powerFault(n *node) string {
+	switch {
+	case !n.byAgent():
+		return n.bmcFault("power")
+	case !s.FastTrack:
+		return "Fast track mode must be enabled to use the agent power interface"
+	case !n.machine.agent:
+		return "Agent seems offline for node " + n.str("uuid") + ", the agent power interface cannot be used"
+	}
+	return ""
+}
+
+// byAgent reports whether the node's only control of power is Ironic's agent on the machine, which can restart it and nothing else.
+func (n *node) byAgent() bool { return n.uses("power") == "agent" }
+
+// bmcFault returns why the power or management interface cannot reach the BMC, "" if it can.
 func (n *node) bmcFault(kind string) string {
 	info := object(n.fields["driver_info"])
 	switch implementation := n.uses(kind); {
@@ -153,7 +175,7 @@ func (n *node) bmcFault(kind string) string {
 	return ""
 }
 
-// missingRedfishAddress is what everything says that needs Redfish and does not know where it is.
+// missingRedfishAddress is the error of every Redfish interface without an address.
 func missingRedfishAddress(n *node) string {
 	return fmt.Sprintf("Missing the following Redfish properties in node %s driver_info: ['redfish_address']", n.str("uuid"))
 }
@@ -201,7 +223,7 @@ func (s *Server) showDriver(c *call, h hardwareType, detail bool) ordered {
 	return out
 }
 
-// conductor is the host name of the only conductor as the API shows it.
+// conductor is the hostname of the only conductor as the API shows it.
 func (s *Server) conductor() string {
 	if s.legacy() {
 		return conductorHost
@@ -209,7 +231,7 @@ func (s *Server) conductor() string {
 	return conductorHost + ":8089"
 }
 
-// conductorHost is how reservations name the conductor.
+// conductorHost is the conductor's name in reservations.
 const conductorHost = "localhost"
 
 // routeConductors answers /v1/conductors.

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-func TestDriversHaveTheInterfacesForLiveISOs(t *testing.T) {
+func TestDriver_interfacesForLiveISOs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	for driver, boots := range map[string][]string{
@@ -30,14 +30,14 @@ func TestDriversHaveTheInterfacesForLiveISOs(t *testing.T) {
 	}
 }
 
-func TestInstanceOverridesInterfaces(t *testing.T) {
+func TestDriver_instanceInfoOverridesInterfaces(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.available("n1", nil)
 	path := "/v1/nodes/" + uuid
 	for _, tt := range []struct {
 		interfaces map[string]any
-		kind, want string // the verdict on this interface
+		kind, want string // want is the reason of GET validate for the interface kind
 	}{
 		{map[string]any{}, "deploy", ""},
 		{map[string]any{"deploy_interface": "direct"}, "deploy", "Missing are: ['instance_info.image_source']"},
@@ -60,7 +60,7 @@ func TestInstanceOverridesInterfaces(t *testing.T) {
 	a.refused(http.StatusBadRequest, "Missing the following IPMI credentials", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestWrongOverrideStopsEverythingButIsAcceptedAtFirst(t *testing.T) {
+func TestDriver_wrongOverrideIsStoredAndBlocksOperations(t *testing.T) {
 	t.Parallel()
 	for _, override := range []any{"nope", nil, ""} {
 		a := newAPI(t, &fakeironic.Server{})
@@ -87,7 +87,7 @@ func TestWrongOverrideStopsEverythingButIsAcceptedAtFirst(t *testing.T) {
 	}
 }
 
-func TestOverrideHasToFitTheDriver(t *testing.T) {
+func TestDriver_overrideMustFitTheDriver(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.redfish("n1", nil)
@@ -95,7 +95,7 @@ func TestOverrideHasToFitTheDriver(t *testing.T) {
 	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware.", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestOverrideAtCreationLeavesTheNodesOwnInterfaceUnset(t *testing.T) {
+func TestDriver_overrideAtCreationLeavesInterfaceNull(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.netbooting("n1", liveISO(isoA))
@@ -114,7 +114,7 @@ func TestOverrideAtCreationLeavesTheNodesOwnInterfaceUnset(t *testing.T) {
 		map[string]any{"driver": "fake-hardware", "instance_info": map[string]any{"deploy_interface": "nope"}})
 }
 
-func TestInterfacesCanBePatchedInSomeStatesOnly(t *testing.T) {
+func TestDriver_interfacesChangeOnlyInSomeStates(t *testing.T) {
 	t.Parallel()
 	interfaces := map[string]string{
 		"bios": "no-bios", "boot": "pxe", "console": "no-console", "deploy": "direct", "inspect": "no-inspect", "management": "ipmitool",

@@ -12,14 +12,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// api talks to a fake in the process.
+// api sends requests to a fake without a socket.
 type api struct {
 	t       *testing.T
 	fake    *fakeironic.Server
 	version string
 }
 
-// answer is what the fake said.
+// answer is an answer of the fake.
 type answer struct {
 	status int
 	header http.Header
@@ -36,10 +36,10 @@ func newAPI(t *testing.T, fake *fakeironic.Server) *api {
 	return &api{t: t, fake: fake, version: version}
 }
 
-// at talks in another API version.
+// at returns a with another API version.
 func (a *api) at(version string) *api { return &api{t: a.t, fake: a.fake, version: version} }
 
-// do sends a request; body is a Go value, or a string that is sent as it is.
+// do sends a request; body is a Go value to encode, or a string with JSON.
 func (a *api) do(method, path string, body any) answer {
 	a.t.Helper()
 	return a.send(a.request(method, path, body))
@@ -85,7 +85,7 @@ func (a *api) request(method, path string, body any) *http.Request {
 	return request
 }
 
-// must sends a request that has to be answered with the status.
+// must sends a request and fails the test on another status.
 func (a *api) must(status int, method, path string, body any) map[string]any {
 	a.t.Helper()
 	got := a.do(method, path, body)
@@ -95,7 +95,7 @@ func (a *api) must(status int, method, path string, body any) map[string]any {
 	return got.body
 }
 
-// refused sends a request that has to be answered with the status and a faultstring that contains the text.
+// refused sends a request and fails the test on another status or a faultstring without the text.
 func (a *api) refused(status int, text, method, path string, body any) {
 	a.t.Helper()
 	got := a.do(method, path, body)
@@ -104,7 +104,7 @@ func (a *api) refused(status int, text, method, path string, body any) {
 	}
 }
 
-// fault takes the text out of an error, whatever its shape.
+// fault returns the message of an error in any format.
 func (g answer) fault() string {
 	inner, isText := g.body["error_message"].(string)
 	if !isText {
@@ -119,7 +119,7 @@ func (g answer) fault() string {
 	return message.Faultstring + message.Description
 }
 
-// node creates a node with fake hardware and returns its UUID.
+// node creates a node with the driver fake-hardware and returns its UUID.
 func (a *api) node(name string, more map[string]any) string {
 	a.t.Helper()
 	body := map[string]any{"driver": "fake-hardware", "name": name, "resource_class": "baremetal"}
@@ -133,7 +133,7 @@ func (a *api) node(name string, more map[string]any) string {
 	return uuid
 }
 
-// available creates a node that can be allocated.
+// available creates an available node and returns its UUID.
 func (a *api) available(name string, more map[string]any) string {
 	a.t.Helper()
 	uuid := a.node(name, more)
@@ -144,7 +144,7 @@ func (a *api) available(name string, more map[string]any) string {
 	return uuid
 }
 
-// active creates a node that is deployed.
+// active creates a deployed node and returns its UUID.
 func (a *api) active(name string, more map[string]any) string {
 	a.t.Helper()
 	uuid := a.available(name, more)
@@ -160,7 +160,7 @@ func (a *api) provision(uuid, target string) {
 
 func provisionPath(uuid string) string { return "/v1/nodes/" + uuid + "/states/provision" }
 
-// state checks the provision state and returns the node.
+// state fails the test if the node is in another state, and returns the node.
 func (a *api) state(ref, want string) map[string]any {
 	a.t.Helper()
 	got := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+ref, nil)
@@ -170,7 +170,7 @@ func (a *api) state(ref, want string) map[string]any {
 	return got
 }
 
-// patch is a JSON patch of one operation.
+// patch returns a JSON patch with one operation.
 func patch(op, path string, value any) []map[string]any {
 	operation := map[string]any{"op": op, "path": path}
 	if op != "remove" {
@@ -197,7 +197,7 @@ func uuidOf(t *testing.T, body map[string]any) string {
 	return uuid
 }
 
-func TestZeroServerIsAnEmptyIronic(t *testing.T) {
+func TestServer_zeroValueIsAnEmptyIronic(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	for _, kind := range []string{"nodes", "ports", "allocations", "portgroups", "chassis"} {
@@ -207,7 +207,7 @@ func TestZeroServerIsAnEmptyIronic(t *testing.T) {
 	}
 }
 
-func TestNodeGoesFromEnrollToActiveAndBack(t *testing.T) {
+func TestNode_lifeCycle(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	a := newAPI(t, fake)

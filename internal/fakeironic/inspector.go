@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Inspector is an ironic-inspector beside the Server: the service that discovered machines before Ironic 24.1 and keeps
-// what their ramdisks posted. It has the Server's credentials, Reject and log of requests. It only shows data; nodes are
-// made by DiscoverByInspector.
+// Inspector is the ironic-inspector of a Server: the service that discovered machines before Ironic 24.1 and stores the data
+// that their ramdisks posted. It shares the Server's credentials, Reject and log of requests. It only serves data;
+// DiscoverByInspector creates nodes.
 type Inspector struct {
 	Server *Server
 
-	// StoresNothing is [processing]store_data = none, which is ironic-inspector's default.
+	// StoresNothing is [processing]store_data = none, the default of ironic-inspector.
 	StoresNothing bool
 }
 
@@ -63,7 +63,7 @@ func (i *Inspector) route(c *call, path string) reply {
 		"If you entered the URL manually please check your spelling and try again.")
 }
 
-// data answers GET /v1/introspection/{node}/data; names of nodes will do.
+// data answers GET /v1/introspection/{node}/data, where node is a UUID or a name.
 func (i *Inspector) data(ref string) reply {
 	n := i.Server.find(ref)
 	switch {
@@ -80,14 +80,14 @@ func (i *Inspector) data(ref string) reply {
 	return ok(http.StatusOK, n.introspection)
 }
 
-// inspectorFault is an error in ironic-inspector's shape.
+// inspectorFault returns an error in ironic-inspector's format.
 func inspectorFault(status int, format string, args ...any) reply {
 	return ok(status, ordered{{"error", ordered{{"message", fmt.Sprintf(format, args...)}}}})
 }
 
-// DiscoverByInspector is an unknown machine that posts data (see SampleInventory) to ironic-inspector. It returns the UUID
-// of the new node, "" when ironic-inspector refuses: the ramdisk reports an error, no card can become a port, or a node has
-// one of the MAC addresses or the BMC address. Ironic itself knows no inventory of such a node; the Inspector shows the data.
+// DiscoverByInspector posts data (see SampleInventory) to ironic-inspector as the ramdisk of an unknown machine does. It
+// returns the UUID of the new node, "" if ironic-inspector refuses: the ramdisk reports an error, no card can become a port, or
+// a node has one of the MAC addresses or the BMC address. Ironic has no inventory of the node; the Inspector serves the data.
 func (s *Server) DiscoverByInspector(data map[string]any) string {
 	defer s.lock()()
 	data = object(clone(data))
@@ -119,7 +119,7 @@ func (s *Server) DiscoverByInspector(data map[string]any) string {
 	return n.str("uuid")
 }
 
-// bmcAddress is the address of the BMC that an inventory tells, the one of version 4 if there is one.
+// bmcAddress returns the address of the BMC in an inventory: IPv4 if there is one, else IPv6, else "".
 func bmcAddress(inventory map[string]any) string {
 	if address := text(inventory["bmc_address"]); address != "" && address != "0.0.0.0" {
 		return address
@@ -130,7 +130,7 @@ func bmcAddress(inventory map[string]any) string {
 	return ""
 }
 
-// hasBMC says whether a node has that BMC.
+// hasBMC reports whether a node has the BMC address.
 func (s *Server) hasBMC(address string) bool {
 	for _, n := range s.nodes {
 		if text(object(n.fields["driver_info"])["ipmi_address"]) == address {
@@ -140,9 +140,8 @@ func (s *Server) hasBMC(address string) bool {
 	return false
 }
 
-// inspectorCards picks the network cards as ironic-inspector does: the one that the machine booted from (of which it reads
-// only boot_interface, not the inventory) or, when that is not known, those with an address. valid are names, in the order
-// of the inventory.
+// inspectorCards reads the network cards as ironic-inspector does. The card in boot_interface is valid or, without
+// boot_interface, every card with an IP address. valid has the names, in the order of the inventory.
 func inspectorCards(data map[string]any) (all map[string]any, valid []string) {
 	all = map[string]any{}
 	pxe := bootMAC(text(data["boot_interface"]))
@@ -166,7 +165,7 @@ func inspectorCards(data map[string]any) (all map[string]any, valid []string) {
 	return all, valid
 }
 
-// introspected adds to the data what ironic-inspector makes of it.
+// introspected adds the results of ironic-inspector to the data.
 func introspected(data, all map[string]any, valid []string) {
 	inventory := object(data["inventory"])
 	interfaces, macs := map[string]any{}, []any{}
@@ -183,7 +182,7 @@ func introspected(data, all map[string]any, valid []string) {
 	data["memory_mb"] = object(inventory["memory"])["physical_mb"]
 	data["local_gb"] = 0.0
 	if size, known := object(data["root_disk"])["size"].(float64); known {
-		data["local_gb"] = float64(int64(size)>>30 - 1) // one GiB is left for partitions
+		data["local_gb"] = float64(int64(size)>>30 - 1) // ironic-inspector leaves one GiB for partitions
 	}
 	data["auto_discovered"] = true
 	delete(data, "logs")

@@ -22,7 +22,7 @@ func inspect(t *testing.T, inspector http.Handler, path string) (status int, hea
 	return recorder.Code, recorder.Header(), body
 }
 
-func TestInspectorKeepsWhatIronicDoesNotKnow(t *testing.T) {
+func TestInspector_servesTheInventory(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{MaxMicroversion: "1.82"}
 	a := newAPI(t, fake)
@@ -61,7 +61,7 @@ func TestInspectorKeepsWhatIronicDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestInspectorRefusesMachinesThatAreKnown(t *testing.T) {
+func TestInspector_refusesKnownMachines(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{MaxMicroversion: "1.82"}
 	fake.DiscoverByInspector(fakeironic.SampleInventory(1))
@@ -73,7 +73,7 @@ func TestInspectorRefusesMachinesThatAreKnown(t *testing.T) {
 	}
 }
 
-func TestInspectorSaysWhatItDoesNotHave(t *testing.T) {
+func TestInspector_explainsMissingData(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{MaxMicroversion: "1.82"}
 	uuid := fake.DiscoverByInspector(fakeironic.SampleInventory(1))

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 )
 
@@ -27,7 +26,7 @@ func flagIs(test func(*node) bool) func(*node, string) bool {
 	}
 }
 
-// nodeFilters are all filters but the parent and the chassis.
+// nodeFilters are the filters of the node list.
 var nodeFilters = []nodeFilter{
 	{"instance_uuid", 1, fieldIs("instance_uuid")},
 	{"associated", 1, flagIs(func(n *node) bool { return n.str("instance_uuid") != "" })},
@@ -45,7 +44,7 @@ var nodeFilters = []nodeFilter{
 	{"lessee", 65, fieldIs("lessee")},
 	{"project", 65, func(n *node, v string) bool { return n.str("owner") == v || n.str("lessee") == v }},
 	{"shard", 82, func(n *node, v string) bool {
-		return contains(strings.Split(v, ","), n.str("shard")) && n.str("shard") != ""
+		return slices.Contains(strings.Split(v, ","), n.str("shard")) && n.str("shard") != ""
 	}},
 	{"sharded", 82, flagIs(func(n *node) bool { return n.str("shard") != "" })},
 	{"parent_node", 83, fieldIs("parent_node")},
@@ -97,7 +96,7 @@ func (s *Server) listNodes(c *call, detail bool) (reply, error) {
 	return page.reply("nodes", items), nil
 }
 
-// nodeSelection checks the filters of the list and joins them.
+// nodeSelection checks the filters of the list and combines them.
 func (s *Server) nodeSelection(c *call) (func(*node) bool, error) {
 	known := []string{"limit", "marker", "sort_key", "sort_dir", "fields", "detail"}
 	type test struct {
@@ -143,7 +142,7 @@ func (s *Server) nodeSelection(c *call) (func(*node) bool, error) {
 	}, nil
 }
 
-// checkFilter refuses values that Ironic refuses.
+// checkFilter refuses invalid values of a filter.
 func (s *Server) checkFilter(name, value string, repeated bool) error {
 	switch name {
 	case "provision_state":
@@ -162,7 +161,7 @@ func (s *Server) checkFilter(name, value string, repeated bool) error {
 		if !s.legacy() {
 			valid = append(valid, "service failure")
 		}
-		if !contains(valid, value) {
+		if !slices.Contains(valid, value) {
 			return fault(http.StatusBadRequest, "Unrecognized fault \"%s\" is specified, allowed faults are (%s)",
 				value, "'"+strings.Join(valid, "', '")+"'")
 		}
@@ -174,7 +173,7 @@ func (s *Server) checkFilter(name, value string, repeated bool) error {
 	return nil
 }
 
-// nodeListFields says which fields the list shows; nil is everything.
+// nodeListFields returns the fields that the list shows, or all if it shows every field.
 func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool, err error) {
 	if c.query.Has("detail") {
 		if c.minor < 43 {
@@ -208,28 +207,15 @@ func (s *Server) nodeListFields(c *call, detail bool) (fields []string, all bool
 	return append(fields, "links"), false, nil
 }
 
-// isTimestamp says whether a field is one of those that can be had only together with all others.
+// isTimestamp reports whether a query cannot select the field; Ironic shows it only together with all others.
 func isTimestamp(name string) bool { return name == "created_at" || name == "updated_at" }
 
-// withoutLinks are the fields as the next link repeats them.
+// withoutLinks returns the fields for the next link.
 func withoutLinks(fields []string, detail bool) []string {
 	if detail {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "links" })
-}
-
-// splitList splits the values of a query parameter at commas.
-func splitList(values []string) []string {
-	var out []string
-	for _, value := range values {
-		for _, item := range strings.Split(value, ",") {
-			if item != "" {
-				out = append(out, item)
-			}
-		}
-	}
-	return out
 }
 
 // sortNodes orders the list by sort_key and sort_dir.
@@ -262,102 +248,68 @@ func sortNodes(c *call, nodes []*node) error {
 	return nil
 }
 
-// pageOf is one page of a list.
-type pageOf[T any] struct {
-	items []T
-	next  string
+// showNode answers GET /v1/nodes/{node}.
+func (s *Server) showNode(c *call, n *node) (reply, error) {
+	if err := c.accept("fields"); err != nil {
+		return reply{}, err
+	}
+	if !c.query.Has("fields") {
+		return ok(http.StatusOK, s.render(c, n, viewOf(c, nil))), nil
+	}
+	fields := splitList(c.query["fields"])
+	for _, name := range fields {
+		since, known := nodeFieldSince(name)
+		if !known || since > s.maxMinor() || isTimestamp(name) {
+			return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
+		}
+		if since > c.minor {
+			return reply{}, notAcceptable()
+		}
+	}
+	return ok(http.StatusOK, s.render(c, n, viewOf(c, append(fields, "links")))), nil
 }
 
-// maxLimit is the server's largest page.
-const maxLimit = 1000
-
-// paged cuts the page out of a list that limit and marker ask for. As in Ironic a page that is exactly full has a next
-// link, even if nothing follows. fields are those that the list shows.
-func paged[T any](c *call, fields []string, all []T, id func(T) string, known func(marker string) error) (pageOf[T], error) {
-	var page pageOf[T]
-	limit := maxLimit
-	if c.query.Has("limit") {
-		asked, err := strconv.Atoi(c.query.Get("limit"))
-		if err != nil {
-			return page, fault(http.StatusBadRequest, "Expected an integer for limit: %s", c.query.Get("limit"))
+// nodeRecords answers the read-only parts of a node.
+func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
+	switch part {
+	case "inventory":
+		if c.minor < 81 {
+			return reply{}, routerFault(http.StatusNotFound, "")
 		}
-		if asked <= 0 {
-			return page, fault(http.StatusBadRequest, "Limit must be positive")
+		if n.inventory == nil {
+			return reply{}, fault(http.StatusNotFound, "Node inventory record for node %d could not be found.", n.order)
 		}
-		limit = min(asked, maxLimit)
+		return ok(http.StatusOK, n.inventory), nil
+	case "bios":
+		if c.minor >= 40 {
+			return ok(http.StatusOK, ordered{{"bios", []any{}}}), nil
+		}
+	case "history":
+		if c.minor >= 78 {
+			return ok(http.StatusOK, ordered{{"history", append([]any{}, n.history...)}}), nil
+		}
+	case "firmware":
+		if c.minor >= 86 {
+			return ok(http.StatusOK, ordered{{"firmware", []any{}}}), nil
+		}
+	case "children":
+		if c.minor >= 83 {
+			return ok(http.StatusOK, ordered{
+				{"children", s.children(n)},
+				{"links", ordered{{"href", c.base + "/v1/nodes?parent_node=" + n.str("uuid")}, {"rel", "children"}}},
+			}), nil
+		}
 	}
-	start := 0
-	if marker := c.query.Get("marker"); marker != "" {
-		if !isUUID(marker) {
-			return page, fault(http.StatusBadRequest, "Expected UUID for marker: %s", marker)
-		}
-		if err := known(marker); err != nil {
-			return page, err
-		}
-		for i, item := range all {
-			if id(item) == marker {
-				start = i + 1
-			}
-		}
-	}
-	page.items = all[start:]
-	if len(page.items) >= limit && !c.query.Has("instance_uuid") {
-		page.items = page.items[:limit]
-		page.next = nextLink(c, fields, limit, id(page.items[limit-1]))
-	}
-	return page, nil
+	return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", part)
 }
 
-// nextLink is the URL of the next page. As in Ironic it forgets most filters: whoever follows it gets the rest of the
-// unfiltered list.
-func nextLink(c *call, fields []string, limit int, marker string) string {
-	key, direction := c.query.Get("sort_key"), c.query.Get("sort_dir")
-	if key == "" {
-		key = "id"
-	}
-	if direction == "" {
-		direction = "asc"
-	}
-	parts := []string{"sort_key=" + key, "sort_dir=" + direction}
-	for _, flag := range []string{"associated", "maintenance", "retired"} {
-		if set, _ := parseBool(c.query.Get(flag)); set {
-			parts = append(parts, flag+"=True")
+// children returns the UUIDs of the nodes with the parent n.
+func (s *Server) children(n *node) []string {
+	uuids := []string{}
+	for _, other := range s.nodes {
+		if other.str("parent_node") == n.str("uuid") {
+			uuids = append(uuids, other.str("uuid"))
 		}
 	}
-	if c.query.Has("detail") {
-		parts = append(parts, "detail="+pyBool(c.query.Get("detail")))
-	}
-	if len(fields) > 0 {
-		parts = append(parts, "fields="+strings.Join(fields, ","))
-	}
-	parts = append(parts, "limit="+strconv.Itoa(limit), "marker="+marker)
-	return c.base + "/v1/" + strings.Join(c.path, "/") + "?" + strings.Join(parts, "&")
-}
-
-// pyBool writes a boolean query parameter as Python prints it.
-func pyBool(value string) string {
-	set, _ := parseBool(value)
-	return pyRepr(set)
-}
-
-// reply writes the page; name is the member that holds the list. The items are already JSON and are not checked again.
-func (p pageOf[T]) reply(name string, items []json.RawMessage) reply {
-	size := 64 + len(p.next)
-	for _, item := range items {
-		size += len(item) + 2
-	}
-	body := append(make([]byte, 0, size), `{"`+name+`": [`...)
-	for i, item := range items {
-		if i > 0 {
-			body = append(body, ", "...)
-		}
-		body = append(body, item...)
-	}
-	body = append(body, ']')
-	if p.next != "" {
-		body = append(append(body, `, "next": `...), encode(p.next)...)
-	}
-	answer := ok(http.StatusOK, nil)
-	answer.body = append(body, '}')
-	return answer
+	return uuids
 }

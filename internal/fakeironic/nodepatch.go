@@ -2,13 +2,14 @@ package fakeironic
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// patchableNodeFields are the fields of a node that PATCH may change.
+// patchableNodeFields returns the fields of a node that PATCH may change.
 func (s *Server) patchableNodeFields() []string {
 	fields := []string{
 		"automated_clean", "bios_interface", "boot_interface", "chassis_uuid", "conductor_group", "console_interface", "deploy_interface",
@@ -25,11 +26,12 @@ func (s *Server) patchableNodeFields() []string {
 	return fields
 }
 
-// interfaceStates are the states in which interfaces, the class of an instance and its allocation can be changed.
+// interfaceStates are the states in which a client can change interfaces, resource_class and the instance_uuid of an
+// allocation.
 const interfaceStates = "enroll, inspecting, inspect wait, manageable, available"
 
 func interfacesChangeable(s state) bool {
-	return contains(strings.Split(interfaceStates, ", "), string(s))
+	return slices.Contains(strings.Split(interfaceStates, ", "), string(s))
 }
 
 // patchNode answers PATCH /v1/nodes/{node}.
@@ -66,7 +68,7 @@ func (s *Server) patchNode(c *call, ref string) (reply, error) {
 	return ok(http.StatusOK, json.RawMessage(s.renderSaved(c, n))), nil
 }
 
-// checkNodePatch applies the rules that need only the patch.
+// checkNodePatch makes the checks that need only the patch.
 func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
 	if err := checkPatchable(ops, s.patchableNodeFields()); err != nil {
 		return err
@@ -97,7 +99,7 @@ func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
 	return nil
 }
 
-// checkPatchState refuses a patch while Ironic works on the node.
+// checkPatchState refuses a patch while an operation is in progress on the node.
 func (s *Server) checkPatchState(c *call, n *node, ref string, ops []patchOp) error {
 	freesInstance := len(ops) == 1 && ops[0].op == "remove" && ops[0].path == "/instance_uuid"
 	switch {
@@ -145,7 +147,7 @@ func (s *Server) patchedFields(n *node, ops []patchOp) (map[string]any, error) {
 	return s.withoutHoles(n, document, body)
 }
 
-// withoutHoles gives the fields that the patch removed their empty values.
+// withoutHoles sets the fields that the patch removed to their empty values.
 func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[string]any, error) {
 	for _, key := range s.patchableNodeFields() {
 		value := body[key]
@@ -170,7 +172,7 @@ func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[strin
 	return document, nil
 }
 
-// checkNodeChange applies the conductor's rules to the change from the node to its patched fields.
+// checkNodeChange makes the conductor's checks of a change to the patched fields.
 func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) error {
 	if _, found := findDriver(text(patched["driver"])); !found || text(patched["conductor_group"]) != "" {
 		return s.noValidHost(text(patched["driver"]), text(patched["conductor_group"]))
@@ -208,7 +210,7 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 	return nil
 }
 
-// checkProtection applies the rules of protected and retired and clears the reasons that lost their cause.
+// checkProtection makes the checks of protected and retired, and clears the reasons of attributes that become false.
 func (n *node) checkProtection(patched map[string]any) error {
 	if n.changed(patched, "maintenance") && patched["maintenance"] != true {
 		patched["maintenance_reason"], patched["fault"] = nil, nil
@@ -238,7 +240,7 @@ func (n *node) checkProtection(patched map[string]any) error {
 	return nil
 }
 
-// checkInterfaceChange applies the rules for interfaces and settles them.
+// checkInterfaceChange checks changes of driver and interfaces, and sets the defaults.
 func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset bool) error {
 	newDriver := n.changed(patched, "driver")
 	settle := newDriver
@@ -262,7 +264,7 @@ func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset boo
 	return nil
 }
 
-// currentState ends the refusals of 39 with the state of the node.
+// currentState returns the end of 39's error messages: the state of the node.
 func (s *Server) currentState(n *node) string {
 	if s.legacy() {
 		return ""
@@ -270,7 +272,7 @@ func (s *Server) currentState(n *node) string {
 	return " Current state is '" + n.str("provision_state") + "'."
 }
 
-// checkUnique refuses a name or an instance that another node has, and a second instance on the same node.
+// checkUnique refuses a name or an instance of another node, and a second instance on the node.
 func (s *Server) checkUnique(n *node, patched map[string]any) error {
 	instance := text(patched["instance_uuid"])
 	if n.changed(patched, "instance_uuid") && instance != "" {
@@ -288,7 +290,7 @@ func (s *Server) checkUnique(n *node, patched map[string]any) error {
 	return nil
 }
 
-// changed says whether the patch gives the field another value.
+// changed reports whether the patch changes the field.
 func (n *node) changed(patched map[string]any, field string) bool {
 	return !reflect.DeepEqual(n.fields[field], patched[field])
 }
@@ -311,4 +313,17 @@ func (s *Server) saveNode(n *node, patched map[string]any) {
 	patched["updated_at"] = timestamp(s.now)
 	n.fields = patched
 	n.rendered = nil
+}
+
+// renderSaved encodes a node that was just patched as Ironic's answer shows it: locked, and with times in whole seconds.
+func (s *Server) renderSaved(c *call, n *node) []byte {
+	stored := n.fields
+	n.fields = maps.Clone(stored)
+	for _, key := range []string{"created_at", "updated_at", "provision_updated_at", "inspection_started_at", "inspection_finished_at"} {
+		n.fields[key] = coarse(stored[key])
+	}
+	n.put("reservation", conductorHost)
+	out := s.render(c, n, viewOf(c, nil))
+	n.fields, n.rendered = stored, nil
+	return out
 }

@@ -2,14 +2,13 @@ package fakeironic
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// nodeSchema is what a node may be created with.
+// nodeSchema is the schema of a new node.
 func (s *Server) nodeSchema() schema {
 	members := map[string]kind{
 		"automated_clean": boolKind, "boot_mode": textKind, "chassis_uuid": textKind, "conductor_group": textKind,
@@ -34,17 +33,12 @@ func (s *Server) nodeSchema() schema {
 
 const maxDescription = 4096
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
-
-// reservedNames are parts of the API's own paths.
+// reservedNames are words in the API's own paths.
 var reservedNames = []string{"maintenance", "management", "states", "vendor_passthru", "detail", "validate"}
-
-// validName says whether a node or an allocation may have the name.
-func validName(name string) bool { return namePattern.MatchString(name) }
 
 func checkNodeName(name any, complaint string) error {
 	given, isText := name.(string)
-	if isText && contains(reservedNames, given) {
+	if isText && slices.Contains(reservedNames, given) {
 		return fault(http.StatusBadRequest, "The word \"%s\" is reserved and can not be used as a node name. Reserved words are: %s.",
 			given, strings.Join(reservedNames, ", "))
 	}
@@ -54,7 +48,7 @@ func checkNodeName(name any, complaint string) error {
 	return nil
 }
 
-// nodeByRef returns the node that a path names.
+// nodeByRef returns the node with the UUID or name in a path.
 func (s *Server) nodeByRef(c *call, ref string) (*node, error) {
 	if !isUUID(ref) && !validName(ref) {
 		return nil, routerFault(http.StatusBadRequest, "Expected UUID or name for node: %s", ref)
@@ -88,7 +82,7 @@ func (s *Server) createNode(c *call) (reply, error) {
 	return c.created("nodes/"+n.str("uuid"), json.RawMessage(s.renderNew(c, n))), nil
 }
 
-// renderNew writes a node that was just created: its created_at has whole seconds only.
+// renderNew encodes a node that was just created, with created_at in whole seconds.
 func (s *Server) renderNew(c *call, n *node) []byte {
 	created := n.fields["created_at"]
 	n.put("created_at", coarse(created))
@@ -97,21 +91,7 @@ func (s *Server) renderNew(c *call, n *node) []byte {
 	return out
 }
 
-// renderSaved writes a node that was just patched as the conductor had it in its hands: locked, and with times of whole
-// seconds.
-func (s *Server) renderSaved(c *call, n *node) []byte {
-	stored := n.fields
-	n.fields = maps.Clone(stored)
-	for _, key := range []string{"created_at", "updated_at", "provision_updated_at", "inspection_started_at", "inspection_finished_at"} {
-		n.fields[key] = coarse(stored[key])
-	}
-	n.put("reservation", conductorHost)
-	out := s.render(c, n, viewOf(c, nil))
-	n.fields, n.rendered = stored, nil
-	return out
-}
-
-// checkNewNode applies the rules for new nodes in Ironic's order.
+// checkNewNode checks the body of a new node in Ironic's order.
 func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	if err := s.nodeSchema().check(body); err != nil {
 		return err
@@ -162,7 +142,7 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	return nil
 }
 
-// checkNodeValues checks the formats of UUIDs and booleans, and makes booleans of texts such as "yes".
+// checkNodeValues checks UUIDs and booleans, and converts texts such as "yes" to booleans.
 func checkNodeValues(body map[string]any) error {
 	for _, key := range []string{"chassis_uuid", "instance_uuid", "uuid"} {
 		if value := body[key]; value != nil && !isUUID(text(value)) {
@@ -185,13 +165,7 @@ func checkNodeValues(body map[string]any) error {
 	return nil
 }
 
-// notBool refuses a value that is no boolean.
-func notBool(key string, value any) error {
-	return fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', 'off', "+
-		"'on', 't', 'true', 'y', 'yes'", key, pyText(value))
-}
-
-// checkNetworkData checks the outline of network_data.
+// checkNetworkData checks the required members of network_data.
 func checkNetworkData(data map[string]any) error {
 	for _, key := range []string{"networks", "links", "services"} {
 		if _, given := data[key]; !given {
@@ -201,7 +175,7 @@ func checkNetworkData(data map[string]any) error {
 	return nil
 }
 
-// newNodeFields is the record of a new node.
+// newNodeFields returns the fields of a new node.
 func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
 	fields := map[string]any{}
 	for _, f := range nodeFields {
@@ -232,7 +206,7 @@ func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
 	return fields
 }
 
-// addNode puts a complete record into the database.
+// addNode stores a new node.
 func (s *Server) addNode(fields map[string]any) *node {
 	s.sequence++
 	n := &node{order: s.sequence, fields: fields}
@@ -243,16 +217,6 @@ func (s *Server) addNode(fields map[string]any) *node {
 	}
 	s.visits = append(s.visits, visit{time: s.now, node: n.str("uuid"), state: n.state()})
 	return n
-}
-
-// byInstance returns the node with that instance_uuid, or nil.
-func (s *Server) byInstance(instance string) *node {
-	for _, n := range s.nodes {
-		if n.str("instance_uuid") == instance {
-			return n
-		}
-	}
-	return nil
 }
 
 // deleteNode answers DELETE /v1/nodes/{node}.
@@ -288,15 +252,42 @@ func (s *Server) deleteNode(n *node) error {
 	return nil
 }
 
-// locked is the refusal that a node gives while the conductor works on it, or nil.
-func (n *node) locked() error {
-	if holder := n.str("reservation"); holder != "" {
-		return fault(http.StatusConflict,
-			"Node %s is locked by host %s, please retry after the current operation is completed.", n.str("uuid"), holder)
+// AddFleet adds n available nodes of a resource class with the driver fake-hardware. Their names are node-000, node-001 and so
+// on, without names in use. They are off and have properties, two ports and an inventory. Every second node has the trait
+// CUSTOM_NVME.
+func (s *Server) AddFleet(n int, class string) {
+	defer s.lock()()
+	for number := 0; n > 0; number++ {
+		name := fmt.Sprintf("node-%03d", number)
+		if s.nodeByName[name] != nil {
+			continue
+		}
+		n--
+		s.addMachine(name, class, number)
 	}
-	return nil
 }
 
-func protectedFault(n *node) error {
-	return fault(http.StatusForbidden, "Node %s is protected and cannot be undeployed, rebuilt or deleted", n.str("uuid"))
+func (s *Server) addMachine(name, class string, number int) {
+	c := &call{minor: s.maxMinor(), header: http.Header{}}
+	fields := s.newNodeFields(c, map[string]any{
+		"uuid": newUUID(), "name": name, "driver": "fake-hardware", "resource_class": class,
+		"properties": map[string]any{
+			"cpus": 32.0, "memory_mb": 131072.0, "local_gb": 893.0, "cpu_arch": "x86_64", "capabilities": "boot_mode:uefi",
+		},
+	})
+	if err := settleInterfaces(fields); err != nil {
+		panic(err) // cannot happen: fake-hardware has all defaults
+	}
+	fields["provision_state"] = string(available)
+	fields["provision_updated_at"] = timestamp(s.now)
+	fields["power_state"] = powerOff
+	if number%2 == 1 {
+		fields["traits"] = []string{"CUSTOM_NVME"}
+	}
+	n := s.addNode(fields)
+	for card := range 2 {
+		mac := fmt.Sprintf("52:54:%02x:%02x:%02x:%02x", number>>16&0xff, number>>8&0xff, number&0xff, card)
+		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": card == 0})
+	}
+	s.discover(n)
 }

@@ -11,7 +11,7 @@ import (
 
 const someUUID = "11111111-2222-4333-8444-555555555555"
 
-func TestCreateRefusesWhatIronicRefuses(t *testing.T) {
+func TestNode_createRefusals(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	taken := a.node("taken", nil)
@@ -53,7 +53,7 @@ func TestCreateRefusesWhatIronicRefuses(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMaskedAtAnyDepth(t *testing.T) {
+func TestNode_secretsAreMaskedAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", map[string]any{
@@ -71,7 +71,7 @@ func TestSecretsAreMaskedAtAnyDepth(t *testing.T) {
 	}
 }
 
-func TestStarsThatAreSentBackAreStored(t *testing.T) {
+func TestNode_patchStoresStars(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", map[string]any{"driver_info": map[string]any{"ipmi_password": "geheim", "ipmi_address": "10.0.0.1"}})
@@ -90,7 +90,7 @@ func TestStarsThatAreSentBackAreStored(t *testing.T) {
 	}
 }
 
-func TestPatchRules(t *testing.T) {
+func TestNode_patchRules(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		op, path string
@@ -131,7 +131,7 @@ func TestPatchRules(t *testing.T) {
 	}
 }
 
-func TestPatchIsAllOrNothing(t *testing.T) {
+func TestNode_patchIsAtomic(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -141,7 +141,7 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestNewDriverNeedsItsInterfacesReset(t *testing.T) {
+func TestNode_newDriverNeedsResetInterfaces(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -153,7 +153,7 @@ func TestNewDriverNeedsItsInterfacesReset(t *testing.T) {
 	}
 }
 
-func TestInstanceIsClaimedOnce(t *testing.T) {
+func TestNode_instanceUUIDIsSetOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -165,7 +165,7 @@ func TestInstanceIsClaimedOnce(t *testing.T) {
 	}
 }
 
-func TestParentNodeDefectHidesAPatchedNode(t *testing.T) {
+func TestNode_parentNodeDefectHidesAPatchedNode(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{ParentNodeDefect: true})
 	uuid := a.node("n1", nil)
@@ -185,7 +185,7 @@ func TestParentNodeDefectHidesAPatchedNode(t *testing.T) {
 	}
 }
 
-func TestFullPageHasANextLinkEvenAtTheEnd(t *testing.T) {
+func TestNodeList_fullLastPageHasANextLink(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(4, "baremetal")
@@ -206,7 +206,7 @@ func TestFullPageHasANextLinkEvenAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestNextLinkForgetsTheFilter(t *testing.T) {
+func TestNodeList_nextLinkDropsFilters(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(3, "gold")
@@ -216,10 +216,10 @@ func TestNextLinkForgetsTheFilter(t *testing.T) {
 	}
 }
 
-func TestListRefusesWhatIronicRefuses(t *testing.T) {
+func TestNodeList_refusals(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	fake.AddFleet(1, "baremetal") // some refusals come only when there is something to show
+	fake.AddFleet(1, "baremetal") // Ironic checks some parameters only if the list has a node
 	a := newAPI(t, fake)
 	for query, want := range map[string]struct {
 		status int
@@ -247,7 +247,7 @@ func TestListRefusesWhatIronicRefuses(t *testing.T) {
 	}
 }
 
-func TestListFilters(t *testing.T) {
+func TestNodeList_filters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("plain", nil)
@@ -266,11 +266,11 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-func TestDeleteRules(t *testing.T) {
+func TestNode_deleteRules(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		state       string
-		plain, kept int // statuses, the second in maintenance
+		plain, kept int // statuses without and with maintenance
 	}{
 		{"enroll", 204, 204},
 		{"manageable", 204, 204},
@@ -298,7 +298,7 @@ func TestDeleteRules(t *testing.T) {
 	}
 }
 
-func TestDeletingANodeTakesEverythingWithIt(t *testing.T) {
+func TestNode_deleteRemovesPortsAndAllocation(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.active("n1", nil)
@@ -314,7 +314,7 @@ func TestDeletingANodeTakesEverythingWithIt(t *testing.T) {
 	}
 }
 
-func TestTraitsAreReplacedSortedAndChecked(t *testing.T) {
+func TestNode_traitsAreSortedAndChecked(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -332,8 +332,8 @@ func TestTraitsAreReplacedSortedAndChecked(t *testing.T) {
 	}
 }
 
-// BenchmarkDetailedList lists 1,000 nodes in full detail; the first time costs some 50 ms, any further one 3.
-func BenchmarkDetailedList(b *testing.B) {
+// BenchmarkNodeList_detail lists 1,000 nodes in full detail; the first time costs some 50 ms, any further one 3.
+func BenchmarkNodeList_detail(b *testing.B) {
 	fake := &fakeironic.Server{}
 	fake.AddFleet(1000, "baremetal")
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://ironic.test/v1/nodes/detail", nil)

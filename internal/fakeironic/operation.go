@@ -2,76 +2,26 @@ package fakeironic
 
 import (
 	"net/http"
-	"strings"
 	"time"
 )
 
-// operation is something that the conductor does with a node: a walk through transient states, one after the other.
+// operation is a sequence of transient states that the conductor takes a node through.
 type operation struct {
-	verb   string // the provision verb or power target that was requested
+	verb   string // the requested provision verb or power target
 	phases []phase
-	fail   func(n *node, text string) // leaves the node as a failure does
-	done   func(n *node)              // leaves the node as a success does
-	defect string                     // makes the last phase fail with this text
+	fail   func(n *node, text string) // ends a failed operation
+	done   func(n *node)              // ends a successful operation
+	defect string                     // last_error; if it is not empty, the last phase fails
 }
 
 // phase is a stay in one transient state.
 type phase struct {
 	in     state
 	length time.Duration
-	then   func(n *node) // done when the stay is over and more follows
+	then   func(n *node) // runs before the next phase; not after the last one
 }
 
-// start does what the verb asks, as far as it happens before the answer.
-func (s *Server) start(n *node, request provisionRequest) error {
-	if err := n.checkInterfaces(); err != nil {
-		return err
-	}
-	switch request.target.canonical() {
-	case verbManage:
-		s.manage(n)
-	case verbProvide:
-		return s.provide(n)
-	case verbActive, verbRebuild:
-		return s.deploy(n, request)
-	case verbDeleted:
-		return s.undeploy(n)
-	case verbClean:
-		return s.clean(n, request)
-	case verbInspect:
-		return s.inspect(n)
-	case verbAdopt:
-		s.begin(n, operation{
-			verb: string(verbAdopt), phases: s.stay(adopting),
-			fail: func(n *node, text string) { s.rest(n, adoptFail, active, text) },
-			done: func(n *node) {
-				n.note("deploy_steps", nil)
-				s.rest(n, active, "", "")
-			},
-		}, active)
-	case verbRescue:
-		return s.rescue(n, request)
-	case verbUnrescue:
-		if n.flag("maintenance") {
-			return inMaintenance("unrescuing", n)
-		}
-		s.begin(n, operation{
-			verb: string(verbUnrescue), phases: s.stay(unrescuing),
-			fail: func(n *node, text string) { s.rest(n, unrescueFail, active, text) },
-			done: func(n *node) { s.rest(n, active, "", "") },
-		}, active)
-	case verbService:
-		return s.service(n, request)
-	case verbAbort:
-		return s.abort(n)
-	case verbUnhold:
-		s.unhold(n)
-	case verbDeploy, verbUndeploy: // canonical has replaced them
-	}
-	return nil
-}
-
-// stay makes phases of one StepTime each.
+// stay returns a phase of one StepTime for each state.
 func (s *Server) stay(states ...state) []phase {
 	phases := make([]phase, len(states))
 	for i, in := range states {
@@ -88,7 +38,7 @@ func (s *Server) begin(n *node, o operation, target state) {
 	s.enterPhase(n, n.work)
 }
 
-// enterPhase enters the first phase that is left. The node is locked except while it waits for its ramdisk.
+// enterPhase starts the first remaining phase. It locks the node, except while the node waits for its ramdisk.
 func (s *Server) enterPhase(n *node, o *operation) {
 	current := o.phases[0]
 	if n.state() != current.in {
@@ -105,7 +55,7 @@ func (s *Server) enterPhase(n *node, o *operation) {
 	})
 }
 
-// endPhase goes on to the next phase or ends the operation.
+// endPhase starts the next phase or ends the operation.
 func (s *Server) endPhase(n *node, o *operation) {
 	if len(o.phases) > 1 {
 		if then := o.phases[0].then; then != nil {
@@ -142,7 +92,7 @@ func (s *Server) endPhase(n *node, o *operation) {
 	}
 }
 
-// unlockLater keeps the node locked, and its error back, for the UnlockDelay.
+// unlockLater keeps the node locked and delays its last_error for the UnlockDelay.
 func (s *Server) unlockLater(n *node, o *operation, lastError string) {
 	n.work = o
 	n.put("reservation", conductorHost)
@@ -161,7 +111,7 @@ func (s *Server) unlockLater(n *node, o *operation, lastError string) {
 	})
 }
 
-// verdict is the last_error of an operation, "" when it succeeds.
+// verdict returns the last_error of an operation, "" if it succeeds.
 func (s *Server) verdict(n *node, o *operation) string {
 	if o.defect != "" {
 		return o.defect
@@ -175,7 +125,7 @@ func (s *Server) verdict(n *node, o *operation) string {
 	return s.Fail(n.public(), o.verb)
 }
 
-// ownChild is what stops work on a node that the defect made its own parent.
+// ownChild returns the error of operations on a node that is its own parent (ParentNodeDefect), "" for other nodes.
 func (s *Server) ownChild(n *node) string {
 	uuid := n.str("uuid")
 	if !s.ParentNodeDefect || n.str("parent_node") != uuid {
@@ -184,7 +134,7 @@ func (s *Server) ownChild(n *node) string {
 	return "Node " + uuid + " child_node " + uuid + " is presently locked, and can not be powered on at this time."
 }
 
-// rest leaves the node in a state in which nothing goes on. A failed state keeps its target.
+// rest ends an operation in a stable state. After a failure the node keeps its target.
 func (s *Server) rest(n *node, in, target state, lastError string) {
 	s.enter(n, in)
 	n.put("target_provision_state", orNull(string(target)))
@@ -203,105 +153,22 @@ func (s *Server) manage(n *node) {
 		verb: string(verbManage), phases: s.stay(verifying),
 		fail: func(n *node, text string) { s.rest(n, enroll, "", text) },
 		done: func(n *node) {
-			if n.uses("power") != "fake" && n.str("power_state") == "" {
+			switch {
+			case n.byAgent():
+				n.put("power_state", powerOn)
+			case n.uses("power") != "fake" && n.str("power_state") == "":
 				n.put("power_state", powerOff)
 			}
 			s.rest(n, manageable, "", "")
 		},
 	}
-	if reason := n.bmcFault("power"); reason != "" {
+	if reason := s.powerFault(n); reason != "" {
 		o.defect = "Failed to get power state for node " + n.str("uuid") + ". Error: " + reason
 	}
 	s.begin(n, o, manageable)
 }
 
-// provide cleans a node, unless it is not to be cleaned, and makes it available.
-func (s *Server) provide(n *node) error {
-	if n.flag("retired") {
-		return fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.str("uuid"))
-	}
-	if n.fields["automated_clean"] == false {
-		n.put("last_error", nil)
-		s.rest(n, available, "", "")
-		return nil
-	}
-	s.begin(n, s.automatedCleaning(n, n.uses("deploy"), verbProvide, available), available)
-	return nil
-}
-
-// automatedCleaning cleans a node on its way to the target, with a certain deploy interface, unless it is not to be cleaned.
-func (s *Server) automatedCleaning(n *node, how string, v verb, target state) operation {
-	o := operation{
-		verb: string(v), phases: s.cleaningPhases(how),
-		fail: func(n *node, text string) { s.rest(n, cleanFail, target, text) },
-		done: func(n *node) {
-			s.cleaned(n, how)
-			s.rest(n, target, "", "")
-		},
-	}
-	if n.fields["automated_clean"] == false {
-		o.phases = []phase{{in: cleaning}}
-		o.done = func(n *node) { s.rest(n, target, "", "") }
-	}
-	return o
-}
-
-// cleaned ends a cleaning that went well.
-func (s *Server) cleaned(n *node, how string) {
-	if how != "fake" {
-		s.switchPower(n, powerOff)
-	}
-	n.note("clean_steps", nil)
-}
-
-// cleaningPhases boots a ramdisk unless the deploy interface is fake.
-func (s *Server) cleaningPhases(how string) []phase {
-	if how == "fake" {
-		return s.stay(cleaning)
-	}
-	phases := s.stay(cleaning, cleanWait, cleaning)
-	phases[0].then = s.restart
-	return phases
-}
-
-// undeploy tears the instance down and cleans the node. Half way through, also when it fails, the instance and its
-// allocation are forgotten. The cleaning after it works with the interfaces that the instance had.
-func (s *Server) undeploy(n *node) error {
-	if n.flag("protected") {
-		return protectedFault(n)
-	}
-	if err := s.cleanLimit("unprovisioning"); err != nil {
-		return err
-	}
-	target := available
-	if n.flag("retired") {
-		target = manageable
-	}
-	how := n.uses("deploy")
-	defect := ""
-	if how != "fake" {
-		defect = s.tearDownDefect(n)
-	}
-	forget := func(n *node) {
-		if how != "fake" {
-			n.machine.empty(n.uses("boot"))
-			s.switchPower(n, powerOff)
-		}
-		n.put("instance_info", map[string]any{})
-		n.put("instance_uuid", nil)
-		s.dropAllocation(n)
-	}
-	s.begin(n, operation{
-		verb:   string(verbDeleted),
-		phases: []phase{{in: deleting, length: s.StepTime / 2, then: forget}, {in: deleting, length: s.StepTime - s.StepTime/2}},
-		fail:   func(n *node, text string) { s.rest(n, errored, target, text) },
-		done:   func(n *node) { s.begin(n, s.automatedCleaning(n, how, verbDeleted, target), target) },
-		defect: defect,
-	}, available)
-	return nil
-}
-
-// inspect looks at the hardware. The fake interface finds nothing.
+// inspect collects the inventory. The inspect interface fake finds nothing.
 func (s *Server) inspect(n *node) error {
 	how := n.uses("inspect")
 	if how == "no-inspect" {
@@ -335,13 +202,13 @@ func (s *Server) abort(n *node) error {
 			"maintenance prior to issuing the request to abort the service operation.", n.str("uuid"))
 	}
 	if step := object(clone(n.fields["service_step"])); n.state() == serviceWait && step["abortable"] == false {
-		step["abort_after"] = true // the step has to end first
+		step["abort_after"] = true // the abort waits for the end of the step
 		n.put("service_step", step)
 		return nil
 	}
 	n.work = nil
 	target := state(n.str("target_provision_state"))
-	// Only these states can be left by abort.
+	// Abort is allowed only in these states.
 	//exhaustive:ignore
 	switch n.state() {
 	case cleanWait, cleanHold:
@@ -361,11 +228,11 @@ func (s *Server) abort(n *node) error {
 	return nil
 }
 
-// unhold goes on with what was held.
+// unhold continues a held operation.
 func (s *Server) unhold(n *node) {
 	o := operation{verb: string(verbUnhold)}
 	in, failed, target := servicing, serviceFail, active
-	// Only held states can be left by unhold.
+	// Unhold is allowed only in held states.
 	//exhaustive:ignore
 	switch n.state() {
 	case cleanHold:
@@ -435,8 +302,8 @@ func (s *Server) cleanLimit(action string) error {
 	return s.concurrency(s.MaxConcurrentClean, action, deleting, cleaning, cleanWait)
 }
 
-// isURL says whether an image reference can be fetched: http, https, file or oci.
-func isURL(reference string) bool {
-	scheme, _, found := strings.Cut(reference, "://")
-	return found && contains([]string{"http", "https", "file", "glance", "oci"}, strings.ToLower(scheme))
+// deployed ends a successful deployment.
+func (s *Server) deployed(n *node) {
+	n.note("deploy_steps", nil)
+	s.rest(n, active, "", "")
 }

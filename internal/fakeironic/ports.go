@@ -2,9 +2,7 @@ package fakeironic
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,58 +11,7 @@ import (
 type port struct {
 	uuid, address string
 	node          *node
-	fields        map[string]any // everything but uuid, address and node_uuid
-}
-
-// portField is an attribute of a port.
-type portField struct {
-	name    string
-	since   int
-	kind    kind
-	initial any
-}
-
-var portFields = []portField{
-	{"created_at", 1, kind{}, nil},
-	{"updated_at", 1, kind{}, nil},
-	{"available_for_dynamic_portgroup", 111, boolKind, true},
-	{"category", 101, kind{types: textKind.types, maxLength: 80}, nil},
-	{"description", 97, kind{types: textKind.types, maxLength: 255}, nil},
-	{"extra", 1, objectKind, nil},
-	{"internal_info", 18, kind{}, nil},
-	{"is_smartnic", 53, boolKind, false},
-	{"local_link_connection", 19, objectKind, nil},
-	{"name", 88, textKind, nil},
-	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil},
-	{"portgroup_uuid", 24, textKind, nil},
-	{"pxe_enabled", 19, boolKind, true},
-	{"vendor", 100, kind{types: textKind.types, maxLength: 32}, nil},
-}
-
-// portSchema is what a port may be created or patched with.
-func (s *Server) portSchema() schema {
-	rules := schema{name: "port", required: []string{"address", "node_uuid"}}
-	rules.members = map[string]kind{"uuid": textKind, "address": stringKind, "node_uuid": textKind}
-	for _, f := range portFields {
-		if len(f.kind.types) > 0 && f.since <= s.maxMinor() {
-			rules.members[f.name] = f.kind
-		}
-	}
-	return rules
-}
-
-// datapathPattern is the OpenFlow ID of a switch.
-var datapathPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
-
-var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
-
-// readMAC checks a MAC address and returns it in lower case.
-func readMAC(value any) (string, error) {
-	mac := strings.ToLower(text(value))
-	if !macPattern.MatchString(mac) {
-		return "", fault(http.StatusBadRequest, "Expected valid MAC address for address: %s", pyText(value))
-	}
-	return mac, nil
+	fields        map[string]any // all but uuid, address and node_uuid
 }
 
 // routePorts answers /v1/ports; onNode limits it to the ports of one node.
@@ -120,46 +67,6 @@ func (s *Server) findPort(ref string) *port {
 	return nil
 }
 
-// show is the port in the API; fields are those wanted, or nil.
-func (p *port) show(c *call, fields []string) ordered {
-	wants := func(name string) bool { return fields == nil || contains(fields, name) }
-	var out ordered
-	for _, m := range (ordered{{"uuid", p.uuid}, {"address", p.address}, {"node_uuid", p.node.str("uuid")}}) {
-		if wants(m.key) {
-			out = append(out, m)
-		}
-	}
-	for _, f := range portFields {
-		if c.minor >= f.since && wants(f.name) {
-			out = append(out, member{f.name, p.fields[f.name]})
-		}
-	}
-	return append(out, member{"links", c.links("ports/" + p.uuid)})
-}
-
-// portQueryFields returns the fields that the query asks for, nil for all.
-func portQueryFields(c *call) ([]string, error) {
-	if !c.query.Has("fields") {
-		return nil, nil
-	}
-	fields := splitList(c.query["fields"])
-	for _, name := range fields {
-		known := contains([]string{"uuid", "address", "node_uuid"}, name)
-		for _, f := range portFields {
-			if f.name == name {
-				known = true
-				if f.since > c.minor {
-					return nil, notAcceptable()
-				}
-			}
-		}
-		if !known {
-			return nil, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
-		}
-	}
-	return fields, nil
-}
-
 func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 	err := c.accept("node", "node_uuid", "address", "limit", "marker", "sort_key", "sort_dir", "fields", "portgroup", "detail", "shard")
 	if err != nil {
@@ -187,7 +94,7 @@ func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 			}
 		}
 	}
-	// An empty address is no filter: Ironic answers with all ports.
+	// Ironic ignores an empty address and answers with all ports.
 	address := strings.ToLower(c.query.Get("address"))
 	if address != "" {
 		if address, err = readMAC(address); err != nil {
@@ -265,12 +172,12 @@ func (s *Server) createPort(c *call) (reply, error) {
 	return c.created("ports/"+p.uuid, coarseTimes(p.show(c, nil))), nil
 }
 
-// addPort puts a port into the database.
+// addPort stores a new port.
 func (s *Server) addPort(n *node, uuid, mac string, body map[string]any) *port {
 	p := &port{uuid: uuid, address: mac, node: n, fields: map[string]any{}}
 	for _, f := range portFields {
 		p.fields[f.name] = f.initial
-		if f.kind.types != nil && contains(f.kind.types, "object") || f.name == "internal_info" {
+		if f.kind.types != nil && slices.Contains(f.kind.types, "object") || f.name == "internal_info" {
 			p.fields[f.name] = map[string]any{}
 		}
 		if value := body[f.name]; value != nil {
@@ -307,37 +214,7 @@ func checkPortValues(c *call, body map[string]any) error {
 	return checkLink(body)
 }
 
-// checkLink checks the connection to the switch, and writes the switch_id in lower case.
-func checkLink(body map[string]any) error {
-	link := object(body["local_link_connection"])
-	if len(link) == 0 {
-		return nil
-	}
-	complaint := ""
-	for _, key := range sortedKeys(link) {
-		if !contains([]string{"port_id", "switch_id", "hostname", "switch_info", "network_type"}, key) {
-			complaint = fmt.Sprintf("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
-		}
-	}
-	for _, key := range []string{"port_id", "switch_id"} {
-		if _, given := link[key]; complaint == "" && !given && link["network_type"] != "unmanaged" && link["hostname"] == nil {
-			complaint = pyRepr(key) + " is a required property"
-		}
-	}
-	if complaint != "" {
-		return fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is not valid under any of the given schemas. Possible root "+
-			"cause: %s", pyRepr(link), complaint)
-	}
-	if id := strings.ToLower(text(link["switch_id"])); id != "" {
-		if !macPattern.MatchString(id) && !datapathPattern.MatchString(id) {
-			return fault(http.StatusBadRequest, "Expected a MAC address or OpenFlow datapath ID but received %s.", text(link["switch_id"]))
-		}
-		link["switch_id"] = id
-	}
-	return nil
-}
-
-// connectivity are the attributes of a port that cannot change while its node is in use.
+// connectivity lists the attributes of a port that cannot change while its node is in use.
 var connectivity = []string{"is_smartnic", "local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"}
 
 func (s *Server) patchPort(c *call, p *port) (reply, error) {
@@ -363,7 +240,7 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 		}
 	}
 	document := object(clone(p.fields))
-	document["address"], document["node_uuid"] = p.address, p.node.str("uuid") // node_uuid can be given, but not changed
+	document["address"], document["node_uuid"] = p.address, p.node.str("uuid")
 	if err := applyPatch(document, ops); err != nil {
 		return reply{}, err
 	}
@@ -392,28 +269,6 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 	return ok(http.StatusOK, coarseTimes(p.show(c, nil))), nil
 }
 
-// patchablePortFields are the fields of a port that PATCH may change.
-func (s *Server) patchablePortFields() []string {
-	if s.legacy() {
-		return []string{
-			"address", "extra", "is_smartnic", "local_link_connection", "node_uuid", "physical_network", "portgroup_uuid", "pxe_enabled",
-		}
-	}
-	return []string{
-		"address", "extra", "is_smartnic", "local_link_connection", "node_ident", "node_uuid", "physical_network", "portgroup_uuid",
-		"pxe_enabled", "name", "description", "vendor", "category", "available_for_dynamic_portgroup",
-	}
-}
-
-func portFieldSince(name string) int {
-	for _, f := range portFields {
-		if f.name == name {
-			return f.since
-		}
-	}
-	return 0
-}
-
 // checkPortChange applies the conductor's rules about ports of nodes in use.
 func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops []patchOp) error {
 	n := p.node
@@ -432,7 +287,7 @@ func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops [
 	var changed []string
 	for _, op := range ops {
 		key := op.field()
-		if contains(connectivity, key) && !contains(changed, key) && pyRepr(p.fields[key]) != pyRepr(body[key]) {
+		if slices.Contains(connectivity, key) && !slices.Contains(changed, key) && pyRepr(p.fields[key]) != pyRepr(body[key]) {
 			changed = append(changed, key)
 		}
 	}
@@ -455,7 +310,7 @@ func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchO
 		for _, f := range portFields {
 			if f.name == key && value == nil {
 				value = f.initial
-				if contains(f.kind.types, "object") {
+				if slices.Contains(f.kind.types, "object") {
 					value = map[string]any{}
 				}
 			}

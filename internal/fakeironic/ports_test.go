@@ -9,7 +9,7 @@ import (
 
 const someMAC = "52:54:00:ab:cd:ef"
 
-func TestMACIsUniqueOverAllNodes(t *testing.T) {
+func TestPort_addressIsUnique(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	first, second := a.node("n1", nil), a.node("n2", nil)
@@ -23,7 +23,7 @@ func TestMACIsUniqueOverAllNodes(t *testing.T) {
 	a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": second})
 }
 
-func TestPortRefusals(t *testing.T) {
+func TestPort_refusals(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	node := a.node("n1", nil)
@@ -44,7 +44,7 @@ func TestPortRefusals(t *testing.T) {
 	a.refused(http.StatusNotFound, "Portgroup None could not be found.", http.MethodGet, "/v1/nodes/nope/ports", nil)
 }
 
-func TestPortsAreListedByNodeAndAddress(t *testing.T) {
+func TestPort_listByNodeAndAddress(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(3, "baremetal")
@@ -63,7 +63,7 @@ func TestPortsAreListedByNodeAndAddress(t *testing.T) {
 	}
 }
 
-func TestPortOfAUsedNodeKeepsItsConnection(t *testing.T) {
+func TestPort_connectionOfANodeInUseCannotChange(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		state                   string
@@ -89,7 +89,7 @@ func TestPortOfAUsedNodeKeepsItsConnection(t *testing.T) {
 	}
 }
 
-func TestVIFsCannotBeReadBack(t *testing.T) {
+func TestVIF_isNotStored(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -100,7 +100,7 @@ func TestVIFsCannotBeReadBack(t *testing.T) {
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n1/vifs/"+someUUID, nil)
 }
 
-func TestPortgroupWithPortsStays(t *testing.T) {
+func TestPortgroup_withPortsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	node := a.node("n1", nil)
@@ -111,7 +111,7 @@ func TestPortgroupWithPortsStays(t *testing.T) {
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/portgroups/bond0", nil)
 }
 
-func TestChassisIsCreatedOnce(t *testing.T) {
+func TestChassis_uuidIsUnique(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	body := map[string]any{"uuid": someUUID, "description": "lock", "extra": map[string]any{"by": "me"}}
@@ -124,11 +124,11 @@ func TestChassisIsCreatedOnce(t *testing.T) {
 	a.must(http.StatusNotFound, http.MethodDelete, "/v1/chassis/"+someUUID, nil)
 }
 
-func TestDriversAndConductorsAreListed(t *testing.T) {
+func TestDriver_listWithConductors(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
-	if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/drivers", nil), "drivers"); len(got) != 4 {
-		t.Errorf("%d drivers, want 4", len(got))
+	if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/drivers", nil), "drivers"); len(got) != 5 {
+		t.Errorf("%d drivers, want 5", len(got))
 	}
 	conductor, _ := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/conductors", nil), "conductors")[0].(map[string]any)
 	if conductor["alive"] != true {

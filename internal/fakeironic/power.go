@@ -2,7 +2,23 @@ package fakeironic
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 )
+
+// states returns the fields of GET /v1/nodes/{node}/states.
+func states(c *call, n *node) ordered {
+	var out ordered
+	for _, name := range []string{
+		"console_enabled", "last_error", "power_state", "provision_state", "provision_updated_at", "raid_config", "target_power_state",
+		"target_provision_state", "target_raid_config", "boot_mode", "secure_boot",
+	} {
+		if since, _ := nodeFieldSince(name); since <= c.minor {
+			out = append(out, member{name, n.fields[name]})
+		}
+	}
+	return out
+}
 
 // Power states; they are also targets.
 const (
@@ -10,7 +26,7 @@ const (
 	powerOff = "power off"
 )
 
-// powerResult is the state that each target leads to.
+// powerResult returns the power state that a target leads to.
 func powerResult(target string) (result string, restart, found bool) {
 	switch target {
 	case powerOn:
@@ -57,7 +73,7 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	if err := n.checkInterfaces(); err != nil {
 		return reply{}, err
 	}
-	if reason := n.bmcFault("power"); reason != "" {
+	if reason := s.powerFault(n); reason != "" {
 		return reply{}, fault(http.StatusBadRequest, "%s", reason)
 	}
 	s.changePower(n, target, result, restart)
@@ -66,15 +82,7 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	return answer, nil
 }
 
-// pyText writes a value as Python's str does.
-func pyText(value any) string {
-	if s, isText := value.(string); isText {
-		return s
-	}
-	return pyRepr(value)
-}
-
-// changePower switches the node. It is locked until that is done. Nothing is done to a node that is in that state.
+// changePower changes the power of the node after one StepTime. The node is locked until then.
 func (s *Server) changePower(n *node, target, result string, restart bool) {
 	n.put("target_power_state", result)
 	n.put("last_error", nil)
@@ -92,6 +100,10 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 		n.put("updated_at", timestamp(s.now))
 		if defect := s.ownChild(n); defect != "" {
 			n.put("last_error", "Failed to change power state to '"+result+"': "+defect)
+			return
+		}
+		if n.byAgent() && !restart {
+			n.put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+target+".")
 			return
 		}
 		if s.Fail != nil {
@@ -134,4 +146,160 @@ func (s *Server) maintenance(c *call, n *node) (reply, error) {
 	}
 	n.put("updated_at", timestamp(s.now))
 	return done(http.StatusAccepted), nil
+}
+
+// putBoot changes boot_mode or secure_boot. The management interface fake accepts the request and then sets last_error.
+func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
+	if c.minor < 76 {
+		return reply{}, routerFault(http.StatusNotFound, "")
+	}
+	body, err := c.object("body")
+	if err != nil {
+		return reply{}, err
+	}
+	value, given := body["target"]
+	if !given {
+		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: target")
+	}
+	if what == "boot_mode" && value != "uefi" && value != "bios" {
+		return reply{}, fault(http.StatusBadRequest, "Invalid boot mode %s requested for node. Allowed boot modes are: bios, uefi", pyText(value))
+	}
+	if what == "secure_boot" {
+		wanted, valid := parseBool(value)
+		if !valid {
+			return reply{}, notBool("target", value)
+		}
+		value = wanted
+	}
+	if err := n.locked(); err != nil {
+		return reply{}, err
+	}
+	if n.uses("management") == "fake" {
+		n.put("last_error", "Failed to change "+strings.ReplaceAll(what, "_", " ")+" to '"+pyText(value)+
+			": Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
+	} else {
+		n.put(what, value)
+	}
+	answer := done(http.StatusAccepted)
+	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
+	return answer, nil
+}
+
+// putRAID stores the target RAID configuration.
+func (s *Server) putRAID(c *call, n *node) (reply, error) {
+	body, err := c.object("body")
+	if err != nil {
+		return reply{}, err
+	}
+	if _, given := body["logical_disks"]; !given && len(body) > 0 {
+		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: 'logical_disks' is a required property")
+	}
+	if disks, isList := body["logical_disks"].([]any); isList && len(disks) == 0 {
+		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: [] %s", map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
+	}
+	if err := n.locked(); err != nil {
+		return reply{}, err
+	}
+	n.put("target_raid_config", body)
+	return done(http.StatusNoContent), nil
+}
+
+// bootDevices returns the boot devices that a management interface supports.
+func (s *Server) bootDevices(management string) []string {
+	switch management {
+	case "fake":
+		return []string{devicePXE}
+	case "ipmitool":
+		return []string{devicePXE, deviceDisk, deviceCDROM, "bios", "safe"}
+	}
+	devices := []string{devicePXE, deviceDisk, deviceCDROM, "bios"}
+	if !s.legacy() {
+		devices = append(devices, "uefihttp")
+	}
+	return devices
+}
+
+// routeManagement answers /v1/nodes/{node}/management/boot_device and the paths below it.
+func (s *Server) routeManagement(c *call, n *node, rest []string) (reply, error) {
+	switch {
+	case len(rest) == 1 && rest[0] == "boot_device":
+		return s.bootDevice(c, n)
+	case len(rest) == 2 && rest[0] == "boot_device" && rest[1] == "supported" && c.method == http.MethodGet:
+		if err := n.checkInterfaces(); err != nil {
+			return reply{}, err
+		}
+		return ok(http.StatusOK, ordered{{"supported_boot_devices", s.bootDevices(n.uses("management"))}}), nil
+	}
+	return reply{}, routerFault(http.StatusNotFound, "")
+}
+
+// bootDevice answers /v1/nodes/{node}/management/boot_device.
+func (s *Server) bootDevice(c *call, n *node) (reply, error) {
+	if c.method != http.MethodGet && c.method != http.MethodPut {
+		return reply{}, methodNotAllowed("GET, PUT")
+	}
+	device, persistent := "", false
+	if c.method == http.MethodPut {
+		var err error
+		if device, persistent, err = readBootDevice(c); err != nil {
+			return reply{}, err
+		}
+		if err := n.locked(); err != nil {
+			return reply{}, err
+		}
+	}
+	if err := n.checkInterfaces(); err != nil {
+		return reply{}, err
+	}
+	if reason := n.bmcFault("management"); reason != "" {
+		return reply{}, fault(http.StatusBadRequest, "%s", reason)
+	}
+	if c.method == http.MethodGet {
+		return ok(http.StatusOK, n.shownBootDevice()), nil
+	}
+	management := n.uses("management")
+	switch known := slices.Contains(s.bootDevices(management), device); {
+	case !known && (management == "fake" || management == "ipmitool"):
+		return reply{}, fault(http.StatusBadRequest, "Invalid boot device %s specified.", device)
+	case !known:
+		return reply{}, unexpectedRPC()
+	case management != "fake":
+		n.machine.bootFrom(device, persistent)
+	}
+	return done(http.StatusNoContent), nil
+}
+
+// shownBootDevice returns the boot device as the API shows it. The management interface fake always shows pxe.
+func (n *node) shownBootDevice() ordered {
+	if n.uses("management") == "fake" {
+		return ordered{{"boot_device", devicePXE}, {"persistent", false}}
+	}
+	return ordered{{"boot_device", orNull(n.machine.device)}, {"persistent", n.machine.persistent}}
+}
+
+// readBootDevice reads the device from the body or the query.
+func readBootDevice(c *call) (device string, persistent bool, err error) {
+	body, err := c.object("body")
+	if err != nil {
+		return "", false, err
+	}
+	for key := range c.query {
+		body[key] = c.query.Get(key)
+	}
+	value, given := body["boot_device"]
+	if !given {
+		return "", false, fault(http.StatusBadRequest, "Missing mandatory parameter: boot_device")
+	}
+	for _, key := range sortedKeys(body) {
+		if key != "boot_device" && key != "persistent" {
+			return "", false, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
+		}
+	}
+	if wanted := body["persistent"]; wanted != nil {
+		valid := false
+		if persistent, valid = parseBool(wanted); !valid {
+			return "", false, notBool("persistent", wanted)
+		}
+	}
+	return pyText(value), persistent, nil
 }

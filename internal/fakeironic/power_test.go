@@ -1,6 +1,7 @@
 package fakeironic_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -9,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-func TestPowerChangesTakeOneStepAndAreCounted(t *testing.T) {
+func TestPower_changeLastsOneStepTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Minute})
@@ -38,7 +39,7 @@ func TestPowerChangesTakeOneStepAndAreCounted(t *testing.T) {
 	})
 }
 
-func TestPowerRefusals(t *testing.T) {
+func TestPower_refusals(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.node("n1", nil)
@@ -56,7 +57,7 @@ func TestPowerRefusals(t *testing.T) {
 	a.refused(http.StatusBadRequest, `in state "cleaning"`, http.MethodPut, "/v1/nodes/n1/states/power", map[string]any{"target": "power on"})
 }
 
-func TestFailedPowerChangeLeavesAnError(t *testing.T) {
+func TestPower_failureSetsLastError(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		return "Failed to change power state to '" + verb + "': no answer"
@@ -65,5 +66,74 @@ func TestFailedPowerChangeLeavesAnError(t *testing.T) {
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/power", map[string]any{"target": "power on"})
 	if n, _ := a.fake.Node("n1"); n.PowerState != "" || n.TargetPowerState != "" || n.LastError != "Failed to change power state to 'power on': no answer" {
 		t.Errorf("power %q, target %q, last_error %q", n.PowerState, n.TargetPowerState, n.LastError)
+	}
+}
+
+func TestBootDevice_rules(t *testing.T) {
+	t.Parallel()
+	bmc := map[string]any{"redfish_address": "https://bmc", "ipmi_address": "10.0.0.1"}
+	for _, tt := range []struct {
+		management string
+		info       map[string]any
+		body       any
+		status     int
+		text       string
+	}{
+		{"fake", nil, map[string]any{"boot_device": "pxe"}, 204, ""},
+		{"fake", nil, map[string]any{"boot_device": "cdrom"}, 400, "Invalid boot device cdrom specified."},
+		{"fake", nil, map[string]any{"boot_device": nil}, 400, "Invalid boot device None specified."},
+		{"fake", nil, map[string]any{}, 400, "Missing mandatory parameter: boot_device"},
+		{"fake", nil, map[string]any{"boot_device": "pxe", "persistent": "x"}, 400, "Invalid persistent: Unrecognized value 'x'"},
+		{"fake", nil, map[string]any{"boot_device": "pxe", "x": 1}, 400, "Unexpected arguments: x"},
+		{"redfish", nil, map[string]any{"boot_device": "bogus"}, 400, "Missing the following Redfish properties"},
+		{"redfish", bmc, map[string]any{"boot_device": "cdrom"}, 204, ""},
+		{"redfish", bmc, map[string]any{"boot_device": "bogus"}, 500, "Unexpected error raised by RPC"},
+		{"ipmitool", nil, map[string]any{"boot_device": "pxe"}, 400, "Missing the following IPMI credentials"},
+		{"ipmitool", bmc, map[string]any{"boot_device": "safe"}, 204, ""},
+		{"ipmitool", bmc, map[string]any{"boot_device": "bogus"}, 400, "Invalid boot device bogus specified."},
+	} {
+		a := newAPI(t, &fakeironic.Server{})
+		a.node("n1", map[string]any{"management_interface": tt.management, "driver_info": tt.info})
+		a.refused(tt.status, tt.text, http.MethodPut, "/v1/nodes/n1/management/boot_device", tt.body)
+	}
+}
+
+func TestBootDevice_staysUntilItIsUsed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	uuid := a.redfish("n1", nil)
+	path := "/v1/nodes/" + uuid + "/management/boot_device"
+	shows := func(when, want string) {
+		t.Helper()
+		if got := fmt.Sprint(a.must(http.StatusOK, http.MethodGet, path, nil)); got != want {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	shows("at first", "map[boot_device:<nil> persistent:<nil>]")
+	a.must(http.StatusNoContent, http.MethodPut, path+"?boot_device=pxe&persistent=true", nil)
+	a.power(uuid, "power on")
+	shows("for good", "map[boot_device:pxe persistent:true]")
+	a.must(http.StatusNoContent, http.MethodPut, path, map[string]any{"boot_device": "cdrom"})
+	shows("for the next start", "map[boot_device:cdrom persistent:false]")
+	a.power(uuid, "rebooting")
+	shows("after that start", "map[boot_device:cdrom persistent:<nil>]")
+	a.fake.Set(uuid, "reservation", "localhost")
+	a.refused(http.StatusConflict, "is locked by host", http.MethodPut, path, map[string]any{"boot_device": "cdrom"})
+}
+
+func TestBootDevice_supportedByManagementInterface(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ version, management, want string }{
+		{"1.115", "fake", "[pxe]"},
+		{"1.115", "ipmitool", "[pxe disk cdrom bios safe]"},
+		{"1.82", "redfish", "[pxe disk cdrom bios]"},
+		{"1.115", "redfish", "[pxe disk cdrom bios uefihttp]"},
+	} {
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version})
+		a.node("n1", map[string]any{"management_interface": tt.management})
+		got := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1/management/boot_device/supported", nil)
+		if devices := fmt.Sprint(list(t, got, "supported_boot_devices")); devices != tt.want {
+			t.Errorf("%s at %s = %s, want %s", tt.management, tt.version, devices, tt.want)
+		}
 	}
 }

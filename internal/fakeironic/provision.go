@@ -2,12 +2,14 @@ package fakeironic
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // provisionRequest is the body of PUT states/provision.
 type provisionRequest struct {
 	target         verb
-	asked          string // as the client wrote it
+	asked          string // target as the client wrote it
 	configdrive    any
 	cleanSteps     []any
 	deploySteps    []any
@@ -110,21 +112,7 @@ func listOrNull(value any) (list []any, valid bool) {
 	return list, valid
 }
 
-// canonical replaces the newer names of verbs by the older ones.
-func (v verb) canonical() verb {
-	switch v {
-	case verbDeploy:
-		return verbActive
-	case verbUndeploy:
-		return verbDeleted
-	case verbManage, verbProvide, verbInspect, verbActive, verbDeleted, verbRebuild, verbClean, verbAbort, verbAdopt, verbRescue,
-		verbUnrescue, verbService, verbUnhold:
-		return v
-	}
-	return v
-}
-
-// checkTransition asks the state machine.
+// checkTransition refuses a verb that is not allowed in the node's state.
 func (s *Server) checkTransition(n *node, request provisionRequest) error {
 	target := request.target.canonical()
 	if n.flag("maintenance") && (target == verbActive || target == verbRebuild) {
@@ -139,17 +127,7 @@ func (s *Server) checkTransition(n *node, request provisionRequest) error {
 	return invalidAction(request.asked, n.str("uuid"), n.str("provision_state"))
 }
 
-func invalidAction(action, uuid, current string) error {
-	return fault(http.StatusBadRequest, "The requested action \"%s\" can not be performed on node \"%s\" while it is in state \"%s\".",
-		action, uuid, current)
-}
-
-func inMaintenance(operation string, n *node) error {
-	return fault(http.StatusBadRequest, "The %s operation can't be performed on node %s because it's in maintenance mode.",
-		operation, n.str("uuid"))
-}
-
-// checkProvisionBody applies the rules about what may come with which verb.
+// checkProvisionBody refuses members of the body that the verb does not allow, and missing ones.
 func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 	target := request.target.canonical()
 	only := func(what, verb string) error {
@@ -184,7 +162,7 @@ func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
 	return s.checkSteps("deploy", request.deploySteps, "interface", "step", "args", "priority")
 }
 
-// checkSteps refuses steps that lack a member or have one too many.
+// checkSteps refuses steps with missing or unknown members.
 func (s *Server) checkSteps(what string, steps []any, required ...string) error {
 	kinds := []string{"power", "management", "deploy", "bios", "raid"}
 	if !s.legacy() {
@@ -202,12 +180,12 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+
 				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, pyRepr(key), pyRepr(step))
 		}
-		if kind, _ := stepName(step); !contains(kinds, kind) {
+		if kind, _ := stepName(step); !slices.Contains(kinds, kind) {
 			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in schema['items']:\n    {}",
 				what, pyRepr(step["interface"]), pyRepr(clone(kinds)))
 		}
 		for _, key := range sortedKeys(step) {
-			if !contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"}, key) {
+			if !slices.Contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"}, key) {
 				return fault(http.StatusBadRequest, "Invalid %s_steps: Additional properties are not allowed (%s was unexpected)\n\n"+
 					"Failed validating 'additionalProperties' in schema['items']:\n    {}", what, pyRepr(key))
 			}
@@ -215,3 +193,111 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 	}
 	return nil
 }
+
+// start starts the operation of the verb, or does it at once if it takes no time.
+func (s *Server) start(n *node, request provisionRequest) error {
+	if err := n.checkInterfaces(); err != nil {
+		return err
+	}
+	switch request.target.canonical() {
+	case verbManage:
+		s.manage(n)
+	case verbProvide:
+		return s.provide(n)
+	case verbActive, verbRebuild:
+		return s.deploy(n, request)
+	case verbDeleted:
+		return s.undeploy(n)
+	case verbClean:
+		return s.clean(n, request)
+	case verbInspect:
+		return s.inspect(n)
+	case verbAdopt:
+		s.begin(n, operation{
+			verb: string(verbAdopt), phases: s.stay(adopting),
+			fail: func(n *node, text string) { s.rest(n, adoptFail, active, text) },
+			done: func(n *node) {
+				n.note("deploy_steps", nil)
+				s.rest(n, active, "", "")
+			},
+		}, active)
+	case verbRescue:
+		return s.rescue(n, request)
+	case verbUnrescue:
+		if n.flag("maintenance") {
+			return inMaintenance("unrescuing", n)
+		}
+		s.begin(n, operation{
+			verb: string(verbUnrescue), phases: s.stay(unrescuing),
+			fail: func(n *node, text string) { s.rest(n, unrescueFail, active, text) },
+			done: func(n *node) { s.rest(n, active, "", "") },
+		}, active)
+	case verbService:
+		return s.service(n, request)
+	case verbAbort:
+		return s.abort(n)
+	case verbUnhold:
+		s.unhold(n)
+	case verbDeploy, verbUndeploy: // canonical has replaced them
+	}
+	return nil
+}
+
+// base64Alphabet has the allowed characters of a config drive in a string.
+const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\n\r"
+
+// checkConfigDrive checks the config drive of a provision request.
+func checkConfigDrive(c *call, request provisionRequest) error {
+	parts, isObject := request.configdrive.(map[string]any)
+	if len(parts) == 0 && text(request.configdrive) == "" {
+		return nil
+	}
+	target := request.target.canonical()
+	rebuilds := c.minor >= 35 && target == verbRebuild
+	if target != verbActive && !rebuilds {
+		allowed := "active"
+		if c.minor >= 35 {
+			allowed = "active, rebuild"
+		}
+		return fault(http.StatusBadRequest, "Adding a config drive is only supported when setting provision state to %s", allowed)
+	}
+	if !isObject {
+		drive := text(request.configdrive)
+		if !strings.Contains(drive, "://") && strings.Trim(drive, base64Alphabet) != "" {
+			return fault(http.StatusBadRequest, "Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string")
+		}
+		return nil
+	}
+	return checkDriveParts(c, parts)
+}
+
+// checkDriveParts checks a config drive in JSON, which Ironic builds.
+func checkDriveParts(c *call, parts map[string]any) error {
+	for _, key := range sortedKeys(parts) {
+		var valid []string
+		switch key {
+		case "meta_data", "network_data", "vendor_data":
+			valid = []string{"object"}
+		case "user_data":
+			valid = []string{"object", "array", "string", "null"}
+		default:
+			return fault(http.StatusBadRequest, "Invalid configdrive format: Additional properties are not allowed (%s was unexpected)\n\n"+
+				"Failed validating 'additionalProperties' in schema[0]:\n    {}", pyRepr(key))
+		}
+		if !slices.Contains(valid, jsonType(parts[key])) {
+			quoted := "'" + strings.Join(valid, "', '") + "'"
+			return fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in schema[0]:\n    {}",
+				pyRepr(parts[key]), quoted)
+		}
+	}
+	if c.minor < 56 {
+		return fault(http.StatusBadRequest, "Providing a JSON object for configdrive is only supported starting with API version 1.56")
+	}
+	if _, given := parts["vendor_data"]; given && c.minor < 59 {
+		return fault(http.StatusBadRequest, "Providing vendor_data in configdrive is only supported starting with API version 1.59")
+	}
+	return nil
+}
+
+// blank reports whether the text has only white space.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }

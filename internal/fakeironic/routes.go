@@ -1,14 +1,49 @@
 package fakeironic
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
-// handle authenticates a request, finds its API version and answers it.
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.exchange(r, s.handle).write(w)
+}
+
+// RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	answer := s.exchange(r, s.handle)
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	if answer.drop {
+		return nil, syscall.ECONNRESET
+	}
+	return &http.Response{
+		Status:        fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
+		StatusCode:    answer.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        answer.header,
+		Body:          io.NopCloser(bytes.NewReader(answer.body)),
+		ContentLength: int64(len(answer.body)),
+		Request:       r,
+	}, nil
+}
+
+// handle authenticates a request, negotiates its API version and answers it.
 func (s *Server) handle(r *http.Request, body []byte) reply {
 	defer s.lock()()
 	c := newCall(r, body)
@@ -24,7 +59,7 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
-		// Discovery is the application's, all below is behind the router. 39 has its discovery at /, 21.4 looks at /v1.
+		// The application answers version discovery, at / in 39 and at /v1 in 21.4; the router answers all other paths.
 		refused.router = path != "" && (path != "v1" || !s.legacy())
 		return refused.reply()
 	}
@@ -34,7 +69,7 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 	if path != "" {
 		answer, err = s.route(c)
 	}
-	bare := false // the router's own answers carry no versions
+	bare := false // the router's own answers have no version headers
 	if err != nil {
 		var known *apiError
 		if !errors.As(err, &known) {
@@ -50,7 +85,7 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 	return answer
 }
 
-// authenticate checks http_basic credentials. The API's own description and posts of ramdisks are public.
+// authenticate checks http_basic credentials. Version discovery and the posts of ramdisks need none.
 func (s *Server) authenticate(r *http.Request) *apiError {
 	public := r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/" ||
 		r.URL.Path == "/v1/continue_inspection" && s.maxMinor() >= callbackMinor
@@ -78,7 +113,7 @@ func (s *Server) authenticate(r *http.Request) *apiError {
 	return nil
 }
 
-// route finds the resource.
+// route calls the handler of the resource.
 func (s *Server) route(c *call) (reply, error) {
 	if len(c.path) == 0 {
 		if c.method != http.MethodGet && c.method != http.MethodHead {
@@ -141,7 +176,7 @@ func (s *Server) routeNodes(c *call) (reply, error) {
 	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
-// missingNode is the answer about the parts of a node that does not exist.
+// missingNode is the answer for a node that does not exist.
 func (s *Server) missingNode(c *call, err error) (reply, error) {
 	if len(c.path) > 2 && c.path[2] == "ports" {
 		return reply{}, fault(http.StatusNotFound, "Portgroup None could not be found.")
@@ -149,28 +184,7 @@ func (s *Server) missingNode(c *call, err error) (reply, error) {
 	return reply{}, err
 }
 
-// showNode answers GET /v1/nodes/{node}.
-func (s *Server) showNode(c *call, n *node) (reply, error) {
-	if err := c.accept("fields"); err != nil {
-		return reply{}, err
-	}
-	if !c.query.Has("fields") {
-		return ok(http.StatusOK, s.render(c, n, viewOf(c, nil))), nil
-	}
-	fields := splitList(c.query["fields"])
-	for _, name := range fields {
-		since, known := nodeFieldSince(name)
-		if !known || since > s.maxMinor() || isTimestamp(name) {
-			return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", name)
-		}
-		if since > c.minor {
-			return reply{}, notAcceptable()
-		}
-	}
-	return ok(http.StatusOK, s.render(c, n, viewOf(c, append(fields, "links")))), nil
-}
-
-// routeNode answers the parts of a node.
+// routeNode answers /v1/nodes/{node}/{part}.
 func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply, error) {
 	get := c.method == http.MethodGet
 	switch part {
@@ -199,51 +213,6 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 		return s.nodeRecords(c, n, part)
 	}
 	return reply{}, routerFault(http.StatusNotFound, "")
-}
-
-// nodeRecords answers what Ironic keeps about a node and shows only.
-func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
-	switch part {
-	case "inventory":
-		if c.minor < 81 {
-			return reply{}, routerFault(http.StatusNotFound, "")
-		}
-		if n.inventory == nil {
-			return reply{}, fault(http.StatusNotFound, "Node inventory record for node %d could not be found.", n.order)
-		}
-		return ok(http.StatusOK, n.inventory), nil
-	case "bios":
-		if c.minor >= 40 {
-			return ok(http.StatusOK, ordered{{"bios", []any{}}}), nil
-		}
-	case "history":
-		if c.minor >= 78 {
-			return ok(http.StatusOK, ordered{{"history", append([]any{}, n.history...)}}), nil
-		}
-	case "firmware":
-		if c.minor >= 86 {
-			return ok(http.StatusOK, ordered{{"firmware", []any{}}}), nil
-		}
-	case "children":
-		if c.minor >= 83 {
-			return ok(http.StatusOK, ordered{
-				{"children", s.children(n)},
-				{"links", ordered{{"href", c.base + "/v1/nodes?parent_node=" + n.str("uuid")}, {"rel", "children"}}},
-			}), nil
-		}
-	}
-	return reply{}, fault(http.StatusBadRequest, "Field %s is not a valid field.", part)
-}
-
-// children are the UUIDs of the nodes whose parent is n.
-func (s *Server) children(n *node) []string {
-	uuids := []string{}
-	for _, other := range s.nodes {
-		if other.str("parent_node") == n.str("uuid") {
-			uuids = append(uuids, other.str("uuid"))
-		}
-	}
-	return uuids
 }
 
 // routeStates answers /v1/nodes/{node}/states.
@@ -275,72 +244,97 @@ func (s *Server) routeStates(c *call, n *node, rest []string) (reply, error) {
 	return reply{}, routerFault(http.StatusNotFound, "")
 }
 
-// states are the fields of a node that change by themselves.
-func states(c *call, n *node) ordered {
-	var out ordered
-	for _, name := range []string{
-		"console_enabled", "last_error", "power_state", "provision_state", "provision_updated_at", "raid_config", "target_power_state",
-		"target_provision_state", "target_raid_config", "boot_mode", "secure_boot",
+// negotiate returns the minor part of a request's API version. No header means 1.1.
+func (s *Server) negotiate(header http.Header) (int, *apiError) {
+	wanted := header.Get(versionHeader)
+	if wanted == "" && !s.legacy() {
+		if service, version, found := strings.Cut(header.Get("OpenStack-API-Version"), " "); found && service == "baremetal" {
+			wanted = version
+		}
+	}
+	if wanted == "" {
+		return 1, nil
+	}
+	if strings.EqualFold(wanted, "latest") {
+		return s.maxMinor(), nil
+	}
+	major, minor, err := parseVersion(wanted)
+	if err != nil {
+		return 0, routerFault(http.StatusNotAcceptable, "Invalid value for %s header", versionHeader)
+	}
+	if major != 1 || minor < 1 || minor > s.maxMinor() {
+		complaint := "Version %s was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.%d]."
+		if major != 1 {
+			complaint = "Mutually exclusive versions requested. Version %s requested but not supported by this service. " +
+				"The supported version range is: [1.1, 1.%d]."
+		}
+		refused := routerFault(http.StatusNotAcceptable, complaint, wanted, s.maxMinor())
+		refused.header = http.Header{}
+		s.addVersionHeaders(refused.header, 0)
+		return 0, refused
+	}
+	return minor, nil
+}
+
+// parseVersion parses a version such as "1.82".
+func parseVersion(text string) (major, minor int, err error) {
+	first, second, found := strings.Cut(text, ".")
+	if !found {
+		return 0, 0, fmt.Errorf("version %q has no dot", text)
+	}
+	if major, err = strconv.Atoi(first); err != nil {
+		return 0, 0, err
+	}
+	minor, err = strconv.Atoi(second)
+	return major, minor, err
+}
+
+// addVersionHeaders sets the range of API versions and, if minor is not zero, the version in use.
+func (s *Server) addVersionHeaders(header http.Header, minor int) {
+	header.Set(minHeader, "1.1")
+	header.Set(maxHeader, fmt.Sprintf("1.%d", s.maxMinor()))
+	if minor > 0 {
+		header.Set(versionHeader, fmt.Sprintf("1.%d", minor))
+	}
+}
+
+// versionDocument describes API v1.
+func (s *Server) versionDocument(c *call) ordered {
+	return ordered{
+		{"id", "v1"},
+		{"links", []any{ordered{{"href", c.base + "/v1/"}, {"rel", "self"}}}},
+		{"status", "CURRENT"},
+		{"min_version", "1.1"},
+		{"version", fmt.Sprintf("1.%d", s.maxMinor())},
+	}
+}
+
+// root answers GET /.
+func (s *Server) root(c *call) reply {
+	return ok(http.StatusOK, ordered{
+		{"name", "OpenStack Ironic API"},
+		{"description", "Ironic is an OpenStack project which enables the provision and management of baremetal machines."},
+		{"default_version", s.versionDocument(c)},
+		{"versions", []any{s.versionDocument(c)}},
+	})
+}
+
+// v1 answers GET /v1 with the resources that the API version has.
+func (s *Server) v1(c *call) reply {
+	document := ordered{
+		{"id", "v1"},
+		{"links", []any{ordered{{"href", c.base + "/v1/"}, {"rel", "self"}}}},
+		{"media_types", ordered{{"base", "application/json"}, {"type", "application/vnd.openstack.ironic.v1+json"}}},
+	}
+	for _, resource := range []struct {
+		name  string
+		since int
+	}{
+		{"chassis", 1}, {"nodes", 1}, {"ports", 1}, {"drivers", 1}, {"portgroups", 23}, {"conductors", 49}, {"allocations", 52},
 	} {
-		if since, _ := nodeFieldSince(name); since <= c.minor {
-			out = append(out, member{name, n.fields[name]})
+		if c.minor >= resource.since {
+			document = append(document, member{resource.name, c.links(resource.name + "/")})
 		}
 	}
-	return out
-}
-
-// putBoot changes boot_mode or secure_boot. Fake hardware cannot: the request is accepted and last_error tells.
-func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
-	if c.minor < 76 {
-		return reply{}, routerFault(http.StatusNotFound, "")
-	}
-	body, err := c.object("body")
-	if err != nil {
-		return reply{}, err
-	}
-	value, given := body["target"]
-	if !given {
-		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: target")
-	}
-	if what == "boot_mode" && value != "uefi" && value != "bios" {
-		return reply{}, fault(http.StatusBadRequest, "Invalid boot mode %s requested for node. Allowed boot modes are: bios, uefi", pyText(value))
-	}
-	if what == "secure_boot" {
-		wanted, valid := parseBool(value)
-		if !valid {
-			return reply{}, notBool("target", value)
-		}
-		value = wanted
-	}
-	if err := n.locked(); err != nil {
-		return reply{}, err
-	}
-	if n.uses("management") == "fake" {
-		n.put("last_error", "Failed to change "+strings.ReplaceAll(what, "_", " ")+" to '"+pyText(value)+
-			": Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
-	} else {
-		n.put(what, value)
-	}
-	answer := done(http.StatusAccepted)
-	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
-	return answer, nil
-}
-
-// putRAID stores the target RAID configuration.
-func (s *Server) putRAID(c *call, n *node) (reply, error) {
-	body, err := c.object("body")
-	if err != nil {
-		return reply{}, err
-	}
-	if _, given := body["logical_disks"]; !given && len(body) > 0 {
-		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: 'logical_disks' is a required property")
-	}
-	if disks, isList := body["logical_disks"].([]any); isList && len(disks) == 0 {
-		return reply{}, fault(http.StatusBadRequest, "RAID config validation error: [] %s", map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
-	}
-	if err := n.locked(); err != nil {
-		return reply{}, err
-	}
-	n.put("target_raid_config", body)
-	return done(http.StatusNoContent), nil
+	return ok(http.StatusOK, append(document, member{"version", s.versionDocument(c)}))
 }

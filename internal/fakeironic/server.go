@@ -1,78 +1,85 @@
-// Package fakeironic is an OpenStack Ironic that lives in memory: stateful, driven by the clock and strict in the same
-// places as the real one. Tests and the fakeironic program share it.
+// Package fakeironic is an OpenStack Ironic in memory. It keeps state, advances with the clock and refuses what real Ironic
+// refuses. Tests and the fakeironic program share it.
 //
-// It is written from Ironic's documentation and from what Ironic 21.4 (API 1.82) and 39 (API 1.115) were seen to answer,
-// and knows nothing of its clients.
+// It follows Ironic's documentation and the observed answers of Ironic 21.4 (API 1.82) and 39 (API 1.115). It knows nothing
+// about its clients.
+//
+// Each file calls only files before it in this list: values, states, call, document, server, node, drivers, machine, fields,
+// allocation, groups, operation, power, boot, deploy, ports, nodes, discovery, allocations, nodelist, vmedia, nodepatch,
+// provision, routes, inspector.
 package fakeironic
 
 import (
 	"bytes"
-	"fmt"
+	"container/heap"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
-// Server is one Ironic with one conductor. Its zero value is an empty Ironic that speaks up to API version 1.115.
-// The fields must not be changed while requests are served. A Server is safe for concurrent use and starts no goroutine:
-// whatever was due since the last request happens at the start of the next one, with the time at which it was due.
+// Server is one Ironic with one conductor. Its zero value is an empty Ironic that supports API versions up to 1.115.
+// Callers must not change the fields while the Server answers requests. A Server is safe for concurrent use and starts no
+// goroutine: each request first runs the events that were due before it, each with the time at which it was due.
 type Server struct {
-	// MaxMicroversion is the highest API version spoken, "1.115" when empty. At "1.82" and below the server behaves as
+	// MaxMicroversion is the highest supported API version; empty means "1.115". At "1.82" and below the server behaves as
 	// Ironic 21.4 where 21.4 and 39 differ.
 	MaxMicroversion string
 
-	// StepTime is how long each transient state (verifying, cleaning, deploying, wait call-back, deleting, inspecting,
-	// a change of power) lasts. With zero it is over by the next request.
+	// StepTime is the duration of each transient state (verifying, cleaning, deploying, wait call-back, deleting, inspecting)
+	// and of each power change. With zero it has ended by the next request.
 	StepTime time.Duration
 
-	// UnlockDelay is how long a node stays locked after an operation has reached its last state. A last_error is written
-	// only then. Real conductors write state, error and lock one after the other, and clients can see what is between.
+	// UnlockDelay is how long a node stays locked after an operation has reached its last state. The server writes last_error
+	// at the end of it. Real conductors write state, error and lock one after the other, and clients can see the steps.
 	UnlockDelay time.Duration
 
-	// Username and Password switch http_basic authentication on when Username is set.
+	// Username and Password are the http_basic credentials. With an empty Username the server needs none.
 	Username, Password string
 
 	// ParentNodeDefect makes any PATCH of a node set parent_node to the node itself, as 29.0.5 and 35.0.1 in Debian do.
-	// Such a node cannot be deployed, undeployed or switched any more.
+	// Ironic can no longer deploy or undeploy such a node, or change its power.
 	ParentNodeDefect bool
 
 	// MaxConcurrentDeploy and MaxConcurrentClean are the conductor's max_concurrent_deploy and max_concurrent_clean.
-	// Zero is no limit.
+	// Zero means no limit.
 	MaxConcurrentDeploy, MaxConcurrentClean int
 
-	// Discovery makes a node of every unknown machine that posts its inventory to /v1/continue_inspection, as Ironic does
-	// since 24.1 (API 1.90) with [auto_discovery]enabled. The nodes get DiscoveryDriver, "fake-hardware" when empty.
+	// Discovery creates a node for every unknown machine that posts its inventory to /v1/continue_inspection, as Ironic does
+	// since 24.1 (API 1.90) with [auto_discovery]enabled. The nodes get DiscoveryDriver; empty means "fake-hardware".
 	Discovery       bool
 	DiscoveryDriver string
 
-	// DiscoveryKeepsPower is [inspector]power_off = false. Without it discovered machines are switched off, and where that
-	// is impossible, as with the driver ipmi, which has no credentials yet, the inventory is lost and last_error tells.
+	// DiscoveryKeepsPower is [inspector]power_off = false. Without it the server switches discovered machines off. Where it
+	// cannot, for example with the driver ipmi, which has no credentials yet, it loses the inventory and sets last_error.
 	DiscoveryKeepsPower bool
 
-	// DefaultResourceClass is the resource class of nodes that are made without one, discovered ones above all.
+	// FastTrack is [deploy]fast_track: an agent that runs on a machine is used without a restart. The power interface agent needs it.
+	FastTrack bool
+
+	// DefaultResourceClass is the resource class of nodes that are created without one, such as discovered nodes.
 	DefaultResourceClass string
 
-	// Fail, when set, is asked once at the end of every operation on a node: verb is the provision verb or power target
-	// that was requested. A text that is not empty makes the operation fail with this last_error. An undeploy is two
-	// operations, the tear-down (node.ProvisionState is deleting) and the cleaning after it (cleaning).
-	// Fail must not call methods of the Server.
+	// Fail, if set, is called once at the end of every operation on a node. verb is the requested provision verb or power
+	// target. If it returns a text, the operation fails with that last_error. An undeploy is two operations: the tear-down
+	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
-	// ImageFault, when set, is asked for every ISO that the conductor would fetch: the boot_iso of a deployment or rebuild with
-	// the deploy interface ramdisk, at its start, and what is attached as virtual media. A text that is not empty is the reason
-	// for which that fails, such as "Got HTTP code 404 instead of 200 in response to HEAD request.": the deployment ends in
-	// deploy failed with the machine off, the drive keeps what it had, and last_error tells. Nothing is ever really fetched.
+	// ImageFault, if set, is called for every ISO that the conductor would fetch: the boot_iso of a deployment or rebuild with
+	// the deploy interface ramdisk, when it starts, and an image attached as virtual media. If it returns a text, such as "Got
+	// HTTP code 404 instead of 200 in response to HEAD request.", the fetch fails with it: the deployment ends in deploy failed
+	// with the machine off, the drive keeps its image, and last_error has the text. The server never fetches anything.
 	// ImageFault must not call methods of the Server.
 	ImageFault func(url string) string
 
-	// Reject, when set, is asked about every request before anything else. When it returns a Rejection, that is the answer.
-	// The body of the request can be read and need not be restored. Reject may call methods of the Server.
+	// Reject, if set, is called first for every request. If it returns a Rejection, that replaces the answer. It may read the
+	// body of the request and need not restore it. Reject may call methods of the Server.
 	Reject func(r *http.Request) *Rejection
 
 	mu       sync.Mutex
-	now      time.Time // the moment that is being worked on
+	now      time.Time // time of the event or request that the server handles
 	events   eventQueue
 	sequence int
 
@@ -89,7 +96,7 @@ type Server struct {
 	visits   []visit
 }
 
-// Rejection is an answer given in the place of the real one.
+// Rejection replaces the answer to a request.
 type Rejection struct {
 	Status int
 	Header http.Header
@@ -98,8 +105,8 @@ type Rejection struct {
 	// Drop breaks the connection instead of answering.
 	Drop bool
 
-	// After lets the request take effect and only then loses its answer: the client sees Status, or a broken connection
-	// when Status is zero.
+	// After lets the request take effect and replaces only its answer: the client sees Status, or a broken connection if
+	// Status is zero.
 	After bool
 }
 
@@ -109,38 +116,8 @@ type Request struct {
 	Method string
 	Path   string
 	Query  string // raw
-	Status int    // 0 when the answer was dropped
+	Status int    // 0 if the answer was dropped
 	Body   string
-}
-
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.exchange(r, s.handle).write(w)
-}
-
-// RoundTrip answers one request in the process, without a socket. It makes the Server an http.RoundTripper.
-func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	answer := s.exchange(r, s.handle)
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
-	if answer.drop {
-		return nil, syscall.ECONNRESET
-	}
-	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
-		StatusCode:    answer.status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        answer.header,
-		Body:          io.NopCloser(bytes.NewReader(answer.body)),
-		ContentLength: int64(len(answer.body)),
-		Request:       r,
-	}, nil
 }
 
 // Requests returns the log of all requests since the start or the last ResetRequests.
@@ -150,7 +127,7 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// ResetRequests forgets the logged requests.
+// ResetRequests empties the log of requests.
 func (s *Server) ResetRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,14 +151,14 @@ func (r reply) write(w http.ResponseWriter) {
 		w.Header()[key] = values
 	}
 	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // the client may be gone; nobody is left to tell
+	_, _ = w.Write(r.body) // fails only if the client has gone
 }
 
 // exchange applies Reject, lets handle answer the request and logs it.
 func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) reply) reply {
 	var body []byte
 	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a body that breaks off is treated as one that ends there
+		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
 	}
 	arrived := time.Now()
 
@@ -220,7 +197,7 @@ func (r *Rejection) reply() reply {
 	return reply{status: r.Status, header: header, body: []byte(r.Body)}
 }
 
-// lock takes the mutex, lets everything happen that is due by now, and returns the unlock.
+// lock locks the mutex, runs all events that are due and returns the function that unlocks.
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	if s.nodeByUUID == nil {
@@ -231,3 +208,107 @@ func (s *Server) lock() func() {
 	s.catchUp(time.Now())
 	return s.mu.Unlock
 }
+
+// event is an action of the conductor at a point in time.
+type event struct {
+	at    time.Time
+	order int // breaks ties: first scheduled, first run
+	run   func()
+}
+
+// eventQueue is a heap of events, the earliest first.
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+
+func (q eventQueue) Less(i, j int) bool {
+	if q[i].at.Equal(q[j].at) {
+		return q[i].order < q[j].order
+	}
+	return q[i].at.Before(q[j].at)
+}
+
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *eventQueue) Push(x any) {
+	if e, ok := x.(event); ok {
+		*q = append(*q, e)
+	}
+}
+
+// Pop implements heap.Interface.
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}
+
+// after schedules run for d after s.now.
+func (s *Server) after(d time.Duration, run func()) {
+	s.sequence++
+	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, run: run})
+}
+
+// catchUp runs all events that are due, each at its own time.
+func (s *Server) catchUp(now time.Time) {
+	for len(s.events) > 0 && !s.events[0].at.After(now) {
+		e, ok := heap.Pop(&s.events).(event)
+		if !ok {
+			return
+		}
+		s.now = e.at
+		e.run()
+	}
+	s.now = now
+}
+
+// timestamp formats a time as Ironic does.
+func timestamp(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000000-07:00")
+}
+
+// coarse cuts a timestamp to whole seconds, as Ironic does in the answer to a POST.
+func coarse(stamp any) any {
+	text, ok := stamp.(string)
+	if !ok {
+		return stamp
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return stamp
+	}
+	return t.UTC().Format("2006-01-02T15:04:05-07:00")
+}
+
+// coarseTimes cuts created_at and updated_at to whole seconds, as Ironic does in answers to POST and PATCH.
+func coarseTimes(shown ordered) ordered {
+	for i := range shown {
+		if shown[i].key == "created_at" || shown[i].key == "updated_at" {
+			shown[i].value = coarse(shown[i].value)
+		}
+	}
+	return shown
+}
+
+const (
+	newestMinor = 115 // Ironic 39
+	legacyMinor = 82  // Ironic 21.4
+
+	versionHeader = "X-OpenStack-Ironic-API-Version"
+	minHeader     = "X-OpenStack-Ironic-API-Minimum-Version"
+	maxHeader     = "X-OpenStack-Ironic-API-Maximum-Version"
+)
+
+// maxMinor is the minor part of the highest supported API version.
+func (s *Server) maxMinor() int {
+	minor, err := strconv.Atoi(strings.TrimPrefix(s.MaxMicroversion, "1."))
+	if err != nil {
+		return newestMinor
+	}
+	return minor
+}
+
+// legacy reports whether the server behaves as Ironic 21.4.
+func (s *Server) legacy() bool { return s.maxMinor() <= legacyMinor }

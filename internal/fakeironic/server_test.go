@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-func TestRequestsAreLoggedWithBodyAndStatus(t *testing.T) {
+func TestServer_logsRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -32,7 +32,7 @@ func TestRequestsAreLoggedWithBodyAndStatus(t *testing.T) {
 	}
 }
 
-func TestRejectAnswersInTheServersPlace(t *testing.T) {
+func TestServer_rejectReplacesTheAnswer(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method != http.MethodPost {
@@ -54,7 +54,7 @@ func TestRejectAnswersInTheServersPlace(t *testing.T) {
 	a.node("n2", nil)
 }
 
-func TestLostAnswerLeavesItsEffect(t *testing.T) {
+func TestServer_lostAnswerKeepsTheEffect(t *testing.T) {
 	t.Parallel()
 	lose := true
 	fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection {
@@ -75,7 +75,7 @@ func TestLostAnswerLeavesItsEffect(t *testing.T) {
 	a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1", nil)
 }
 
-func TestDroppedConnectionBreaksOverASocketToo(t *testing.T) {
+func TestServer_dropBreaksASocket(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(&fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Drop: true} }})
 	defer server.Close()
@@ -90,7 +90,7 @@ func TestDroppedConnectionBreaksOverASocketToo(t *testing.T) {
 	}
 }
 
-func TestParallelRequestsAreSafe(t *testing.T) {
+func TestServer_parallelRequests(t *testing.T) {
 	t.Parallel()
 	const clients = 100
 	fake := &fakeironic.Server{}
@@ -134,7 +134,7 @@ func TestParallelRequestsAreSafe(t *testing.T) {
 	}
 }
 
-func TestFleetIsReadyForWork(t *testing.T) {
+func TestServer_addFleet(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	fake.AddFleet(2, "gold")

@@ -1,5 +1,7 @@
 package fakeironic
 
+import "slices"
+
 // state is a provision state.
 type state string
 
@@ -37,7 +39,7 @@ const (
 	serviceHold  state = "service hold"
 )
 
-// verb is the target of PUT states/provision.
+// verb is a target of PUT states/provision.
 type verb string
 
 // The verbs of Ironic. deploy and undeploy are newer names of active and deleted.
@@ -59,7 +61,7 @@ const (
 	verbUnhold   verb = "unhold"
 )
 
-// transient says that the node is being worked on.
+// transient reports whether Ironic works on a node in this state.
 func (s state) transient() bool {
 	switch s {
 	case verifying, deploying, deployWait, cleaning, cleanWait, inspecting, inspectWait, deleting, adopting, rescuing, rescueWait,
@@ -72,12 +74,12 @@ func (s state) transient() bool {
 	return false
 }
 
-// waiting says that Ironic waits for the ramdisk; the node is not locked meanwhile.
+// waiting reports whether Ironic waits for the ramdisk. It does not lock the node then.
 func (s state) waiting() bool {
 	return s == deployWait || s == cleanWait || s == inspectWait || s == rescueWait || s == serviceWait
 }
 
-// patchableInTransition are the states in which a node can be patched although a target_provision_state is set.
+// patchableInTransition reports whether Ironic accepts patches of a node in this state that has a target_provision_state.
 func (s state) patchableInTransition() bool {
 	switch s {
 	case deployFail, inspecting, inspectFail, inspectWait, cleanFail, errored, verifying, adoptFail, rescued, rescueFail, unrescueFail,
@@ -90,20 +92,20 @@ func (s state) patchableInTransition() bool {
 	return false
 }
 
-// deletable are the states in which a node can be deleted when it is not in maintenance.
+// deletable reports whether Ironic deletes a node in this state that is not in maintenance.
 func (s state) deletable() bool {
 	return s == manageable || s == enroll || s == adoptFail || s == available
 }
 
-// rule is one line of Ironic's state machine: in these states the verb is allowed, and leads to the state.
+// rule is one line of Ironic's state machine: the verb is allowed in the from states and leads to the to state.
 type rule struct {
 	verb  verb
 	from  []state
 	to    state
-	since int // of the server's highest API version
+	since int // the server's highest API version must be at least this
 }
 
-// rules is the state machine as Ironic's documentation draws it.
+// rules is the state machine in Ironic's documentation.
 var rules = []rule{
 	{verbManage, []state{enroll}, verifying, 0},
 	{verbManage, []state{available, cleanFail, inspectFail, adoptFail}, manageable, 0},
@@ -132,7 +134,7 @@ var rules = []rule{
 	{verbUnhold, []state{serviceHold}, servicing, 87},
 }
 
-// next returns where the verb leads from a state, or "" when it is not allowed there.
+// next returns the state that the verb leads to, "" if the verb is not allowed in from.
 func next(from state, v verb, maxMinor int) state {
 	for _, r := range rules {
 		if r.verb != v || maxMinor < r.since {
@@ -147,7 +149,7 @@ func next(from state, v verb, maxMinor int) state {
 	return ""
 }
 
-// verbSince is the API version that has the verb. Verbs that are not here always existed, or never.
+// verbSince returns the first API version that has the verb, 1 for unknown verbs.
 func verbSince(v verb) int {
 	switch v {
 	case verbManage, verbProvide:
@@ -174,14 +176,28 @@ func verbSince(v verb) int {
 	return 1
 }
 
-// known says that Ironic has such a state.
+// known reports whether Ironic has such a state.
 func (s state) known() bool {
-	return s.transient() || contains(restingStates, string(s))
+	return s.transient() || slices.Contains(restingStates, string(s))
 }
 
-// restingStates are the states in which nothing goes on.
+// restingStates are the states without an operation in progress.
 var restingStates = []string{
 	string(enroll), string(manageable), string(available), string(active), string(deployFail), string(deployHold), string(cleanFail),
 	string(cleanHold), string(inspectFail), string(errored), string(adoptFail), string(rescued), string(rescueFail),
 	string(unrescueFail), string(serviceFail), string(serviceHold),
+}
+
+// canonical replaces the newer names of verbs by the older ones.
+func (v verb) canonical() verb {
+	switch v {
+	case verbDeploy:
+		return verbActive
+	case verbUndeploy:
+		return verbDeleted
+	case verbManage, verbProvide, verbInspect, verbActive, verbDeleted, verbRebuild, verbClean, verbAbort, verbAdopt, verbRescue,
+		verbUnrescue, verbService, verbUnhold:
+		return v
+	}
+	return v
 }

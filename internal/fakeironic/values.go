@@ -2,19 +2,21 @@ package fakeironic
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)
 
-// isUUID says whether Ironic takes the text for a UUID, with or without dashes.
+// isUUID reports whether Ironic accepts the text as a UUID, with or without dashes.
 func isUUID(text string) bool { return uuidPattern.MatchString(text) }
 
-// newUUID makes a random UUID.
+// newUUID returns a random UUID.
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
@@ -23,7 +25,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// clone copies a JSON value so that nothing is shared.
+// clone returns a deep copy of a JSON value.
 func clone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -48,7 +50,7 @@ func clone(value any) any {
 	return value
 }
 
-// object returns value as a JSON object; anything else is an empty one.
+// object returns value as a JSON object, or an empty object if it is something else.
 func object(value any) map[string]any {
 	if m, ok := value.(map[string]any); ok {
 		return m
@@ -56,13 +58,13 @@ func object(value any) map[string]any {
 	return map[string]any{}
 }
 
-// text returns value as a string; anything else, null above all, is "".
+// text returns value as a string, or "" if it is something else, such as null.
 func text(value any) string {
 	s, _ := value.(string)
 	return s
 }
 
-// orNull is text, or null when there is none.
+// orNull returns s, or null if s is empty.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -70,7 +72,7 @@ func orNull(s string) any {
 	return s
 }
 
-// strings of a JSON list; members that are not strings are left out.
+// texts returns the strings in a JSON list and skips other members.
 func texts(value any) []string {
 	list, _ := value.([]any)
 	out := make([]string, 0, len(list))
@@ -82,7 +84,7 @@ func texts(value any) []string {
 	return out
 }
 
-// parseBool reads a boolean as oslo's strict bool_from_string does.
+// parseBool parses a boolean as oslo's strict bool_from_string does.
 func parseBool(value any) (result, valid bool) {
 	switch v := value.(type) {
 	case bool:
@@ -98,25 +100,9 @@ func parseBool(value any) (result, valid bool) {
 	return false, false
 }
 
-func contains(list []string, item string) bool {
-	for _, member := range list {
-		if member == item {
-			return true
-		}
-	}
-	return false
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
-}
-
-// pyRepr writes a JSON value as Python would in an error text.
+// pyRepr formats a JSON value as Python's repr does.
 func pyRepr(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -144,4 +130,79 @@ func pyRepr(value any) string {
 		return "{" + strings.Join(items, ", ") + "}"
 	}
 	return fmt.Sprint(value)
+}
+
+// pyText formats a JSON value as Python's str does.
+func pyText(value any) string {
+	if s, isText := value.(string); isText {
+		return s
+	}
+	return pyRepr(value)
+}
+
+// pyBool formats a boolean query parameter as Python's repr does.
+func pyBool(value string) string {
+	set, _ := parseBool(value)
+	return pyRepr(set)
+}
+
+// ordered is a JSON object that keeps the order of its members.
+type ordered []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// appendJSON appends the JSON of a value. encoding/json is slow with members in a given order.
+func appendJSON(out []byte, value any) []byte {
+	switch v := value.(type) {
+	case nil:
+		return append(out, "null"...)
+	case string:
+		if isPlain(v) {
+			return append(append(append(out, '"'), v...), '"')
+		}
+	case bool:
+		return strconv.AppendBool(out, v)
+	case json.RawMessage:
+		return append(out, v...)
+	case ordered:
+		out = append(out, '{')
+		for i, m := range v {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(appendJSON(out, m.key), ':')
+			out = appendJSON(out, m.value)
+		}
+		return append(out, '}')
+	case []any:
+		out = append(out, '[')
+		for i, item := range v {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendJSON(out, item)
+		}
+		return append(out, ']')
+	}
+	plain, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("fakeironic: encode %T: %v", value, err))
+	}
+	return append(out, plain...)
+}
+
+// encode returns the JSON of a value. It panics if the value cannot be encoded.
+func encode(value any) []byte { return appendJSON(nil, value) }
+
+// isPlain reports whether the text needs no escapes in JSON.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }

@@ -13,29 +13,8 @@ const (
 	vmediaListMinor = 93
 )
 
-// vmediaDevices are the device types of virtual media. The machines here have a CD drive only.
+// vmediaDevices are the device types of virtual media. The machines of the fake have only a CD drive.
 var vmediaDevices = []string{deviceDisk, deviceCDROM, "floppy"}
-
-// insert puts an ISO into the machine's drive; image is the conductor's copy, which the BMC is told of.
-func (m *machine) insert(iso, image string) { m.drive, m.image = iso, image }
-
-// empty undoes what a boot interface did: the drive is emptied, or the network offers nothing any more.
-func (m *machine) empty(boot string) {
-	if netboots(boot) {
-		m.network = ""
-		return
-	}
-	m.insert("", "")
-}
-
-// published is where the conductor offers a copy of an image to the BMC of the node.
-func (s *Server) published(n *node, what string) string {
-	extension := ".img"
-	if what == deviceCDROM || what == "boot" {
-		extension = ".iso"
-	}
-	return "http://127.0.0.1/redfish/" + what + "-" + n.str("uuid") + extension
-}
 
 // routeVmedia answers /v1/nodes/{node}/vmedia.
 func (s *Server) routeVmedia(c *call, n *node) (reply, error) {
@@ -56,7 +35,7 @@ func (s *Server) routeVmedia(c *call, n *node) (reply, error) {
 	return reply{}, methodNotAllowed("DELETE, GET, POST")
 }
 
-// vmediaBeforeItsTime is how an Ironic answers that has never heard of virtual media, as of any part that a node has not.
+// vmediaBeforeItsTime answers as an Ironic without virtual media: as for any unknown part of a node.
 func (s *Server) vmediaBeforeItsTime(c *call, n *node) (reply, error) {
 	switch c.method {
 	case http.MethodGet:
@@ -85,7 +64,7 @@ func (s *Server) listVmedia(c *call, n *node) (reply, error) {
 	}}), nil
 }
 
-// attachVmedia inserts an image. The answer comes before it is known whether that works: last_error tells.
+// attachVmedia inserts an image after the answer. If that fails, it sets last_error.
 func (s *Server) attachVmedia(c *call, n *node) (reply, error) {
 	body, err := c.object("vmedia")
 	if err != nil {
@@ -102,7 +81,7 @@ func (s *Server) attachVmedia(c *call, n *node) (reply, error) {
 	if !found {
 		scheme = ""
 	}
-	if !contains([]string{"http", "https", "nfs", "cifs"}, scheme) {
+	if !slices.Contains([]string{"http", "https", "nfs", "cifs"}, scheme) {
 		return reply{}, fault(http.StatusBadRequest, "Unsupported or missing URL scheme: %s", scheme)
 	}
 	return s.changeVmedia(n, func() string {
@@ -136,20 +115,20 @@ func checkVmediaBody(body map[string]any) error {
 		key     string
 		allowed []string
 	}{{"device_type", vmediaDevices}, {"image_download_source", []string{"http", "local", "swift"}}} {
-		if value, given := body[choice.key]; given && !contains(choice.allowed, text(value)) {
+		if value, given := body[choice.key]; given && !slices.Contains(choice.allowed, text(value)) {
 			return shape.fault("%s is not one of %s", pyRepr(value), pyRepr(clone(choice.allowed)))
 		}
 	}
 	return nil
 }
 
-// detachVmedia empties the drives, or those of certain types. The answer comes before it is known whether that works.
+// detachVmedia empties the drives, or those of the given types, after the answer. If that fails, it sets last_error.
 func (s *Server) detachVmedia(c *call, n *node) (reply, error) {
 	if err := c.accept("device_types"); err != nil {
 		return reply{}, err
 	}
 	types := splitList(c.query["device_types"])
-	unknown := slices.DeleteFunc(slices.Clone(types), func(device string) bool { return contains(vmediaDevices, device) })
+	unknown := slices.DeleteFunc(slices.Clone(types), func(device string) bool { return slices.Contains(vmediaDevices, device) })
 	if len(unknown) > 0 {
 		return reply{}, fault(http.StatusBadRequest, "Invalid device type(s) %s (valid are %s)", strings.Join(unknown, ", "),
 			strings.Join(vmediaDevices, ", "))
@@ -162,14 +141,14 @@ func (s *Server) detachVmedia(c *call, n *node) (reply, error) {
 		if !n.hasVmedia() {
 			return fmt.Sprintf("Could not detach device(s) %s from node %s: %s", which, n.str("uuid"), noVmedia(n, "detach_virtual_media"))
 		}
-		if which == "None" || contains(types, deviceCDROM) {
+		if which == "None" || slices.Contains(types, deviceCDROM) {
 			n.machine.insert("", "")
 		}
 		return ""
 	})
 }
 
-// changeVmedia locks the node for one StepTime and then changes its drives; the text that change returns is the last_error.
+// changeVmedia locks the node for one StepTime and then calls change, which returns the last_error.
 func (s *Server) changeVmedia(n *node, change func() string) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
@@ -188,7 +167,7 @@ func (s *Server) changeVmedia(n *node, change func() string) (reply, error) {
 	return done(http.StatusNoContent), nil
 }
 
-// checkVmedia is what Ironic checks of a node before it answers about virtual media.
+// checkVmedia makes Ironic's checks of the node before requests about virtual media.
 func (n *node) checkVmedia() error {
 	if err := n.checkInterfaces(); err != nil {
 		return err
@@ -202,10 +181,10 @@ func (n *node) checkVmedia() error {
 	return nil
 }
 
-// hasVmedia says that the node's management interface can do virtual media.
+// hasVmedia reports whether the node's management interface supports virtual media.
 func (n *node) hasVmedia() bool { return strings.HasSuffix(n.uses("management"), "redfish") }
 
-// noVmedia is what a management interface says that cannot.
+// noVmedia is the error of a management interface without virtual media.
 func noVmedia(n *node, call string) string {
 	return "Driver " + n.str("driver") + " does not support " + call + " (disabled or not implemented)."
 }

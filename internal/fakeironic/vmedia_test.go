@@ -11,12 +11,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// cdrom is a request to attach an ISO.
+// cdrom returns a request to attach an ISO.
 func cdrom(url string) map[string]any {
 	return map[string]any{"device_type": "cdrom", "image_url": url}
 }
 
-func TestVirtualMediaAreAttachedAfterTheAnswer(t *testing.T) {
+func TestVirtualMedia_attachedAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Hour})
@@ -49,7 +49,7 @@ func TestVirtualMediaAreAttachedAfterTheAnswer(t *testing.T) {
 	})
 }
 
-func TestOnlyLastErrorTellsThatVirtualMediaFailed(t *testing.T) {
+func TestVirtualMedia_failureSetsLastError(t *testing.T) {
 	t.Parallel()
 	redfish := func(a *api) string { return a.redfish("n1", nil) }
 	fakeHardware := func(a *api) string { return a.available("n1", nil) }
@@ -93,7 +93,7 @@ func TestOnlyLastErrorTellsThatVirtualMediaFailed(t *testing.T) {
 	}
 }
 
-func TestFailedAttachmentKeepsWhatTheDriveHad(t *testing.T) {
+func TestVirtualMedia_failureKeepsTheImage(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{ImageFault: func(url string) string { return strings.TrimPrefix(url, isoA) }})
 	uuid := a.redfish("n1", nil)
@@ -107,7 +107,7 @@ func TestFailedAttachmentKeepsWhatTheDriveHad(t *testing.T) {
 	}
 }
 
-func TestVirtualMediaRefusals(t *testing.T) {
+func TestVirtualMedia_refusals(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.available("n1", nil)
@@ -146,7 +146,7 @@ func TestVirtualMediaRefusals(t *testing.T) {
 	}
 }
 
-func TestManagementInterfaceDecidesAboutVirtualMedia(t *testing.T) {
+func TestVirtualMedia_needManagementInterface(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		management string
@@ -169,7 +169,7 @@ func TestManagementInterfaceDecidesAboutVirtualMedia(t *testing.T) {
 	}
 }
 
-func TestVirtualMediaNeedAnAPIVersion(t *testing.T) {
+func TestVirtualMedia_needAPIVersion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		max, asked        string
@@ -181,7 +181,7 @@ func TestVirtualMediaNeedAnAPIVersion(t *testing.T) {
 		{"1.115", "1.88", 404, 404, 404},
 		{"1.89", "1.89", 404, 204, 204},
 		{"1.82", "1.89", 406, 406, 406},
-		{"1.82", "1.82", 400, 400, 404}, // it takes the path for something else
+		{"1.82", "1.82", 400, 400, 404}, // it answers as for any unknown part
 	} {
 		for method, want := range map[string]int{"GET": tt.get, "POST": tt.post, "DELETE": tt.delete} {
 			a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.max})

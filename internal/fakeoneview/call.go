@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// call is one request on its way through the API.
+// call is one request to the API.
 type call struct {
 	method  string
-	path    []string // segments behind /rest
+	path    []string // segments, the first is rest
 	uri     string   // the path and the raw query
 	query   url.Values
 	header  http.Header
@@ -27,7 +27,7 @@ func newCall(r *http.Request, body []byte, effects []Effect) *call {
 	return c
 }
 
-// at is a segment of the path, "" behind its end.
+// at returns the segment i of the path, "" after its end.
 func (c *call) at(i int) string {
 	if i < len(c.path) {
 		return c.path[i]
@@ -44,7 +44,7 @@ func (c *call) object() (map[string]any, error) {
 	return object, nil
 }
 
-// checkContentType refuses a body that is not announced as JSON.
+// checkContentType refuses a body with a Content-Type that is not JSON.
 func (c *call) checkContentType() error {
 	if len(bytes.TrimSpace(c.body)) == 0 && c.method != http.MethodPatch {
 		return nil
@@ -64,7 +64,7 @@ func (c *call) checkContentType() error {
 func jsonReply(status int, value any) Reply {
 	body, err := json.Marshal(value)
 	if err != nil {
-		panic("fakeoneview: a value that is not JSON got in: " + err.Error())
+		panic("fakeoneview: encode an answer: " + err.Error())
 	}
 	return Reply{Status: status, Header: http.Header{"Content-Type": {"application/json;charset=UTF-8"}}, Body: body}
 }
@@ -82,26 +82,26 @@ func (s *Server) entity(c *call, document map[string]any) Reply {
 	return answer
 }
 
-// clone copies JSON, so that neither side sees changes of the other.
+// clone returns a deep copy of a JSON object.
 func clone(document map[string]any) map[string]any {
 	raw, err := json.Marshal(document)
 	if err != nil {
-		panic("fakeoneview: a value that is not JSON got in: " + err.Error())
+		panic("fakeoneview: encode a document: " + err.Error())
 	}
 	var copied map[string]any
 	if err := json.Unmarshal(raw, &copied); err != nil {
-		panic("fakeoneview: " + err.Error()) // it was made a line above
+		panic("fakeoneview: decode a document: " + err.Error()) // cannot happen: json.Marshal made it
 	}
 	return copied
 }
 
-// text is a member of a document when it is a string, otherwise "".
+// text returns a member of a document, "" if it is not a string.
 func text(document map[string]any, key string) string {
 	value, _ := document[key].(string)
 	return value
 }
 
-// orNull is JSON's null for an empty text.
+// orNull returns value, or null if it is empty.
 func orNull(value string) any {
 	if value == "" {
 		return nil
@@ -109,7 +109,7 @@ func orNull(value string) any {
 	return value
 }
 
-// sameURI compares URIs as the appliance does that tolerates other case, a slash at the end and its own host in front.
+// sameURI reports whether two URIs are the same apart from letter case, a slash at the end, scheme and host.
 func sameURI(a, b string) bool { return strings.EqualFold(bareURI(a), bareURI(b)) }
 
 func bareURI(uri string) string {
@@ -121,7 +121,7 @@ func bareURI(uri string) string {
 	return strings.TrimRight(uri, "/")
 }
 
-// spell writes the URIs of a document as SpellURI wants them.
+// spell applies SpellURI to the URIs in a document.
 func (s *Server) spell(document map[string]any) map[string]any {
 	if s.SpellURI == nil {
 		return document

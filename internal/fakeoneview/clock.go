@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// event is something that the appliance does at a certain time.
+// event is an action of the appliance at a point in time.
 type event struct {
 	at     time.Time
-	order  int    // breaks ties: first scheduled, first done
-	before func() // a hook of a test; runs without the lock, so that it can call the Server
+	order  int    // breaks ties: first scheduled, first run
+	before func() // hook of a test; runs without the lock, so that it can call the Server
 	run    func()
 }
 
@@ -43,13 +43,13 @@ func (q *eventQueue) Pop() any {
 	return e
 }
 
-// after schedules run for d after the moment that is being worked on, and the hook right before it.
+// after schedules the hook before and then run for d after s.now.
 func (s *Server) after(d time.Duration, before, run func()) {
 	s.sequence++
 	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, before: before, run: run})
 }
 
-// catchUp does all that is due by now, each thing at its own time.
+// catchUp runs all events that are due, each at its own time.
 func (s *Server) catchUp(now time.Time) {
 	for len(s.events) > 0 && !s.events[0].at.After(now) {
 		e, ok := heap.Pop(&s.events).(event)
@@ -69,12 +69,12 @@ func (s *Server) catchUp(now time.Time) {
 	}
 }
 
-// timestamp writes a time as OneView does.
+// timestamp formats a time as OneView does.
 func timestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// milliseconds is a time as OneView uses it in eTags.
+// milliseconds formats a time as OneView does in eTags.
 func milliseconds(t time.Time) string {
 	return strconv.FormatInt(t.UnixMilli(), 10)
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Meanwhile runs a hook before the request is looked at: between what the client read last and what it asks for now.
+// Meanwhile runs a hook before the appliance handles the request, so after the client's last read.
 func Meanwhile(hook func()) Effect { return Effect{Before: hook} }
 
-// RightAfter runs a hook when the request took effect, before its answer leaves.
+// RightAfter runs a hook after the request took effect and before the answer.
 func RightAfter(hook func()) Effect { return Effect{After: hook} }
 
-// BeforeRunning runs a hook between the 202 and the check that the task begins with.
+// BeforeRunning runs a hook between the 202 and the first check of the task.
 func BeforeRunning(hook func()) Effect { return Effect{BeforeRunning: hook} }
 
-// BeforeEnd runs a hook when the task is about to end.
+// BeforeEnd runs a hook right before the task ends.
 func BeforeEnd(hook func()) Effect { return Effect{BeforeEnd: hook} }
 
 // Refuse answers with an error of OneView; the request has no effect.
@@ -27,7 +27,7 @@ func Refuse(status int, problem Problem) Effect {
 
 func refuse(e *apiError) Effect { return Refuse(e.status, e.problem) }
 
-// NotAuthorized answers 401 AUTHORIZATION. With Count Always it is a user without the right.
+// NotAuthorized answers 401 AUTHORIZATION. With Count Always the user lacks the permission.
 func NotAuthorized() Effect { return refuse(notAuthorized()) }
 
 // BadLogin answers 400 AUTHN_AUTH_FAIL.
@@ -36,7 +36,7 @@ func BadLogin() Effect { return refuse(loginFailed()) }
 // StaleETag answers 412.
 func StaleETag() Effect { return refuse(staleETag()) }
 
-// Locked answers 409: the resource is in a transitory state.
+// Locked answers 409: another operation has locked the resource.
 func Locked() Effect { return refuse(locked("of the request")) }
 
 // ServerError answers 500.
@@ -44,13 +44,13 @@ func ServerError() Effect {
 	return refuse(fault(http.StatusInternalServerError, "GENERIC_HTTP_500", "An internal error occurred."))
 }
 
-// Unavailable answers 503, with Retry-After unless that is negative.
+// Unavailable answers 503, with Retry-After in whole seconds unless retryAfter is negative.
 func Unavailable(retryAfter time.Duration) Effect {
 	return retryLater(fault(http.StatusServiceUnavailable, "GENERIC_HTTP_503", "The appliance is not available."), retryAfter)
 }
 
-// TooManyRequests answers 429 in plain text, with Retry-After unless that is negative. OneView is not known to do so; a proxy
-// in front of it may.
+// TooManyRequests answers 429 in plain text, with Retry-After in whole seconds unless retryAfter is negative. OneView is not
+// known to do so; a proxy may.
 func TooManyRequests(retryAfter time.Duration) Effect {
 	e := retryLater(fault(http.StatusTooManyRequests, "", ""), retryAfter)
 	e.Refuse.Header.Set("Content-Type", "text/plain")
@@ -72,7 +72,7 @@ func Drop() Effect { return Effect{Refuse: &Reply{Drop: true}} }
 // LoseAnswer breaks the connection after the request took effect.
 func LoseAnswer() Effect { return Effect{Change: func(r *Reply) { r.Drop = true }} }
 
-// HTML puts a page in the place of the body, as proxies do; the request takes effect.
+// HTML replaces the body by an HTML page, as proxies do; the request takes effect.
 func HTML() Effect {
 	return Effect{Change: func(r *Reply) {
 		r.Header.Set("Content-Type", "text/html")
@@ -80,18 +80,18 @@ func HTML() Effect {
 	}}
 }
 
-// EmptyBody takes the body away from the answer.
+// EmptyBody removes the body of the answer.
 func EmptyBody() Effect { return Effect{Change: func(r *Reply) { r.Body = nil }} }
 
-// NoLocation takes the Location away from the answer.
+// NoLocation removes the Location of the answer.
 func NoLocation() Effect { return Effect{Change: func(r *Reply) { r.Header.Del("Location") }} }
 
-// LocationAt puts a scheme and host in front of the Location: those of the appliance, or those of another host.
+// LocationAt makes the Location absolute: base is a scheme and host, of the appliance or of another server.
 func LocationAt(base string) Effect {
 	return Effect{Change: func(r *Reply) { r.Header.Set("Location", base+r.Header.Get("Location")) }}
 }
 
-// TaskURIHeader gives X-Task-URI instead of Location and body.
+// TaskURIHeader replaces Location and body by the header X-Task-URI.
 func TaskURIHeader() Effect {
 	return Effect{Change: func(r *Reply) {
 		r.Header.Set("X-Task-URI", r.Header.Get("Location"))
@@ -100,7 +100,7 @@ func TaskURIHeader() Effect {
 	}}
 }
 
-// editBody changes the JSON object in the body of the answer; other bodies stay.
+// editBody changes the JSON object in the body of the answer. It does not change other bodies.
 func editBody(edit func(document map[string]any)) Effect {
 	return Effect{Change: func(r *Reply) {
 		var document map[string]any
@@ -112,7 +112,7 @@ func editBody(edit func(document map[string]any)) Effect {
 	}}
 }
 
-// PageLoop makes nextPageUri of a list lead back to the same page.
+// PageLoop sets nextPageUri of a list to the page itself.
 func PageLoop() Effect {
 	return editBody(func(document map[string]any) { document["nextPageUri"] = document["uri"] })
 }
@@ -122,23 +122,23 @@ func TaskType(name string) Effect {
 	return editBody(func(document map[string]any) { document["type"] = name })
 }
 
-// FailValidation ends the task that the request starts with an error, and nothing done.
+// FailValidation fails the task that the request starts, without any effect.
 func FailValidation(problem Problem) Effect { return Effect{FailValidation: &problem} }
 
-// FailApply ends the task with an error and the work half done: a profile exists and holds its hardware. With hideResource the
-// task never names the profile.
+// FailApply fails the task with the work half done: the profile exists on its hardware. With hideResource the task never has
+// the URI of the profile.
 func FailApply(problem Problem, hideResource bool) Effect {
 	return Effect{FailApply: &problem, HideResource: hideResource}
 }
 
-// Warn ends the task in state Warning; the work is done.
+// Warn ends the task in state Warning with the work done.
 func Warn(problem Problem) Effect { return Effect{Warn: &problem} }
 
-// SlowTask keeps the task in Running while so many more requests of any kind come by.
+// SlowTask keeps the task in Running until the appliance has received this number of further requests.
 func SlowTask(requests int) Effect { return Effect{HoldRequests: requests} }
 
-// StuckTask keeps the task in Running for ever.
+// StuckTask keeps the task in Running forever.
 func StuckTask() Effect { return Effect{StuckTask: true} }
 
-// ForgetTask answers 404 to whoever asks for the task; its work goes on.
+// ForgetTask answers 404 to requests for the task, which continues.
 func ForgetTask() Effect { return Effect{ForgetTask: true} }

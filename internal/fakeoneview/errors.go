@@ -9,11 +9,11 @@ import (
 type Problem struct {
 	Code    string // errorCode
 	Message string
-	Details string   // null when empty
+	Details string   // empty means null
 	Actions []string // recommendedActions
 }
 
-// document is the JSON of a problem.
+// document returns the JSON of a problem.
 func (p Problem) document() map[string]any {
 	actions := []any{}
 	for _, action := range p.Actions {
@@ -25,7 +25,7 @@ func (p Problem) document() map[string]any {
 	}
 }
 
-// apiError is an answer that says no.
+// apiError is an error answer.
 type apiError struct {
 	status  int
 	problem Problem
@@ -40,7 +40,7 @@ func fault(status int, code, format string, args ...any) *apiError {
 
 func (e *apiError) reply() Reply { return jsonReply(e.status, e.problem.document()) }
 
-// notAuthorized is the answer to a missing, unknown or expired session. A session without the right gets the same one.
+// notAuthorized is the answer to a missing, unknown or expired session, and to a session without the permission.
 func notAuthorized() *apiError {
 	const text = "User not authorized for this operation."
 	return &apiError{http.StatusUnauthorized, Problem{
@@ -65,13 +65,13 @@ func profileNotFound() *apiError {
 	return fault(http.StatusNotFound, "ProfileNotFoundException", "The requested profile cannot be retrieved")
 }
 
-// staleETag is the answer to an If-Match that names an old version. The real code for profiles is not known.
+// staleETag is the answer to an If-Match with an old version. The real code for profiles is not known.
 func staleETag() *apiError {
 	return fault(http.StatusPreconditionFailed, "CRM_ETAG_CHECK_FAILED",
 		"The resource has been modified since it was read: the ETag does not match.")
 }
 
-// locked is the answer while another operation is at work on the resource.
+// locked is the answer while another operation is in progress on the resource.
 func locked(name string) *apiError {
 	return fault(http.StatusConflict, "RESOURCE_LOCKED",
 		"The resource %s is locked in a transitory state. Wait until the current operation has ended.", name)

@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// api talks to a fake in the process.
+// api sends requests to a fake without a socket.
 type api struct {
 	t       *testing.T
 	fake    *fakeoneview.Server
@@ -20,7 +20,7 @@ type api struct {
 	ifMatch string
 }
 
-// answer is what the fake said.
+// answer is an answer of the fake.
 type answer struct {
 	status int
 	header http.Header
@@ -36,13 +36,13 @@ func login(t *testing.T, fake *fakeoneview.Server) *api {
 	return a
 }
 
-// text1 is a member of the body.
+// text1 returns a string member of the body.
 func (a answer) text1(key string) string {
 	value, _ := a.body[key].(string)
 	return value
 }
 
-// member leads to a value inside the body by keys.
+// member returns the value at a path of keys in the body.
 func (a answer) member(keys ...string) any {
 	var value any = a.body
 	for _, key := range keys {
@@ -52,7 +52,7 @@ func (a answer) member(keys ...string) any {
 	return value
 }
 
-// do sends a request; body is a Go value, or a string that is sent as it is.
+// do sends a request; body is a Go value to encode, or a string with JSON.
 func (a *api) do(method, path string, body any) answer {
 	a.t.Helper()
 	got, err := a.try(method, path, body)
@@ -83,7 +83,7 @@ func (a *api) try(method, path string, body any) (answer, error) {
 	}
 	if a.token != "" {
 		request.Header.Set("auth", a.token)
-		request.Header.Set("Session-ID", a.token) // which only the idle timeout is asked with
+		request.Header.Set("Session-ID", a.token) // only the path idle-timeout uses it
 	}
 	if a.ifMatch != "" {
 		request.Header.Set("If-Match", a.ifMatch)
@@ -115,7 +115,7 @@ func (a *api) get(path string) answer {
 	return a.do(http.MethodGet, path, nil)
 }
 
-// newProfile is what a client posts: the template's new-profile with a name and hardware.
+// newProfile returns the body of a POST: the template's new-profile with a name and hardware.
 func (a *api) newProfile(templateURI, hardwareURI, name string) map[string]any {
 	a.t.Helper()
 	profile := a.get(templateURI + "/new-profile").body
@@ -123,7 +123,7 @@ func (a *api) newProfile(templateURI, hardwareURI, name string) map[string]any {
 	return profile
 }
 
-// begin sends a request that must be accepted and returns the URI of its task.
+// begin sends a request, fails the test unless the answer is 202, and returns the URI of the task.
 func (a *api) begin(method, path string, body any) string {
 	a.t.Helper()
 	got := a.do(method, path, body)
@@ -133,13 +133,13 @@ func (a *api) begin(method, path string, body any) string {
 	return got.header.Get("Location")
 }
 
-// create makes a profile and returns the task that made it, which must be over by the next request.
+// create creates a profile and returns the task, which must have ended by the next request.
 func (a *api) create(templateURI, hardwareURI, name string) answer {
 	a.t.Helper()
 	return a.get(a.begin(http.MethodPost, "/rest/server-profiles", a.newProfile(templateURI, hardwareURI, name)))
 }
 
-// await asks for a task until it has ended. While a hook of another request runs, a task can take longer than one request.
+// await polls a task until it ends. While a hook of another request runs, that can take several requests.
 func (a *api) await(task string) answer {
 	a.t.Helper()
 	for {
@@ -150,7 +150,7 @@ func (a *api) await(task string) answer {
 	}
 }
 
-// errorCode is the code of the first error of a task.
+// errorCode returns the code of a task's first error.
 func (a answer) errorCode() string {
 	problems, _ := a.body["taskErrors"].([]any)
 	if len(problems) == 0 {
@@ -161,7 +161,7 @@ func (a answer) errorCode() string {
 	return code
 }
 
-// wantTask checks how a task ended.
+// wantTask fails the test unless a task has the state and error code.
 func (a answer) wantTask(t *testing.T, state fakeoneview.TaskState, code string) {
 	t.Helper()
 	if a.text1("taskState") != string(state) || a.errorCode() != code {

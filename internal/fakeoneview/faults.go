@@ -5,39 +5,39 @@ import (
 	"regexp"
 )
 
-// Always is a Fault.Count without end.
+// Always is a Fault.Count without limit.
 const Always = -1
 
-// Fault says which requests an Effect hits. Every fault counts for itself; several may hit the same request, and then all of
-// their effects apply, in the order of injection, except that the first refusal wins.
+// Fault selects the requests that an Effect hits. Each fault counts its requests on its own. If several faults hit a request,
+// all effects apply in the order of injection, but only the first refusal.
 type Fault struct {
-	Method string // any when empty
-	Path   string // regular expression for the path, any when empty
-	Nth    int    // the first of the matching requests that is hit, counted from 1; zero is 1
-	Count  int    // how many are hit from there on; zero is 1, Always is without end
+	Method string // empty means any
+	Path   string // regular expression for the path; empty means any
+	Nth    int    // number of the first matching request to hit, from 1; zero means 1
+	Count  int    // number of requests to hit; zero means 1, Always means no limit
 	Effect Effect
 }
 
-// Effect is what happens to a request that a fault hits, and to the task that it starts. The functions run without the
-// Server's lock and may call it. The effects that are often wanted have constructors: Refuse, LoseAnswer, FailValidation, ...
+// Effect changes a request that a fault hits, or the task that the request starts. The functions run without the Server's lock
+// and may call it. Common effects have constructors: Refuse, LoseAnswer, FailValidation, ...
 type Effect struct {
-	Before func()       // runs before the request is looked at
-	Refuse *Reply       // is the answer; the request has no effect
+	Before func()       // runs before the appliance handles the request
+	Refuse *Reply       // replaces the answer; the request has no effect
 	Change func(*Reply) // changes the answer after the request took effect
-	After  func()       // runs after the request took effect, before its answer leaves
+	After  func()       // runs after the request took effect and before the answer
 
-	BeforeRunning  func()   // runs between the answer and the check of the task that the request starts
-	BeforeEnd      func()   // runs when the task is about to end
-	FailValidation *Problem // ends the task with this error and nothing done
-	FailApply      *Problem // ends the task with this error and the work half done: a profile exists and holds its hardware
-	Warn           *Problem // ends the task in state Warning; the work is done
+	BeforeRunning  func()   // runs between the answer and the first check of the task
+	BeforeEnd      func()   // runs right before the task ends
+	FailValidation *Problem // fails the task without any effect
+	FailApply      *Problem // fails the task with the work half done: the profile exists on its hardware
+	Warn           *Problem // ends the task in state Warning with the work done
 	HideResource   bool     // never shows resourceUri in the task
-	HoldRequests   int      // keeps the task in Running while so many more requests of any kind come by
-	StuckTask      bool     // keeps the task in Running for ever
-	ForgetTask     bool     // answers 404 to whoever asks for the task
+	HoldRequests   int      // keeps the task in Running until the appliance has received this number of further requests
+	StuckTask      bool     // keeps the task in Running forever
+	ForgetTask     bool     // answers 404 to requests for the task
 }
 
-// injected is a fault at work.
+// injected is a fault with its counters.
 type injected struct {
 	Fault
 	path *regexp.Regexp
@@ -45,8 +45,8 @@ type injected struct {
 	hits int
 }
 
-// Inject adds a fault. The function it returns tells how many requests the fault has hit. Inject panics when Path is no
-// regular expression.
+// Inject adds a fault. The returned function returns the number of requests that the fault has hit. Inject panics if Path is
+// not a valid regular expression.
 func (s *Server) Inject(f Fault) (hits func() int) {
 	added := &injected{Fault: f, path: regexp.MustCompile(f.Path)}
 	s.mu.Lock()
@@ -59,14 +59,14 @@ func (s *Server) Inject(f Fault) (hits func() int) {
 	}
 }
 
-// ClearFaults removes all faults. Tasks that were hit stay so.
+// ClearFaults removes all faults. Their effects on tasks in progress stay.
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// strike finds the effects on a request.
+// strike returns the effects on a request.
 func (s *Server) strike(r *http.Request) []Effect {
 	s.mu.Lock()
 	defer s.mu.Unlock()

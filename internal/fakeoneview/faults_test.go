@@ -17,7 +17,7 @@ const (
 	tasksPath    = "^/rest/tasks/"
 )
 
-// macTypeProblem is what an appliance was seen to say.
+// macTypeProblem is an observed error of an appliance.
 func macTypeProblem() fakeoneview.Problem {
 	return fakeoneview.Problem{
 		Code:    "MacTypeDiffGlobalMacType",
@@ -26,7 +26,7 @@ func macTypeProblem() fakeoneview.Problem {
 	}
 }
 
-func TestAFaultHitsTheRequestsItNames(t *testing.T) {
+func TestFault_hitsMatchingRequests(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fake.AddBlades(1)
@@ -34,7 +34,7 @@ func TestAFaultHitsTheRequestsItNames(t *testing.T) {
 	hits := fake.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: "^/rest/server-hardware$", Nth: 2, Count: 2, Effect: fakeoneview.ServerError()})
 	var got []int
 	for range 5 {
-		a.get("/rest/tasks") // not named
+		a.get("/rest/tasks") // does not match
 		got = append(got, a.get("/rest/server-hardware").status)
 	}
 	if want := [5]int{200, 500, 500, 200, 200}; [5]int(got) != want || hits() != 2 {
@@ -52,7 +52,7 @@ func TestAFaultHitsTheRequestsItNames(t *testing.T) {
 	}
 }
 
-func TestRefusalsHaveNoEffectAndLookAsTheyShould(t *testing.T) {
+func TestFault_refusalHasNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name             string
@@ -89,7 +89,7 @@ func TestRefusalsHaveNoEffectAndLookAsTheyShould(t *testing.T) {
 	}
 }
 
-func TestABrokenConnectionComesBeforeOrAfterTheEffect(t *testing.T) {
+func TestFault_connectionBreaksBeforeOrAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -111,7 +111,7 @@ func TestABrokenConnectionComesBeforeOrAfterTheEffect(t *testing.T) {
 	}
 }
 
-func TestAnAcceptedRequestIsAnsweredInEveryForm(t *testing.T) {
+func TestFault_formsOfAcceptedAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -152,7 +152,7 @@ func TestAnAcceptedRequestIsAnsweredInEveryForm(t *testing.T) {
 	}
 }
 
-func TestATaskFailsBeforeOrAfterTheProfileExists(t *testing.T) {
+func TestFault_taskFailsBeforeOrAfterTheProfileExists(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -191,7 +191,7 @@ func TestATaskFailsBeforeOrAfterTheProfileExists(t *testing.T) {
 	}
 }
 
-func TestADeleteAndAChangeOfPowerCanFailHalfway(t *testing.T) {
+func TestFault_deleteAndPowerFailHalfDone(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	a.ifMatch = "*"
@@ -210,7 +210,7 @@ func TestADeleteAndAChangeOfPowerCanFailHalfway(t *testing.T) {
 	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskError, "EDIT")
 }
 
-func TestAWarningIsSuccessWithAMessage(t *testing.T) {
+func TestFault_warningIsSuccess(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -223,7 +223,7 @@ func TestAWarningIsSuccessWithAMessage(t *testing.T) {
 	}
 }
 
-func TestATaskIsSlowStuckOrForgotten(t *testing.T) {
+func TestFault_slowStuckAndForgottenTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -256,7 +256,7 @@ func TestATaskIsSlowStuckOrForgotten(t *testing.T) {
 	})
 }
 
-func TestBodiesCanBeEditedOnTheirWay(t *testing.T) {
+func TestFault_editsBodies(t *testing.T) {
 	t.Parallel()
 	fake := &fakeoneview.Server{PageLimit: 2}
 	fleet := fake.AddBlades(5)
@@ -271,7 +271,7 @@ func TestBodiesCanBeEditedOnTheirWay(t *testing.T) {
 	}
 }
 
-func TestFaultsOnOneRequestAddUp(t *testing.T) {
+func TestFault_severalOnOneRequest(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Fleet are servers of one kind and the template that fits them.
+// Fleet is a group of servers of one kind and a template for them.
 type Fleet struct {
 	TypeURI     string
-	GroupURI    string // empty for rack servers
+	GroupURI    string // enclosure group; empty for rack servers
 	TemplateURI string
 	Hardware    []string // URIs
 }
 
-// AddBlades adds n free blades that are off, sixteen in an enclosure, with two physical ports each, and a template for them.
+// AddBlades adds n free blades that are off, with two physical ports each and sixteen in an enclosure, and a template for them.
 func (s *Server) AddBlades(n int) Fleet {
 	defer s.lock()()
 	f := Fleet{
@@ -46,7 +46,7 @@ func (s *Server) AddRackServers(n int) Fleet {
 	return f
 }
 
-// addNamed finds or makes a thing with a name and returns its URI.
+// addNamed finds or creates a resource by name and returns its URI.
 func (s *Server) addNamed(all *[]named, category, name string) string {
 	for _, n := range *all {
 		if n.name == name {

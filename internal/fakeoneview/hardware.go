@@ -41,8 +41,8 @@ const (
 	Critical Status = "Critical"
 )
 
-// Hardware is one server. What AddHardware finds empty gets a sensible value, except GroupURI, EnclosureURI and MACs: without
-// them it is a rack server.
+// Hardware is one server. AddHardware sets empty fields to defaults, except GroupURI, EnclosureURI and MACs: without them it
+// is a rack server.
 type Hardware struct {
 	URI          string
 	Name         string
@@ -52,7 +52,7 @@ type Hardware struct {
 	GroupURI     string   // enclosure group; empty on rack servers
 	EnclosureURI string   // empty on rack servers
 	Bay          int      // 0 on rack servers
-	MACs         []string // of the physical ports, which the portMap shows; empty on rack servers, which have no portMap
+	MACs         []string // of the physical ports in the portMap; empty on rack servers, which have no portMap
 	ILOAddress   string
 	State        HardwareState
 	Status       Status
@@ -61,16 +61,16 @@ type Hardware struct {
 	ProfileURI   string // read only: profiles are made by AddProfile, TakeHardware or a client
 }
 
-// hardware is a server with what the appliance knows beside it.
+// hardware is a server and the appliance's internal data.
 type hardware struct {
 	Hardware
-	profile  *profile   // that is assigned to it
-	busy     *operation // a change of its power
+	profile  *profile   // its profile; nil if it is free
+	busy     *operation // the last change of its power
 	created  time.Time
 	modified time.Time
 }
 
-// AddHardware adds a server and returns its URI. It panics when the URI is taken.
+// AddHardware adds a server and returns its URI. It panics if the URI is in use.
 func (s *Server) AddHardware(h Hardware) string {
 	defer s.lock()()
 	return s.addHardware(h).URI
@@ -88,7 +88,7 @@ func (s *Server) addHardware(h Hardware) *hardware {
 	fill(&h.Status, OK)
 	fill(&h.Power, Off)
 	if s.findHardware(h.URI) != nil {
-		panic("fakeoneview: there is server hardware " + h.URI + " already")
+		panic("fakeoneview: server hardware " + h.URI + " exists already")
 	}
 	h.ProfileURI = ""
 	added := &hardware{Hardware: h, created: s.now, modified: s.now}
@@ -96,14 +96,14 @@ func (s *Server) addHardware(h Hardware) *hardware {
 	return added
 }
 
-// fill gives an empty text its default.
+// fill sets an empty string to a default.
 func fill[T ~string](value *T, otherwise T) {
 	if *value == "" {
 		*value = otherwise
 	}
 }
 
-// hardwareUUID is made of the product number and the serial number, the first three groups with their bytes swapped.
+// hardwareUUID makes a UUID from product number and serial number. The bytes of its first three groups are swapped.
 func hardwareUUID(product, serial string) string {
 	raw := []byte(fmt.Sprintf("%-6.6s%-10.10s", product, serial))
 	for _, swap := range [][2]int{{0, 3}, {1, 2}, {4, 5}, {6, 7}} {
@@ -122,13 +122,14 @@ func (s *Server) Hardware() []Hardware {
 	return all
 }
 
-// HardwareAt returns one server. It panics when there is none.
+// HardwareAt returns one server. It panics if there is none.
 func (s *Server) HardwareAt(uri string) Hardware {
 	defer s.lock()()
 	return s.mustHardware(uri).shown()
 }
 
-// EditHardware changes a server behind the back of all clients. edit must not call the Server. It panics when there is none.
+// EditHardware changes a server as another user or an operator may. edit must not call the Server. EditHardware panics if
+// there is no such server.
 func (s *Server) EditHardware(uri string, edit func(*Hardware)) {
 	defer s.lock()()
 	h := s.mustHardware(uri)
@@ -136,7 +137,7 @@ func (s *Server) EditHardware(uri string, edit func(*Hardware)) {
 	s.touch(h)
 }
 
-// shown is a copy with the URI of its profile.
+// shown returns a copy with the URI of the profile.
 func (h *hardware) shown() Hardware {
 	copied := h.Hardware
 	copied.MACs = append([]string(nil), h.MACs...)
@@ -168,7 +169,7 @@ func (s *Server) touch(h *hardware) {
 	h.modified = later(s.now, h.modified)
 }
 
-// link is how messages name a server: JSON in the text.
+// link returns the JSON that names a server in messages.
 func (h *hardware) link() string { return fmt.Sprintf(`{"name":%q, "uri":%q}`, h.Name, h.URI) }
 
 func (s *Server) routeHardware(c *call) (Reply, error) {
@@ -199,7 +200,7 @@ func (s *Server) routeHardware(c *call) (Reply, error) {
 	return Reply{}, notFound(c.uri)
 }
 
-// hardwareDocument is the JSON of a server.
+// hardwareDocument returns the JSON of a server.
 func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 	kind := "server-hardware-5"
 	if c.version < 300 {
@@ -236,7 +237,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 	return document
 }
 
-// portMap shows the ports of a blade; rack servers have none.
+// portMap returns the ports of a blade; null for rack servers.
 func (h *hardware) portMap() any {
 	if len(h.MACs) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-func TestBladesHaveAPortMapAndRackServersNone(t *testing.T) {
+func TestHardware_onlyBladesHaveAPortMap(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	blades, rack := fake.AddBlades(20), fake.AddRackServers(2)
@@ -42,7 +42,7 @@ func TestBladesHaveAPortMapAndRackServersNone(t *testing.T) {
 	}
 }
 
-func TestTheUUIDOfHardwareIsMadeOfProductAndSerialNumber(t *testing.T) {
+func TestHardware_uuidFromProductAndSerialNumber(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	uri := fake.AddHardware(fakeoneview.Hardware{SerialNumber: "2M201136GR"})
@@ -51,7 +51,7 @@ func TestTheUUIDOfHardwareIsMadeOfProductAndSerialNumber(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedResourceIsNotSentAgain(t *testing.T) {
+func TestHardware_unchangedAnswers304(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	uri := fake.AddBlades(1).Hardware[0]
@@ -83,7 +83,7 @@ func power(state fakeoneview.Power, control fakeoneview.PowerControl) map[string
 	return map[string]any{"powerState": state, "powerControl": control}
 }
 
-func TestPowerChangesStepByStep(t *testing.T) {
+func TestPower_statesOfAChange(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name                   string
@@ -126,7 +126,7 @@ func TestPowerChangesStepByStep(t *testing.T) {
 	}
 }
 
-func TestPowerIsNotTouchedWhileSomethingElseIsAtWork(t *testing.T) {
+func TestPower_lockedDuringOtherOperations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -145,7 +145,7 @@ func TestPowerIsNotTouchedWhileSomethingElseIsAtWork(t *testing.T) {
 	})
 }
 
-func TestPowerRequestsMustMakeSense(t *testing.T) {
+func TestPower_refusals(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	uri := fake.AddBlades(1).Hardware[0]
@@ -159,7 +159,7 @@ func TestPowerRequestsMustMakeSense(t *testing.T) {
 	}
 }
 
-func TestMissingProfilesAndURIsAreSpeltAsAsked(t *testing.T) {
+func TestHardware_spellingOfProfileURI(t *testing.T) {
 	t.Parallel()
 	fake := &fakeoneview.Server{EmptyProfileURI: true, SpellURI: func(uri string) string {
 		last := strings.LastIndex(uri, "/")

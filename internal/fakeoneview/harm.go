@@ -5,17 +5,17 @@ import (
 	"net/http"
 )
 
-// Harm is what clients did to others: every DELETE, PUT and PATCH of a profile that is another user's, and every change of
-// power of a server with such a profile, with what was asked for. Profiles are another user's when TakeHardware made them or
-// MarkOthers marked them. Attempts count as well, also those that a fault kept from having an effect; those that ended in 401,
-// 404 or 412 do not: the last were guarded by their If-Match.
+// Harm returns what clients did to another user: every DELETE, PUT and PATCH of another user's profile, and every change of
+// power of a server with such a profile. Profiles made by TakeHardware, moved by MoveProfile or marked by MarkOthers are another
+// user's. Failed attempts count, also those that a fault stopped, except for answers 401, 404 and 412; the last means that
+// If-Match protected the profile.
 func (s *Server) Harm() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.harm...)
 }
 
-// victims are the profiles of others that a call is about to touch, themselves or the server that they are on.
+// victims returns the other users' profiles that a call is about to change, or that are on the server that it changes.
 func (s *Server) victims(c *call) []*profile {
 	if c.method != http.MethodPut && c.method != http.MethodPatch && c.method != http.MethodDelete {
 		return nil
@@ -31,7 +31,7 @@ func (s *Server) victims(c *call) []*profile {
 			touched = append(touched, p)
 		}
 	case c.at(1) == pathProfiles && c.method == http.MethodDelete:
-		touched, _ = s.chosen(c) // a wrong filter chooses nothing
+		touched, _ = s.chosen(c) // an invalid filter matches no profile
 	}
 	var victims []*profile
 	for _, p := range touched {
@@ -42,7 +42,7 @@ func (s *Server) victims(c *call) []*profile {
 	return victims
 }
 
-// chosen are the profiles that the filters of a call leave.
+// chosen returns the profiles that match the filters of a call.
 func (s *Server) chosen(c *call) ([]*profile, error) {
 	documents := []map[string]any{}
 	for _, p := range s.profiles {
@@ -59,7 +59,7 @@ func (s *Server) chosen(c *call) ([]*profile, error) {
 	return chosen, nil
 }
 
-// remember notes what was done to the victims.
+// remember logs what a call did to the victims.
 func (s *Server) remember(c *call, victims []*profile, status int) {
 	if status == http.StatusUnauthorized || status == http.StatusNotFound || status == http.StatusPreconditionFailed {
 		return

@@ -29,7 +29,7 @@ func (s *Server) list(c *call, category string, all []map[string]any) (Reply, er
 	if err != nil {
 		return Reply{}, err
 	}
-	if count < 0 || count > limit { // -1 asks for all and gets what one page may hold
+	if count < 0 || count > limit { // -1 means as many as possible
 		count = limit
 	}
 	start = min(max(start, 0), len(found))
@@ -61,7 +61,7 @@ func (s *Server) pageLimit(category string) int {
 	return limit
 }
 
-// pageURI is the URI of another page of the same list.
+// pageURI returns the URI of another page of the same list.
 func (c *call) pageURI(start, count int) string {
 	query := url.Values{}
 	for key, values := range c.query {
@@ -84,7 +84,7 @@ func number(query url.Values, key string, otherwise int) (int, error) {
 	return value, nil
 }
 
-// filterable are the attributes that filters of a collection may name; collections that are not here take all.
+// filterable returns the attributes that filters of a collection may use; nil means all.
 func filterable(category string) []string {
 	switch category {
 	case pathProfiles:
@@ -107,8 +107,8 @@ type condition struct {
 	operator         string
 }
 
-// parseFilter reads "[not] attribute operator 'value'". Double quotes round it, single ones round the attribute and those round
-// a number are optional; there is no way to have a single quote in a value.
+// parseFilter parses "[not] attribute operator 'value'". Double quotes around the filter, and single quotes around the
+// attribute or a number, are optional. A value cannot contain a single quote.
 func parseFilter(filter string) (condition, error) {
 	pattern := regexp.MustCompile(`^(?i:(not)\s+)?'?([\w.]+)'?` +
 		`\s*(==|=|<=|>=|<|>|\b(?i:eq|seq|ne|sne|matches|smatches|regex|sregex)\b)\s*` +
@@ -153,7 +153,7 @@ func filtered(c *call, category string, all []map[string]any) ([]map[string]any,
 	return found, nil
 }
 
-// attribute is a member of a document as text; dots lead into inner objects. Null is the empty text.
+// attribute returns a member of a document as a string, "" if it is null. Dots in the path select members of inner objects.
 func attribute(document map[string]any, path string) string {
 	var value any = document
 	for key := range strings.SplitSeq(path, ".") {
@@ -166,7 +166,7 @@ func attribute(document map[string]any, path string) string {
 	return fmt.Sprint(value)
 }
 
-// holds compares a value with the condition, without its not.
+// holds reports whether a value meets the condition, apart from its not.
 func (w condition) holds(value string) (bool, error) {
 	switch w.operator {
 	case "=", "eq":
@@ -197,7 +197,7 @@ func matches(pattern, value string) (bool, error) {
 	return compiled.MatchString(value), nil
 }
 
-// like makes a regular expression of an SQL LIKE pattern: % is any text, _ any character.
+// like converts an SQL LIKE pattern to a regular expression: % means any text, _ any character.
 func like(pattern string) string {
 	return strings.NewReplacer("%", ".*", "_", ".").Replace(regexp.QuoteMeta(pattern))
 }
@@ -210,7 +210,7 @@ func (w condition) compares(value string) (bool, error) {
 	}
 	got, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return false, nil //nolint:nilerr // what is no number is neither less nor more than one
+		return false, nil //nolint:nilerr // a text compares false with every number
 	}
 	switch w.operator {
 	case "<":
@@ -223,7 +223,7 @@ func (w condition) compares(value string) (bool, error) {
 	return got >= want, nil
 }
 
-// sortBy sorts by "name:asc,status:desc"; what is equal keeps its order.
+// sortBy sorts stably by an order such as "name:asc,status:desc".
 func sortBy(order string, documents []map[string]any) error {
 	if order == "" {
 		return nil

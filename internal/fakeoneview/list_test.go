@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// names are the names of the members of a list.
+// names returns the names of the members of a list.
 func (a answer) names() []string {
 	found := []string{}
 	members, _ := a.body["members"].([]any)
@@ -23,7 +23,7 @@ func (a answer) names() []string {
 	return found
 }
 
-func TestPagesLeadToEveryMemberOnce(t *testing.T) {
+func TestList_pagesHaveEachMemberOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, query string
@@ -63,7 +63,7 @@ func TestPagesLeadToEveryMemberOnce(t *testing.T) {
 	}
 }
 
-func TestProfilesComeAtMost64AtATime(t *testing.T) {
+func TestList_profilePagesHaveAtMost64(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	for _, uri := range fake.AddBlades(70).Hardware {
@@ -80,7 +80,7 @@ func TestProfilesComeAtMost64AtATime(t *testing.T) {
 	}
 }
 
-func TestFiltersChooseMembers(t *testing.T) {
+func TestList_filters(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(3)
@@ -127,7 +127,7 @@ func TestFiltersChooseMembers(t *testing.T) {
 	}
 }
 
-func TestHardwareIsFilteredByWhatADriverNeeds(t *testing.T) {
+func TestList_hardwareFilters(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(3)
@@ -147,7 +147,7 @@ func TestHardwareIsFilteredByWhatADriverNeeds(t *testing.T) {
 	}
 }
 
-func TestListsAreSorted(t *testing.T) {
+func TestList_sort(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	for _, name := range []string{"b", "c", "a"} {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// NewProfile says what AddProfile makes.
+// NewProfile is a profile to add.
 type NewProfile struct {
-	Name        string // a free one when empty
+	Name        string // empty means an unused name
 	HardwareURI string
-	TemplateURI string // the template that it is made from and linked to; empty makes one without sections
-	Unlinked    bool   // it is made from the template and not linked to it
+	TemplateURI string // its template; empty means a profile without sections
+	Unlinked    bool   // do not link it to the template
 }
 
-// AddProfile puts a profile on a server at once, with no task, and returns its URI. It panics when there is no such hardware or
-// template, or when the hardware has a profile.
+// AddProfile adds a profile to a server at once, without a task, and returns its URI. It panics if there is no such hardware
+// or template, or if the hardware has a profile.
 func (s *Server) AddProfile(n NewProfile) string {
 	defer s.lock()()
 	h := s.mustHardware(n.HardwareURI)
@@ -50,14 +50,14 @@ func (s *Server) addProfile(h *hardware, n NewProfile) *profile {
 	return p
 }
 
-// nextNumber makes names unique.
+// nextNumber returns a number for a unique name.
 func (s *Server) nextNumber() int {
 	s.sequence++
 	return s.sequence
 }
 
-// TakeHardware is the other user of the appliance who takes a server: it gets a profile of theirs and is switched on. It
-// returns the URI of the profile, "" when the server has one already. It panics when there is no such hardware.
+// TakeHardware acts as another user who uses a free server: it adds the user's profile and switches the server on. It returns
+// the URI of the profile, "" if the server has a profile already. It panics if there is no such hardware.
 func (s *Server) TakeHardware(uri string) string {
 	defer s.lock()()
 	h := s.mustHardware(uri)
@@ -71,7 +71,8 @@ func (s *Server) TakeHardware(uri string) string {
 	return p.uri
 }
 
-// ReleaseHardware is the other user who gives a server back: it is switched off and its profile, whoever made it, is gone.
+// ReleaseHardware acts as another user who frees a server: it removes the server's profile and switches the server off. It
+// panics if there is no such hardware.
 func (s *Server) ReleaseHardware(uri string) {
 	defer s.lock()()
 	h := s.mustHardware(uri)
@@ -86,8 +87,8 @@ func (s *Server) ReleaseHardware(uri string) {
 	s.touch(h)
 }
 
-// EditProfile is the other user who edits a profile: it gets a new eTag. edit must not call the Server. It panics when there
-// is no such profile.
+// EditProfile acts as another user who edits a profile, which gets a new eTag. edit must not call the Server. EditProfile
+// panics if there is no such profile.
 func (s *Server) EditProfile(uri string, edit func(document map[string]any)) {
 	defer s.lock()()
 	p := s.mustProfile(uri)
@@ -96,8 +97,8 @@ func (s *Server) EditProfile(uri string, edit func(document map[string]any)) {
 	s.touchProfile(p)
 }
 
-// MoveProfile is the other user who gives a profile, whoever made it, to another server: it is theirs then, and that server is
-// switched on. It panics when there is no such profile or hardware, or when the hardware has a profile.
+// MoveProfile acts as another user who moves a profile to another server: the profile becomes the user's, and the server is
+// switched on. It panics if there is no such profile or hardware, or if the hardware has a profile.
 func (s *Server) MoveProfile(uri, hardwareURI string) {
 	defer s.lock()()
 	p, h := s.mustProfile(uri), s.mustHardware(hardwareURI)
@@ -112,7 +113,7 @@ func (s *Server) MoveProfile(uri, hardwareURI string) {
 	h.Power = On
 }
 
-// PowerOn is the other user who switches a server on.
+// PowerOn acts as another user who switches a server on. It panics if there is no such hardware.
 func (s *Server) PowerOn(uri string) {
 	defer s.lock()()
 	h := s.mustHardware(uri)
@@ -120,14 +121,14 @@ func (s *Server) PowerOn(uri string) {
 	s.touch(h)
 }
 
-// MarkOthers makes a profile another user's, so that touching it is harm. It panics when there is none.
+// MarkOthers makes a profile another user's, so that changes of it count as harm. It panics if there is no such profile.
 func (s *Server) MarkOthers(profileURI string) {
 	defer s.lock()()
 	s.mustProfile(profileURI).foreign = true
 }
 
-// Restart restarts the appliance: sessions are gone, what was at work ends half done with its task Interrupted, and for the
-// given time every answer is 503. That tasks end so is not proven.
+// Restart restarts the appliance: all sessions end, operations in progress stop half done with their tasks Interrupted, and for
+// the time down every answer is 503. How tasks of a real appliance end is not known.
 func (s *Server) Restart(down time.Duration) {
 	defer s.lock()()
 	clear(s.sessions)
@@ -142,7 +143,7 @@ func (s *Server) Restart(down time.Duration) {
 	}
 }
 
-// working are the operations that have not ended.
+// working returns the operations in progress.
 func (s *Server) working() []*operation {
 	return slices.DeleteFunc(slices.Clone(s.operations), func(op *operation) bool { return op.over })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-func TestTheOtherUserTakesAndReleasesAServer(t *testing.T) {
+func TestOtherUser_takesAndReleasesAServer(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -28,7 +28,7 @@ func TestTheOtherUserTakesAndReleasesAServer(t *testing.T) {
 	}
 }
 
-func TestTheOtherUserIsFasterAtEveryPoint(t *testing.T) {
+func TestOtherUser_actsBetweenSteps(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestTheOtherUserIsFasterAtEveryPoint(t *testing.T) {
 	}
 }
 
-func TestAHookAtTheEndSeesTheProfileAtWork(t *testing.T) {
+func TestOtherUser_hookBeforeEndSeesTheOperation(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -71,7 +71,7 @@ func TestAHookAtTheEndSeesTheProfileAtWork(t *testing.T) {
 	}
 }
 
-func TestPowerThatWasAskedForOnFreeHardwareIsOverWhenItIsTaken(t *testing.T) {
+func TestOtherUser_takingEndsAPowerChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Minute}
@@ -88,7 +88,7 @@ func TestPowerThatWasAskedForOnFreeHardwareIsOverWhenItIsTaken(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneToOthersIsRemembered(t *testing.T) {
+func TestHarm_listsChangesOfOthers(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(2)
@@ -145,7 +145,7 @@ func TestWhatIsDoneToOthersIsRemembered(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatAFaultStoppedIsHarmToo(t *testing.T) {
+func TestHarm_countsAttempts(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -163,7 +163,7 @@ func TestAnAttemptThatAFaultStoppedIsHarmToo(t *testing.T) {
 	}
 }
 
-func TestReleasingAServerComesAfterWhatIsAtWorkOnIt(t *testing.T) {
+func TestOtherUser_releasingEndsAnOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -190,7 +190,7 @@ func TestReleasingAServerComesAfterWhatIsAtWorkOnIt(t *testing.T) {
 	})
 }
 
-func TestAReleasedServerLeavesNoProfileThatIsNotListed(t *testing.T) {
+func TestOtherUser_releasedServerHasNoProfile(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	profile := a.get(uri).body
@@ -205,7 +205,7 @@ func TestAReleasedServerLeavesNoProfileThatIsNotListed(t *testing.T) {
 	}
 }
 
-func TestAProfileThatTheOtherUserMovesIsTheirs(t *testing.T) {
+func TestOtherUser_movedProfileIsTheirs(t *testing.T) {
 	t.Parallel()
 	s := &fakeoneview.Server{}
 	blades := s.AddBlades(2)
@@ -219,17 +219,17 @@ func TestAProfileThatTheOtherUserMovesIsTheirs(t *testing.T) {
 	}
 }
 
-func TestAMarkedProfileIsAnotherUsers(t *testing.T) {
+func TestOtherUser_markedProfileIsTheirs(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)
 	fake.MarkOthers(uri)
-	a.get(a.begin(http.MethodDelete, profilesPath, nil)) // deletes all there are
+	a.get(a.begin(http.MethodDelete, profilesPath, nil)) // deletes every profile
 	if harm := fake.Harm(); len(harm) != 1 || !strings.Contains(harm[0], `"web" of another user on Encl1, bay 1`) {
 		t.Errorf("harm = %q", harm)
 	}
 }
 
-func TestARestartEndsSessionsAndWork(t *testing.T) {
+func TestRestart_endsSessionsAndTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -259,7 +259,7 @@ func TestARestartEndsSessionsAndWork(t *testing.T) {
 	})
 }
 
-func TestExpiredSessionsAreSentToTheLogin(t *testing.T) {
+func TestSession_expiredAnswers401(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	a := login(t, &fake)
@@ -274,7 +274,7 @@ func TestExpiredSessionsAreSentToTheLogin(t *testing.T) {
 	}
 }
 
-func TestProfilesThatWereThereBeforeCanBeMade(t *testing.T) {
+func TestOtherUser_addProfile(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(2)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PowerControl is how a change of power is made.
+// PowerControl is a way to change the power.
 type PowerControl string
 
 // The ways to change power.
@@ -67,14 +67,15 @@ func (s *Server) putPower(c *call, h *hardware) (Reply, error) {
 	return s.start(c, op)
 }
 
-// checkPower refuses to restart what is off. What a server that is on already says to On is not known; here it agrees.
+// checkPower refuses to restart a server that is off. Switching a server on that is on succeeds; what a real appliance answers
+// is not known.
 func checkPower(h *hardware, control PowerControl) *Problem {
 	if h.Power != Off || (control != ColdBoot && control != Reset) {
 		return nil
 	}
 	code := "INVALID_POWER_CONTROL_REQUEST_POWER_COLDBOOT_OFF"
 	if control == Reset {
-		code = "INVALID_POWER_CONTROL_REQUEST_POWER_RESET_OFF" // a guess after the other
+		code = "INVALID_POWER_CONTROL_REQUEST_POWER_RESET_OFF" // the real code is not known
 	}
 	return &Problem{
 		Code: code, Message: fmt.Sprintf("The server hardware %s cannot be restarted because it is powered off.", h.link()),
@@ -82,5 +83,5 @@ func checkPower(h *hardware, control PowerControl) *Problem {
 	}
 }
 
-// switching says that a change of power is at work.
+// switching reports whether a change of power is in progress.
 func (h *hardware) switching() bool { return h.busy != nil && !h.busy.over }

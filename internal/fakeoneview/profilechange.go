@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checkETag compares the version that the client knows with the present one; required says that it must tell one.
+// checkETag refuses a request with an old eTag, in If-Match or in the body, and one without an eTag if required is set.
 func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) error {
 	known := strings.Trim(c.header.Get("If-Match"), `"`)
 	if known == "" {
@@ -46,7 +46,7 @@ func (s *Server) deleteProfile(c *call, p *profile) (Reply, error) {
 	return s.start(c, op)
 }
 
-// checkOff refuses work on a server that is on. The real code for a delete is not known.
+// checkOff refuses an operation on a server that is on. The real code for a delete is not known.
 func checkOff(h *hardware) *Problem {
 	if h == nil || h.Power == Off {
 		return nil
@@ -64,13 +64,13 @@ func (s *Server) lockHardware(p *profile, state HardwareState) {
 	}
 }
 
-// remove makes a profile vanish.
+// remove deletes a profile.
 func (s *Server) remove(p *profile) {
 	s.free(p)
 	s.profiles = slices.DeleteFunc(s.profiles, func(other *profile) bool { return other == p })
 }
 
-// deleteProfiles serves DELETE of the collection, which without a filter removes every profile there is.
+// deleteProfiles serves DELETE of the collection. Without a filter it deletes every profile.
 func (s *Server) deleteProfiles(c *call) (Reply, error) {
 	chosen, err := s.chosen(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) deleteProfiles(c *call) (Reply, error) {
 	}
 	every := &call{header: http.Header{"If-Match": {"*"}}, version: c.version}
 	for _, p := range chosen {
-		_, _ = s.deleteProfile(every, p) // what is locked stays
+		_, _ = s.deleteProfile(every, p) // locked profiles stay
 	}
 	nothing := func() {}
 	return s.start(c, &operation{
@@ -116,7 +116,7 @@ func (s *Server) putProfile(c *call, p *profile) (Reply, error) {
 	})
 }
 
-// update changes a profile in a task. changed are the sections for which the server must be off.
+// update changes a profile in a task. changed are the changed sections; for most of them the server must be off.
 func (s *Server) update(c *call, p *profile, changed []string, check func() *Problem, apply func()) (Reply, error) {
 	op := &operation{
 		task:    &task{name: "Update", resource: p.uri, label: p.name(), category: pathProfiles},
@@ -140,7 +140,7 @@ func (s *Server) update(c *call, p *profile, changed []string, check func() *Pro
 	return s.start(c, op)
 }
 
-// checkOffFor refuses changes of sections that cannot be applied while the server is on.
+// checkOffFor refuses changes of sections that need the server to be off.
 func checkOffFor(h *hardware, changed []string) *Problem {
 	changed = slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return key == "connectionSettings" })
 	if h == nil || h.Power == Off || len(changed) == 0 {
@@ -154,7 +154,7 @@ func checkOffFor(h *hardware, changed []string) *Problem {
 	}
 }
 
-// patchProfile serves the one operation that a PATCH may carry.
+// patchProfile serves PATCH, which must have one replace operation.
 func (s *Server) patchProfile(c *call, p *profile) (Reply, error) {
 	var patch []struct{ Op, Path, Value string }
 	if err := json.Unmarshal(c.body, &patch); err != nil || len(patch) != 1 || patch[0].Op != "replace" {

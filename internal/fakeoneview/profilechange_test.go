@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// withProfile is a fake with two blades and a profile on the first.
+// withProfile returns a fake with two blades and a profile on the first.
 func withProfile(t *testing.T) (fake *fakeoneview.Server, a *api, fleet fakeoneview.Fleet, uri string) {
 	t.Helper()
 	fake = &fakeoneview.Server{}
@@ -21,7 +21,7 @@ func withProfile(t *testing.T) (fake *fakeoneview.Server, a *api, fleet fakeonev
 	return fake, a, fleet, fake.Profiles()[0].URI
 }
 
-func TestDeletingNeedsTheRightETag(t *testing.T) {
+func TestProfile_deleteNeedsTheETag(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, version, ifMatch string
@@ -50,7 +50,7 @@ func TestDeletingNeedsTheRightETag(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsOnKeepsItsProfile(t *testing.T) {
+func TestProfile_deleteFailsWhileOn(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	fake.PowerOn(fleet.Hardware[0])
@@ -62,7 +62,7 @@ func TestAServerThatIsOnKeepsItsProfile(t *testing.T) {
 	}
 }
 
-func TestAPlainConflictLeavesTheProfileAsItWas(t *testing.T) {
+func TestProfile_plainConflictChangesNothing(t *testing.T) {
 	t.Parallel()
 	fake := &fakeoneview.Server{PlainConflicts: true}
 	fleet := fake.AddBlades(1)
@@ -80,7 +80,7 @@ func TestAPlainConflictLeavesTheProfileAsItWas(t *testing.T) {
 	a.get(a.begin(http.MethodDelete, uri, nil)).wantTask(t, fakeoneview.TaskCompleted, "")
 }
 
-func TestNothingElseIsAcceptedWhileAProfileIsInTransition(t *testing.T) {
+func TestProfile_lockedDuringAnOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -104,7 +104,7 @@ func TestNothingElseIsAcceptedWhileAProfileIsInTransition(t *testing.T) {
 	})
 }
 
-func TestAnEditNeedsTheVersionThatWasRead(t *testing.T) {
+func TestProfile_putNeedsTheETag(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)
 	mine := a.get(uri).body
@@ -125,7 +125,7 @@ func TestAnEditNeedsTheVersionThatWasRead(t *testing.T) {
 	}
 }
 
-func TestSomeFieldsNeverChange(t *testing.T) {
+func TestProfile_fixedFields(t *testing.T) {
 	t.Parallel()
 	_, a, _, uri := withProfile(t)
 	for _, key := range []string{"macType", "wwnType", "serialNumberType"} {
@@ -137,7 +137,7 @@ func TestSomeFieldsNeverChange(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsOnTakesOnlyChangesOfConnections(t *testing.T) {
+func TestProfile_onlyConnectionsChangeWhileOn(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	fake.PowerOn(fleet.Hardware[0])
@@ -156,7 +156,7 @@ func TestAServerThatIsOnTakesOnlyChangesOfConnections(t *testing.T) {
 	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
 }
 
-func TestAProfileMovesBetweenServersAndCanHaveNone(t *testing.T) {
+func TestProfile_movesBetweenServers(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	for _, target := range []any{fleet.Hardware[1], nil, fleet.Hardware[0]} {
@@ -185,7 +185,7 @@ func patch(path, value string) []map[string]any {
 	return []map[string]any{{"op": "replace", "path": path, "value": value}}
 }
 
-func TestATemplateThatChangedIsAppliedAgain(t *testing.T) {
+func TestProfile_becomesCompliant(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, uri := withProfile(t)
 	fake.EditTemplate(fleet.TemplateURI, func(document map[string]any) {
@@ -210,7 +210,7 @@ func TestATemplateThatChangedIsAppliedAgain(t *testing.T) {
 	}
 }
 
-func TestAPatchIsOneKnownOperation(t *testing.T) {
+func TestProfile_patchIsOneOperation(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)
 	for _, known := range [][]map[string]any{
@@ -236,7 +236,7 @@ func TestAPatchIsOneKnownOperation(t *testing.T) {
 	}
 }
 
-func TestDeletingTheCollectionDeletesEveryProfile(t *testing.T) {
+func TestProfile_deleteOfTheCollection(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		query string
@@ -255,7 +255,7 @@ func TestDeletingTheCollectionDeletesEveryProfile(t *testing.T) {
 	}
 }
 
-func TestAProfileOfNoServerIsMadeFromTypeAndGroup(t *testing.T) {
+func TestProfile_withoutServerNeedsTypeAndGroup(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -267,7 +267,7 @@ func TestAProfileOfNoServerIsMadeFromTypeAndGroup(t *testing.T) {
 	}
 }
 
-// part is an object within an object.
+// part returns an object in an object.
 func part(t *testing.T, of map[string]any, name string) map[string]any {
 	t.Helper()
 	object, ok := of[name].(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// draft is a profile that a client wants.
+// draft is a profile in the body of a request.
 type draft struct {
 	document map[string]any
 	hardware *hardware
@@ -15,8 +15,8 @@ type draft struct {
 	force    []string
 }
 
-// draft reads a profile from the body. What is wrong with it by itself is refused at once, also the URI of a thing that does
-// not exist; what does not fit the state of the hardware is found later, by the task.
+// draft reads a profile from the body. It refuses invalid fields and URIs that do not exist. The task checks later whether the
+// profile fits the hardware.
 func (s *Server) draft(c *call) (draft, error) {
 	document, err := c.object()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) draft(c *call) (draft, error) {
 	return d, nil
 }
 
-// checkType refuses a type that belongs to another API version. From 1600 on it may be missing.
+// checkType refuses the type of another API version. From 1600 on the type is optional.
 func checkType(c *call, document map[string]any) error {
 	given := text(document, "type")
 	if given == typesAt(c.version).profile || (given == "" && c.version >= 1600) {
@@ -89,7 +89,7 @@ func (s *Server) postProfile(c *call) (Reply, error) {
 	return s.start(c, op)
 }
 
-// checkFit tells why the profile cannot be put on its hardware. own is the profile itself when it exists.
+// checkFit returns why the profile does not fit its hardware, nil if it does. own is the existing profile; nil for a new one.
 func (s *Server) checkFit(d draft, own *profile) *Problem {
 	name := text(d.document, "name")
 	for _, p := range s.profiles {
@@ -133,7 +133,7 @@ func (s *Server) checkFit(d draft, own *profile) *Problem {
 	return nil
 }
 
-// assign puts a profile on hardware, which is locked from then on, or on none.
+// assign assigns a profile to hardware and locks its power. h may be nil.
 func (s *Server) assign(p *profile, h *hardware) {
 	p.hardware = h
 	if h == nil {
@@ -143,7 +143,7 @@ func (s *Server) assign(p *profile, h *hardware) {
 	s.touch(h)
 }
 
-// settle ends the work on a profile and its hardware, well or badly.
+// settle ends an operation on a profile and its hardware. With status Critical it failed.
 func (s *Server) settle(p *profile, status Status) {
 	p.status = status
 	s.touchProfile(p)
@@ -162,7 +162,7 @@ func (s *Server) touchProfile(p *profile) {
 	p.modified = later(s.now, p.modified)
 }
 
-// free takes the profile off its hardware.
+// free removes the profile from its hardware.
 func (s *Server) free(p *profile) {
 	h := p.hardware
 	if h == nil {

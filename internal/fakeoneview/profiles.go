@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// Profile is what tests see of a server profile.
+// Profile is a copy of a server profile for tests.
 type Profile struct {
 	URI         string
 	Name        string
-	HardwareURI string // empty when it is not assigned
-	TemplateURI string // empty when it is not linked
+	HardwareURI string // empty if it is not assigned
+	TemplateURI string // empty if it is not linked
 	Status      Status
 	InProgress  bool
-	Others      bool // it is another user's
+	Others      bool // belongs to another user
 }
 
-// profile is a server profile. Its document is in the newest form; the members that the appliance knows better are put in when
-// it is shown.
+// profile is a server profile. Its document has the newest form, without the members that profileDocument adds.
 type profile struct {
 	uri       string
 	document  map[string]any
-	hardware  *hardware // nil when it is not assigned
-	template  *template // nil when it is not linked
-	foreign   bool      // another user's
+	hardware  *hardware // nil if it is not assigned
+	template  *template // nil if it is not linked
+	foreign   bool      // belongs to another user
 	status    Status
 	operation *operation // the last one
 	revision  int
@@ -33,10 +32,10 @@ type profile struct {
 	modified  time.Time
 }
 
-// working says that an operation is at work on the profile.
+// working reports whether an operation is in progress on the profile.
 func (p *profile) working() bool { return p.operation != nil && !p.operation.over }
 
-// creating says that the profile is being created.
+// creating reports whether the appliance is creating the profile.
 func (p *profile) creating() bool { return p.working() && p.operation.task.name == "Create" }
 
 func (p *profile) name() string { return text(p.document, "name") }
@@ -126,7 +125,7 @@ func (s *Server) changeProfile(c *call, p *profile) (Reply, error) {
 
 func (p *profile) eTag() string { return fmt.Sprintf("%s/%d", milliseconds(p.modified), p.revision) }
 
-// profileDocument is the JSON of a profile in the form of the API version.
+// profileDocument returns the JSON of a profile in the form of the API version.
 func (s *Server) profileDocument(c *call, p *profile) map[string]any {
 	document := clone(p.document)
 	document["type"], document["category"] = typesAt(c.version).profile, pathProfiles
@@ -158,7 +157,7 @@ func (s *Server) profileDocument(c *call, p *profile) map[string]any {
 	return document
 }
 
-// state is the state of a profile. That it is called Updating or Deleting meanwhile is not proven.
+// state returns the state of a profile. Whether real appliances use Updating and Deleting is not known.
 func (p *profile) state() string {
 	if !p.working() {
 		return "Normal"
@@ -182,7 +181,7 @@ func (p *profile) compliance() string {
 	return "Compliant"
 }
 
-// compliancePreview tells what it takes to make the profile as its template is. Only connections change while a server is on.
+// compliancePreview answers with the changes that make the profile compliant. Only connections can change while a server is on.
 func (s *Server) compliancePreview(p *profile) (Reply, error) {
 	if p.template == nil {
 		return Reply{}, fault(http.StatusBadRequest, "INVALID_OPERATION", "The profile %s is not linked to a template.", p.name())

@@ -14,7 +14,7 @@ import (
 
 const profilesPath = "/rest/server-profiles"
 
-func TestAProfileIsCreatedAppliedAndDeleted(t *testing.T) {
+func TestProfile_lifeCycle(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -48,7 +48,7 @@ func TestAProfileIsCreatedAppliedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestATaskGoesThroughItsStatesWithTheClock(t *testing.T) {
+func TestTask_statesByTheClock(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestATaskGoesThroughItsStatesWithTheClock(t *testing.T) {
 	}
 }
 
-// invalidProfiles are profiles that a task refuses, each with the reason.
+// invalidProfiles returns profiles that fail their task, with the error codes.
 func invalidProfiles() []struct {
 	name    string
 	spoil   func(fake *fakeoneview.Server, fleet fakeoneview.Fleet)
@@ -116,7 +116,7 @@ func invalidProfiles() []struct {
 	}
 }
 
-func TestAProfileThatDoesNotFitFailsItsTaskAndLeavesNothing(t *testing.T) {
+func TestProfile_misfitFailsTheTask(t *testing.T) {
 	t.Parallel()
 	for _, tt := range invalidProfiles() {
 		for _, plain := range []bool{false, true} {
@@ -153,7 +153,7 @@ func TestAProfileThatDoesNotFitFailsItsTaskAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestForceIgnoresTheHealthOfTheServer(t *testing.T) {
+func TestProfile_forceIgnoresHealth(t *testing.T) {
 	t.Parallel()
 	for _, force := range []string{"all", "ignoreServerHealth", "ignoreSANWarnings,ignoreServerHealth"} {
 		var fake fakeoneview.Server
@@ -165,7 +165,7 @@ func TestForceIgnoresTheHealthOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAProfileThatIsWrongByItselfIsRefusedAtOnce(t *testing.T) {
+func TestProfile_invalidIsRefused(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -187,7 +187,7 @@ func TestAProfileThatIsWrongByItselfIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyNewProfileGivesTheSectionsOfTheTemplate(t *testing.T) {
+func TestProfile_onlyNewProfileHasTheTemplatesSections(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(2)
@@ -211,7 +211,7 @@ func TestOnlyNewProfileGivesTheSectionsOfTheTemplate(t *testing.T) {
 	}
 }
 
-func TestAnUnlinkedProfileHasNoCompliance(t *testing.T) {
+func TestProfile_unlinkedHasNoCompliance(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
@@ -228,7 +228,7 @@ func TestAnUnlinkedProfileHasNoCompliance(t *testing.T) {
 	}
 }
 
-func TestWhoAsksFirstGetsTheServer(t *testing.T) {
+func TestProfile_firstOfTwoGetsTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{StepTime: time.Second}
@@ -242,7 +242,7 @@ func TestWhoAsksFirstGetsTheServer(t *testing.T) {
 	})
 }
 
-func TestOfManyProfilesForOneServerOneWins(t *testing.T) {
+func TestProfile_oneOfManyGetsTheServer(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// The paths of the API behind /rest.
+// The paths of the API below /rest.
 const (
 	pathHardware  = "server-hardware"
 	pathTypes     = "server-hardware-types"
@@ -35,7 +35,7 @@ func (s *Server) route(c *call) (Reply, error) {
 	if s.now.Before(s.downTill) {
 		return Reply{}, fault(http.StatusServiceUnavailable, "APPLIANCE_STARTING", "The appliance is starting. Try again later.")
 	}
-	if c.at(0) != "rest" || slices.Contains(c.path, "") { // a URI with a slash at its end, and more behind it
+	if c.at(0) != "rest" || slices.Contains(c.path, "") { // "" is an empty segment, as in //
 		return Reply{}, notFound(c.uri)
 	}
 	if c.at(1) == "version" {
@@ -73,7 +73,7 @@ func (s *Server) route(c *call) (Reply, error) {
 	return Reply{}, notFound(c.uri)
 }
 
-// checkVersion reads X-API-Version. A missing one is version 1, which knows none of the paths.
+// checkVersion reads X-API-Version. A missing one means version 1, which has none of the paths.
 func (s *Server) checkVersion(c *call) error {
 	header := c.header.Get("X-API-Version")
 	if header == "" {
@@ -101,13 +101,13 @@ func (s *Server) minimum() int {
 	return s.MinimumVersion
 }
 
-// resourceTypes are the values of type from an API version on.
+// resourceTypes has the values of type from an API version on.
 type resourceTypes struct {
 	from              int
 	profile, template string
 }
 
-// typesAt are the values of type in an API version.
+// typesAt returns the values of type in an API version.
 func typesAt(version int) resourceTypes {
 	found := resourceTypes{}
 	for _, t := range []resourceTypes{
@@ -127,7 +127,7 @@ func typesAt(version int) resourceTypes {
 	return found
 }
 
-// named is a thing of which clients read the name only.
+// named is a resource with a name only.
 type named struct{ uri, name string }
 
 func (s *Server) routeNamed(c *call, all []named, category string) (Reply, error) {

@@ -1,11 +1,12 @@
-// Package fakeoneview is an HPE OneView appliance that lives in memory: sessions, server hardware, server profile templates,
-// server profiles and tasks, driven by the clock and strict where the real one is. Tests and the fakeoneview program share it.
+// Package fakeoneview is an HPE OneView appliance in memory: sessions, server hardware, server profile templates, server
+// profiles and tasks. It advances with the clock and refuses what the real appliance refuses. Tests and the fakeoneview program
+// share it.
 //
-// Beside the REST API it has a hand for the other user of the appliance (TakeHardware, EditProfile, ...), faults that can be
-// injected, and a memory for harm: whatever a client does to a profile, or to the power of a server, that is somebody else's.
+// Besides the REST API it has methods that act as another user of the appliance (TakeHardware, EditProfile, ...), faults that
+// tests inject, and a log of harm: what clients did to another user's profiles and to the power of their servers.
 //
-// It is written from HPE's documentation, from captured answers and from what the SDKs accept, and knows nothing of its clients.
-// Where nobody could tell how an appliance behaves, the comment says so: clients must not depend on it.
+// It follows HPE's documentation, captured answers and the SDKs. It knows nothing about its clients. Comments say where the
+// behaviour of a real appliance is not known; clients must not depend on it there.
 package fakeoneview
 
 import (
@@ -19,55 +20,56 @@ import (
 	"time"
 )
 
-// Server is one appliance. Its zero value has no hardware and lets everybody log in. The fields must not be changed while
-// requests are served. A Server is safe for concurrent use and starts no goroutine: whatever was due since the last request
-// happens at the start of the next one, with the time at which it was due.
+// Server is one appliance. Its zero value has no hardware and accepts every login. Callers must not change the fields while the
+// Server answers requests. A Server is safe for concurrent use and starts no goroutine: each request first runs the events that
+// were due before it, each with the time at which it was due.
 type Server struct {
-	// CurrentVersion and MinimumVersion are the ends of the range of X-API-Version, 8600 and 300 when zero. The range must
-	// not begin below 200, the version that brought templates.
+	// CurrentVersion and MinimumVersion are the ends of the range of X-API-Version; zero means 8600 and 300. The range must
+	// not begin below 200, the first version with templates.
 	CurrentVersion, MinimumVersion int
 
-	// Username, Password and Domain are the one account. With an empty Username everybody may log in; an empty Domain is LOCAL.
+	// Username, Password and Domain are the only account. With an empty Username every login succeeds; an empty Domain means
+	// LOCAL.
 	Username, Password, Domain string
 
 	// LoginMessage makes a login without loginMsgAck fail.
 	LoginMessage bool
 
-	// SessionLimit is how many sessions may be open at once, 960 when zero.
+	// SessionLimit is the highest number of open sessions; zero means 960.
 	SessionLimit int
 
-	// IdleTimeout ends a session that was not used for so long, 24 hours when zero.
+	// IdleTimeout ends a session without requests for this time; zero means 24 hours.
 	IdleTimeout time.Duration
 
-	// StepTime is how long each state of a task lasts: New, Starting, Running. With zero a task is over by the next request,
-	// unless a hook runs meanwhile.
+	// StepTime is the duration of each state of a task: New, Starting, Running. With zero a task has ended by the next
+	// request, unless a hook runs meanwhile.
 	StepTime time.Duration
 
-	// PageLimit caps the members of one page further than the appliance does, which gives at most 64 profiles or templates
-	// and 256 of everything else. Zero leaves it at that.
+	// PageLimit lowers the highest number of members on a page. Zero means the appliance's limits: 64 profiles or templates,
+	// 256 of other resources.
 	PageLimit int
 
 	// EmptyProfileURI shows a missing serverProfileUri as "" instead of null.
 	EmptyProfileURI bool
 
-	// LateProfileURI shows serverProfileUri on the hardware only when the profile is applied, not as soon as it exists. It is
-	// not known which of both appliances do.
+	// LateProfileURI shows serverProfileUri on the hardware when the profile is applied, instead of when it is created. It is
+	// not known which of the two real appliances do.
 	LateProfileURI bool
 
-	// SpellURI, when set, spells the URIs in resources: their ID in other case, with a slash at the end. In requests the
-	// appliance takes all such spellings.
+	// SpellURI, if set, changes the spelling of URIs in resources, for example letter case or a slash at the end. In requests
+	// the appliance accepts all such spellings.
 	SpellURI func(uri string) string
 
-	// PlainConflicts answers 409 at once where otherwise the task fails, because the server is on or has a profile.
+	// PlainConflicts answers 409 instead of failing the task if the server is on or has a profile.
 	PlainConflicts bool
 
-	// MissingIfMatch is the status for a DELETE or PUT without If-Match from API version 500 on, 403 when zero. Documentation
-	// has 403, and 412 was seen elsewhere.
+	// MissingIfMatch is the status for a DELETE or PUT without If-Match from API version 500 on; zero means 403, as the
+	// documentation says. 412 has been observed.
 	MissingIfMatch int
 
 	mu       sync.Mutex
-	now      time.Time // the moment that is being worked on
-	downTill time.Time // an appliance that restarts answers 503 until then
+	now      time.Time // time of the event or request that the server handles
+	downTill time.Time // until then the restarting appliance answers 503
 	events   eventQueue
 	sequence int
 
@@ -82,8 +84,8 @@ type Server struct {
 	tasks      []*task
 	types      []named      // server hardware types
 	groups     []named      // enclosure groups
-	operations []*operation // also those that are over
-	held       []*operation // that wait for requests to come by
+	operations []*operation // all, including those that have ended
+	held       []*operation // operations that wait for a number of requests (SlowTask)
 }
 
 // Request is one logged request.
@@ -92,7 +94,7 @@ type Request struct {
 	Method string
 	Path   string
 	Query  string // raw
-	Status int    // 0 when the answer was dropped
+	Status int    // 0 if the answer was dropped
 	Body   string
 }
 
@@ -116,10 +118,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[key] = values
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // the client may be gone; nobody is left to tell
+	_, _ = w.Write(answer.Body) // fails only if the client has gone
 }
 
-// RoundTrip answers one request in the process, without a socket. It makes the Server an http.RoundTripper.
+// RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -144,11 +146,11 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// exchange lets the faults and the appliance make the answer, and logs the request.
+// exchange applies the faults, answers the request and logs it.
 func (s *Server) exchange(r *http.Request) Reply {
 	var body []byte
 	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a body that breaks off is treated as one that ends there
+		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
 	}
 	effects := s.strike(r)
 	for _, effect := range effects {
@@ -177,7 +179,7 @@ func (s *Server) exchange(r *http.Request) Reply {
 	return answer
 }
 
-// answer works on one request. A refusal among the effects keeps it from having any.
+// answer handles one request. If one of the effects is a refusal, the request has no effect.
 func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Time, Reply) {
 	defer s.lock()()
 	s.countDown()
@@ -192,7 +194,7 @@ func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Ti
 	return s.now, *answer
 }
 
-// refusal is the first one among the effects, nil when there is none.
+// refusal returns the first refusal among the effects, nil if there is none.
 func (s *Server) refusal(effects []Effect) *Reply {
 	for _, effect := range effects {
 		if effect.Refuse != nil {
@@ -218,8 +220,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Count is how many of the logged requests had this method, any when empty, and a path that the regular expression matches.
-// It panics when the expression is not one.
+// Count returns the number of logged requests with this method (empty: any) and a path that matches the regular expression
+// path. It panics if the expression is not valid.
 func (s *Server) Count(method, path string) int {
 	pattern := regexp.MustCompile(path)
 	n := 0
@@ -231,14 +233,14 @@ func (s *Server) Count(method, path string) int {
 	return n
 }
 
-// ResetRequests forgets the logged requests.
+// ResetRequests empties the log of requests.
 func (s *Server) ResetRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = nil
 }
 
-// lock takes the mutex, lets everything happen that is due by now, and returns the unlock.
+// lock locks the mutex, runs all events that are due and returns the function that unlocks.
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	if s.sessions == nil {

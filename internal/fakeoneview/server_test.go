@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-func TestTheLogTellsWhatWasAsked(t *testing.T) {
+func TestServer_logsRequests(t *testing.T) {
 	t.Parallel()
 	fake, a, fleet, _ := withProfile(t)
 	if got := fake.Count(http.MethodPost, postProfiles); got != 1 {
@@ -41,7 +41,7 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeoneview.Aut
 	}
 	server := httptest.NewUnstartedServer(fake)
 	server.TLS = config
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // discard errors of clients that do not trust the certificate
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server
@@ -56,7 +56,7 @@ func newAuthority(t *testing.T) *fakeoneview.Authority {
 	return authority
 }
 
-// trusting is a client that trusts an authority alone.
+// trusting returns a client that trusts only an authority.
 func trusting(t *testing.T, authority *fakeoneview.Authority) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -82,7 +82,7 @@ func fetch(t *testing.T, client *http.Client, url string) (int, error) {
 	return response.StatusCode, nil
 }
 
-func TestOnlyTheRightAuthorityIsTrusted(t *testing.T) {
+func TestServer_onlyItsAuthorityIsTrusted(t *testing.T) {
 	t.Parallel()
 	right, wrong := newAuthority(t), newAuthority(t)
 	server := serveTLS(t, &fakeoneview.Server{}, right)
@@ -103,7 +103,7 @@ func TestOnlyTheRightAuthorityIsTrusted(t *testing.T) {
 	}
 }
 
-func TestADroppedAnswerBreaksTheConnection(t *testing.T) {
+func TestServer_dropBreaksASocket(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	authority := newAuthority(t)
@@ -114,7 +114,7 @@ func TestADroppedAnswerBreaksTheConnection(t *testing.T) {
 	}
 }
 
-func TestManyClientsAndAnotherUserLeaveNoTrace(t *testing.T) {
+func TestServer_parallelClientsAndOtherUser(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(8)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxIdleTimeout is the longest idle time that a session can be given, and the default.
+// maxIdleTimeout is the longest and the default idle time-out of a session.
 const maxIdleTimeout = 24 * time.Hour
 
 // session is one login.
@@ -16,20 +16,20 @@ type session struct {
 	idle time.Duration
 }
 
-// Sessions is the number of open sessions.
+// Sessions returns the number of open sessions.
 func (s *Server) Sessions() int {
 	defer s.lock()()
 	s.dropIdle()
 	return len(s.sessions)
 }
 
-// ExpireSessions ends all sessions, as if they had been idle for too long.
+// ExpireSessions ends all sessions, as the idle time-out does.
 func (s *Server) ExpireSessions() {
 	defer s.lock()()
 	clear(s.sessions)
 }
 
-// dropIdle ends the sessions that were idle for too long.
+// dropIdle ends the sessions that reached their idle time-out.
 func (s *Server) dropIdle() {
 	for token, open := range s.sessions {
 		if s.now.Sub(open.used) >= open.idle {
@@ -38,7 +38,7 @@ func (s *Server) dropIdle() {
 	}
 }
 
-// authorized finds the session of a call and keeps it awake.
+// authorized reports whether a call has a session, and restarts its idle time-out.
 func (s *Server) authorized(c *call) bool {
 	s.dropIdle()
 	open := s.sessions[c.header.Get("Auth")]
@@ -110,7 +110,7 @@ func (s *Server) login(c *call) (Reply, error) {
 	return jsonReply(http.StatusOK, map[string]any{"sessionID": token, "partnerData": map[string]any{}}), nil
 }
 
-// idleTimeout serves /rest/sessions/idle-timeout, where the session is named by a header of its own and a wrong one is 404.
+// idleTimeout serves /rest/sessions/idle-timeout. The header Session-ID selects the session; for a wrong one it answers 404.
 func (s *Server) idleTimeout(c *call) (Reply, error) {
 	s.dropIdle()
 	open := s.sessions[c.header.Get("Session-ID")]

@@ -11,12 +11,12 @@ import (
 
 const loginPath = "/rest/login-sessions"
 
-func TestOnlyTheRightAccountLogsIn(t *testing.T) {
+func TestSession_needsTheAccount(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, domain string
 		body         map[string]any
-		want         string // errorCode, "" when it logs in
+		want         string // errorCode; "" means success
 	}{
 		{"right", "", map[string]any{"userName": "ironic", "password": "secret"}, ""},
 		{"right in LOCAL", "", map[string]any{"userName": "ironic", "password": "secret", "authLoginDomain": "local"}, ""},
@@ -40,7 +40,7 @@ func TestOnlyTheRightAccountLogsIn(t *testing.T) {
 	}
 }
 
-func TestALoginMessageMustBeAcknowledged(t *testing.T) {
+func TestSession_loginMessageMustBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	a := &api{t: t, fake: &fakeoneview.Server{LoginMessage: true}, version: "300"}
 	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic"}); got.text1("errorCode") != "AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED" {
@@ -51,7 +51,7 @@ func TestALoginMessageMustBeAcknowledged(t *testing.T) {
 	}
 }
 
-func TestWithoutASessionNothingIsShown(t *testing.T) {
+func TestSession_isRequired(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	a := login(t, &fake)
@@ -64,7 +64,7 @@ func TestWithoutASessionNothingIsShown(t *testing.T) {
 	}
 }
 
-func TestASessionEndsAtLogout(t *testing.T) {
+func TestSession_endsAtLogout(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	a := login(t, &fake)
@@ -88,7 +88,7 @@ func TestASessionEndsAtLogout(t *testing.T) {
 	}
 }
 
-func TestASessionEndsWhenItIsIdleForTooLong(t *testing.T) {
+func TestSession_endsAfterTheIdleTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeoneview.Server{IdleTimeout: time.Hour}
@@ -106,7 +106,7 @@ func TestASessionEndsWhenItIsIdleForTooLong(t *testing.T) {
 	})
 }
 
-func TestTheIdleTimeoutCanBeShortened(t *testing.T) {
+func TestSession_idleTimeoutCanBeShortened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var fake fakeoneview.Server
@@ -129,7 +129,7 @@ func TestTheIdleTimeoutCanBeShortened(t *testing.T) {
 	})
 }
 
-func TestMoreSessionsThanTheLimitAreRefused(t *testing.T) {
+func TestSession_limit(t *testing.T) {
 	t.Parallel()
 	fake := &fakeoneview.Server{SessionLimit: 2}
 	a := login(t, fake)

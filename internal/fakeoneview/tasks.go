@@ -32,10 +32,10 @@ type task struct {
 	reason    string // stateReason
 	percent   int
 	hidden    bool
-	noURI     bool // the URI of the resource is not shown
+	noURI     bool // hides the URI of the resource
 	problems  []Problem
 	updates   []string
-	resource  string // URI, once it exists
+	resource  string // URI; empty until the resource exists
 	label     string // name of the resource
 	category  string // of the resource
 	revision  int
@@ -44,22 +44,22 @@ type task struct {
 	forgotten bool
 }
 
-// operation is a task with the work behind it. Its steps come one StepTime after the other.
+// operation is a task and its work. Each step lasts one StepTime.
 type operation struct {
 	task    *task
-	running string          // taskStatus while it works and when it has
-	failed  string          // taskStatus when it does not work out
-	check   func() *Problem // before anything is done; nil when all is well
-	begin   func()          // the work has begun
-	finish  func()          // the work is done
-	broken  func()          // the work was begun and failed
+	running string          // taskStatus while it runs and after success
+	failed  string          // taskStatus after failure
+	check   func() *Problem // runs before begin; a Problem fails the task
+	begin   func()          // starts the work
+	finish  func()          // ends the work with success
+	broken  func()          // ends the work with failure
 	effects []Effect
-	hold    int  // requests that must come by before it may finish
+	hold    int  // remaining requests before it may finish
 	begun   bool // begin was called
 	over    bool
 }
 
-// start makes the task and answers 202.
+// start creates the task and answers 202.
 func (s *Server) start(c *call, op *operation) (Reply, error) {
 	op.effects = c.effects
 	if s.PlainConflicts && op.check != nil {
@@ -93,7 +93,7 @@ func (s *Server) starting(op *operation) {
 	s.after(s.StepTime, hooks(op.effects, func(e Effect) func() { return e.BeforeRunning }), func() { s.running(op) })
 }
 
-// hooks joins the hooks of one kind.
+// hooks combines the hooks of one kind.
 func hooks(effects []Effect, of func(Effect) func()) func() {
 	var found []func()
 	for _, effect := range effects {
@@ -150,7 +150,7 @@ func (s *Server) running(op *operation) {
 	})
 }
 
-// countDown counts a request for the operations that are held until enough of them came by.
+// countDown counts a request for the held operations, and ends those that have received enough.
 func (s *Server) countDown() {
 	var still []*operation
 	for _, op := range s.held {
@@ -189,7 +189,7 @@ func (s *Server) end(op *operation) {
 	s.setTask(op.task, state, op.running, 100)
 }
 
-// conclude ends an operation now, well or badly, however far it has come: the other user's act comes after it.
+// conclude ends an operation at once, so that an act of another user comes after it.
 func (s *Server) conclude(op *operation) {
 	if op == nil || op.over {
 		return
@@ -235,7 +235,7 @@ func (s *Server) routeTasks(c *call) (Reply, error) {
 	return s.list(c, pathTasks, documents)
 }
 
-// taskDocument is the JSON of a task.
+// taskDocument returns the JSON of a task.
 func (s *Server) taskDocument(c *call, t *task) map[string]any {
 	kind, taskType := "TaskResourceV2", "User"
 	if c.version >= 1200 {
@@ -268,7 +268,7 @@ func (s *Server) taskDocument(c *call, t *task) map[string]any {
 	}
 }
 
-// newUUID makes a random UUID in lower case.
+// newUUID returns a random UUID in lower case.
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Template is a server profile template. What AddTemplate finds empty gets a sensible value, except GroupURI.
+// Template is a server profile template. AddTemplate sets empty fields to defaults, except GroupURI.
 type Template struct {
 	URI      string
 	Name     string
@@ -61,7 +61,8 @@ func (s *Server) addTemplate(t Template) *template {
 	return added
 }
 
-// EditTemplate changes the JSON of a template, in its newest form. It panics when there is none.
+// EditTemplate changes the JSON of a template, in its newest form. edit must not call the Server. EditTemplate panics if there
+// is no such template.
 func (s *Server) EditTemplate(uri string, edit func(document map[string]any)) {
 	defer s.lock()()
 	t := s.findTemplate(uri)
@@ -73,7 +74,7 @@ func (s *Server) EditTemplate(uri string, edit func(document map[string]any)) {
 	t.modified = later(s.now, t.modified)
 }
 
-// later is now, or a moment after the last change when that is not in the past.
+// later returns now, or one millisecond after last if now is not later.
 func later(now, last time.Time) time.Time {
 	if now.UnixMilli() > last.UnixMilli() {
 		return now
@@ -113,7 +114,7 @@ func (s *Server) routeTemplates(c *call) (Reply, error) {
 	return Reply{}, notFound(c.uri)
 }
 
-// templateDocument is the JSON of a template in the form of the API version.
+// templateDocument returns the JSON of a template in the form of the API version.
 func (s *Server) templateDocument(c *call, t *template) map[string]any {
 	document := clone(t.document)
 	document["type"] = typesAt(c.version).template
@@ -125,12 +126,12 @@ func (s *Server) templateDocument(c *call, t *template) map[string]any {
 	return document
 }
 
-// sections are the parts of a profile that its template prescribes.
+// sections returns the parts of a profile that its template defines.
 func sections() []string {
 	return []string{"connectionSettings", "boot", "bootMode", "bios", "firmware", "localStorage", "sanStorage"}
 }
 
-// newProfile is a profile as the template wants it, not saved anywhere.
+// newProfile returns the JSON of a new profile from the template. It stores nothing.
 func (s *Server) newProfile(c *call, t *template) map[string]any {
 	document := clone(t.document)
 	for _, key := range []string{
@@ -150,7 +151,7 @@ func (s *Server) newProfile(c *call, t *template) map[string]any {
 	return document
 }
 
-// flatten moves the connections out of connectionSettings, where older API versions have them.
+// flatten moves the connections out of connectionSettings, as older API versions show them.
 func flatten(document map[string]any) {
 	settings, _ := document["connectionSettings"].(map[string]any)
 	delete(document, "connectionSettings")
@@ -160,7 +161,7 @@ func flatten(document map[string]any) {
 	}
 }
 
-// nest undoes flatten.
+// nest reverses flatten.
 func nest(document map[string]any) {
 	if connections, ok := document["connections"].([]any); ok {
 		delete(document, "connections")
@@ -168,8 +169,8 @@ func nest(document map[string]any) {
 	}
 }
 
-// differences are the sections in which a profile is not as another document wants it. What the appliance fills in, and how
-// compliance is checked, makes no difference.
+// differences returns the sections that differ between a profile and a wanted document. Values that the appliance sets, and
+// the settings of the compliance check, do not count.
 func differences(profile, wanted map[string]any) []string {
 	var found []string
 	for _, key := range sections() {
@@ -180,7 +181,7 @@ func differences(profile, wanted map[string]any) []string {
 	return found
 }
 
-// essence is a section without what the appliance fills in.
+// essence returns the JSON of a section without the values that the appliance sets.
 func essence(section any) []byte {
 	var strip func(any) any
 	strip = func(value any) any {
@@ -208,7 +209,7 @@ func essence(section any) []byte {
 	}
 	raw, err := json.Marshal(strip(section))
 	if err != nil {
-		panic("fakeoneview: " + err.Error()) // it came from JSON
+		panic("fakeoneview: " + err.Error()) // cannot happen: the value was decoded from JSON
 	}
 	return raw
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-func TestTemplatesAreFoundByNameAndByWhatTheyFit(t *testing.T) {
+func TestTemplate_filters(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	blades, rack := fake.AddBlades(1), fake.AddRackServers(1)
@@ -31,7 +31,7 @@ func TestTemplatesAreFoundByNameAndByWhatTheyFit(t *testing.T) {
 	}
 }
 
-func TestAnEditedTemplateGetsANewETag(t *testing.T) {
+func TestTemplate_editChangesTheETag(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	uri := fake.AddRackServers(1).TemplateURI
@@ -44,7 +44,7 @@ func TestAnEditedTemplateGetsANewETag(t *testing.T) {
 	}
 }
 
-func TestTheHandOfTheTestRefusesWhatDoesNotExist(t *testing.T) {
+func TestServer_panicsOnUnknownURIs(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(fake *fakeoneview.Server, held string){
 		"take":            func(fake *fakeoneview.Server, _ string) { fake.TakeHardware("/rest/server-hardware/X") },

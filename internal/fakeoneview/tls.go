@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// Authority is a CA of its own, as every appliance has one. Two of them do not trust each other.
+// Authority is a certificate authority. Every appliance has its own.
 type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
 
-// certificateTime is how long the certificates are valid.
+// certificateTime is the validity of the certificates.
 const certificateTime = 365 * 24 * time.Hour
 
-// NewAuthority makes a CA.
+// NewAuthority creates a CA.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,12 +51,12 @@ func certificate(name string) *x509.Certificate {
 	}
 }
 
-// PEM is the certificate of the CA, for a client's CA file.
+// PEM returns the certificate of the CA, for a client's CA file.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// ServerConfig is the TLS configuration (1.2 and later) of a server with a certificate for the given names and IP addresses.
+// ServerConfig returns the TLS configuration (1.2 and later) of a server with a certificate for the names and IP addresses.
 func (a *Authority) ServerConfig(hosts ...string) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-func TestTheAPIVersionMustBeOneOfTheAppliance(t *testing.T) {
+func TestVersion_mustBeInRange(t *testing.T) {
 	t.Parallel()
 	fake := &fakeoneview.Server{CurrentVersion: 2000, MinimumVersion: 500}
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestTheAPIVersionMustBeOneOfTheAppliance(t *testing.T) {
 	}
 }
 
-func TestTypesFollowTheAPIVersion(t *testing.T) {
+func TestVersion_selectsTypes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ version, profile, template, hardware, connections string }{
 		{"200", "ServerProfileV5", "ServerProfileTemplateV1", "server-hardware-3", "flat flat"},
@@ -69,7 +69,7 @@ func TestTypesFollowTheAPIVersion(t *testing.T) {
 	}
 }
 
-// form tells where the connections are.
+// form says whether the connections of a document are flat (connections) or nested (connectionSettings.connections).
 func form(a answer) string {
 	_, flat := a.body["connections"].([]any)
 	_, nested := a.member("connectionSettings", "connections").([]any)
@@ -82,7 +82,7 @@ func form(a answer) string {
 	return "neither"
 }
 
-func TestAWrongTypeIsRefused(t *testing.T) {
+func TestVersion_wrongTypeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		version, profileType, want string
@@ -105,7 +105,7 @@ func TestAWrongTypeIsRefused(t *testing.T) {
 	}
 }
 
-func TestABodyMustBeAnnouncedAsWhatItIs(t *testing.T) {
+func TestServer_contentTypeIsRequired(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	for _, tt := range []struct {
@@ -134,7 +134,7 @@ func TestABodyMustBeAnnouncedAsWhatItIs(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotExistIs404(t *testing.T) {
+func TestServer_unknownPathsAnswer404(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)

@@ -7,7 +7,149 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
+
+// kind lists the JSON types that a member may have.
+type kind struct {
+	types     []string // in the order of the error message
+	maxLength int
+}
+
+var (
+	stringKind = kind{types: []string{"string"}}
+	textKind   = kind{types: []string{"string", "null"}}
+	objectKind = kind{types: []string{"object", "null"}}
+	boolKind   = kind{types: []string{"string", "boolean", "null"}}
+	listKind   = kind{types: []string{"array", "null"}}
+	classKind  = kind{types: []string{"string", "null"}, maxLength: 80}
+)
+
+// schema checks a body and refuses members that it does not list.
+type schema struct {
+	name     string // in the error message: "Schema error for <name>: "
+	members  map[string]kind
+	required []string
+}
+
+// check returns the first error in the body.
+func (s schema) check(body map[string]any) error {
+	for _, key := range sortedKeys(body) {
+		k, known := s.members[key]
+		if !known {
+			return s.fault("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
+		}
+		if err := s.checkKind(k, body[key]); err != nil {
+			return err
+		}
+	}
+	for _, key := range s.required {
+		if _, given := body[key]; !given {
+			return s.fault("%s is a required property", pyRepr(key))
+		}
+	}
+	return nil
+}
+
+func (s schema) checkKind(k kind, value any) error {
+	if !slices.Contains(k.types, jsonType(value)) {
+		quoted := make([]string, len(k.types))
+		for i, t := range k.types {
+			quoted[i] = pyRepr(t)
+		}
+		return s.fault("%s is not of type %s", pyRepr(value), strings.Join(quoted, ", "))
+	}
+	if k.maxLength > 0 && utf8.RuneCountInString(text(value)) > k.maxLength {
+		return s.fault("%s is too long", pyRepr(value))
+	}
+	return nil
+}
+
+// checkTexts refuses a list with a member that is not a string; name is the name of the body's schema.
+func checkTexts(name string, value any) error {
+	list, _ := value.([]any)
+	for _, item := range list {
+		if err := (schema{name: name}).checkKind(stringKind, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s schema) fault(format string, args ...any) error {
+	subject := ""
+	if s.name != "" {
+		subject = " for " + s.name
+	}
+	return fault(http.StatusBadRequest, "Schema error%s: %s", subject, fmt.Sprintf(format, args...))
+}
+
+func jsonType(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return ""
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
+
+// validName reports whether a node or an allocation may have the name.
+func validName(name string) bool { return namePattern.MatchString(name) }
+
+// readMAC checks a MAC address and returns it in lower case.
+func readMAC(value any) (string, error) {
+	mac := strings.ToLower(text(value))
+	if !macPattern.MatchString(mac) {
+		return "", fault(http.StatusBadRequest, "Expected valid MAC address for address: %s", pyText(value))
+	}
+	return mac, nil
+}
+
+var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+
+// datapathPattern is the OpenFlow ID of a switch.
+var datapathPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+
+// checkLink checks local_link_connection and changes its switch_id to lower case.
+func checkLink(body map[string]any) error {
+	link := object(body["local_link_connection"])
+	if len(link) == 0 {
+		return nil
+	}
+	complaint := ""
+	for _, key := range sortedKeys(link) {
+		if !slices.Contains([]string{"port_id", "switch_id", "hostname", "switch_info", "network_type"}, key) {
+			complaint = fmt.Sprintf("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
+		}
+	}
+	for _, key := range []string{"port_id", "switch_id"} {
+		if _, given := link[key]; complaint == "" && !given && link["network_type"] != "unmanaged" && link["hostname"] == nil {
+			complaint = pyRepr(key) + " is a required property"
+		}
+	}
+	if complaint != "" {
+		return fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is not valid under any of the given schemas. Possible root "+
+			"cause: %s", pyRepr(link), complaint)
+	}
+	if id := strings.ToLower(text(link["switch_id"])); id != "" {
+		if !macPattern.MatchString(id) && !datapathPattern.MatchString(id) {
+			return fault(http.StatusBadRequest, "Expected a MAC address or OpenFlow datapath ID but received %s.", text(link["switch_id"]))
+		}
+		link["switch_id"] = id
+	}
+	return nil
+}
 
 // patchOp is one operation of a JSON patch.
 type patchOp struct {
@@ -15,7 +157,7 @@ type patchOp struct {
 	value    any
 }
 
-// String writes the operation as Python prints it.
+// String formats the operation as Python's repr does.
 func (p patchOp) String() string {
 	if p.op == "remove" {
 		return fmt.Sprintf("{'op': %s, 'path': %s}", pyRepr(p.op), pyRepr(p.path))
@@ -23,10 +165,10 @@ func (p patchOp) String() string {
 	return fmt.Sprintf("{'op': %s, 'path': %s, 'value': %s}", pyRepr(p.op), pyRepr(p.path), pyRepr(p.value))
 }
 
-// pathPattern is what Ironic takes for a path: no dots, spaces, colons or escapes.
+// pathPattern matches the paths that Ironic accepts: no dots, spaces, colons or escapes.
 var pathPattern = regexp.MustCompile(`^(/[\p{L}\p{N}_-]+)+$`)
 
-// patch decodes a JSON patch. Ironic knows three operations only.
+// patch decodes a JSON patch. Ironic supports only three operations.
 func (c *call) patch() ([]patchOp, error) {
 	value, err := c.json()
 	if err != nil {
@@ -54,7 +196,7 @@ func readOp(item any) (patchOp, error) {
 		return refuse("%s is not of type 'object'", pyRepr(item))
 	}
 	for _, key := range sortedKeys(members) {
-		if !contains([]string{"op", "path", "value"}, key) {
+		if !slices.Contains([]string{"op", "path", "value"}, key) {
 			return refuse("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
 		}
 	}
@@ -64,7 +206,7 @@ func readOp(item any) (patchOp, error) {
 		}
 	}
 	op := patchOp{op: text(members["op"]), path: text(members["path"]), value: members["value"]}
-	if !contains([]string{"add", "replace", "remove"}, op.op) {
+	if !slices.Contains([]string{"add", "replace", "remove"}, op.op) {
 		return refuse("%s is not one of ['add', 'replace', 'remove']", pyRepr(members["op"]))
 	}
 	if !pathPattern.MatchString(op.path) {
@@ -77,7 +219,7 @@ func readOp(item any) (patchOp, error) {
 	return op, nil
 }
 
-// values returns what the patch gives to a path.
+// patchValues returns the values that the patch sets at a path.
 func patchValues(ops []patchOp, path string) []any {
 	var out []any
 	for _, op := range ops {
@@ -88,10 +230,10 @@ func patchValues(ops []patchOp, path string) []any {
 	return out
 }
 
-// checkPatchable refuses paths outside the fields that may be patched.
+// checkPatchable refuses paths outside the allowed fields.
 func checkPatchable(ops []patchOp, allowed []string) error {
 	for _, op := range ops {
-		if !contains(allowed, op.field()) {
+		if !slices.Contains(allowed, op.field()) {
 			return fault(http.StatusBadRequest, "Cannot patch %s. Only the following can be updated: %s", op.path, strings.Join(allowed, ", "))
 		}
 	}
@@ -104,7 +246,7 @@ func (p patchOp) field() string {
 	return first
 }
 
-// applyPatch changes document, operation by operation. After an error document is in an undefined state.
+// applyPatch applies the operations to document in order. After an error the content of document is undefined.
 func applyPatch(document map[string]any, ops []patchOp) error {
 	for _, op := range ops {
 		if err := applyOp(document, op); err != nil {
@@ -118,7 +260,7 @@ func applyOp(document map[string]any, op patchOp) error {
 	path := strings.Split(op.path[1:], "/")
 	last := path[len(path)-1]
 	var parent any = document
-	store := func(any) {} // puts a list that was made anew back where it was
+	store := func(any) {} // replaces parent in its own parent, because a changed list is a new slice
 	for _, part := range path[:len(path)-1] {
 		switch holder := parent.(type) {
 		case map[string]any:
@@ -150,7 +292,7 @@ func applyOp(document map[string]any, op patchOp) error {
 	return notIndexable(parent)
 }
 
-// notIndexable refuses to look into a scalar, with the Python name of its type.
+// notIndexable refuses a path into a scalar and names its Python type.
 func notIndexable(value any) error {
 	name := map[string]string{"null": "NoneType", "boolean": "bool", "string": "str", "number": "int"}[jsonType(value)]
 	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__", name) //nolint:staticcheck // Ironic's text

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// lastPowerChange is when the power of a node changed last.
+// lastPowerChange returns last_power_state_change of a node.
 func (a *api) lastPowerChange(uuid string) string {
 	n, _ := a.fake.Node(uuid)
 	info, _ := n.Raw["driver_internal_info"].(map[string]any)
@@ -22,7 +22,7 @@ func (a *api) power(uuid, target string) {
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+uuid+"/states/power", map[string]any{"target": target})
 }
 
-func TestEachOperationStartsTheMachineAsOftenAsIronicDoes(t *testing.T) {
+func TestMachine_powerCyclesPerOperation(t *testing.T) {
 	t.Parallel()
 	direct := map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"}
 	deploy := func(a *api, uuid string) { a.provision(uuid, "active"); a.state(uuid, "active") }
@@ -97,7 +97,7 @@ func TestEachOperationStartsTheMachineAsOftenAsIronicDoes(t *testing.T) {
 	}
 }
 
-func TestLastPowerChangeIsWhenItBeganBeItInVain(t *testing.T) {
+func TestMachine_lastPowerChangeIncludesFailedChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Hour, Fail: func(fakeironic.Node, string) string { return "no answer" }})
@@ -111,7 +111,7 @@ func TestLastPowerChangeIsWhenItBeganBeItInVain(t *testing.T) {
 	})
 }
 
-func TestMachineIsOffInTheMiddleOfALiveISODeployment(t *testing.T) {
+func TestMachine_isOffDuringALiveISODeployment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Hour})
@@ -127,7 +127,7 @@ func TestMachineIsOffInTheMiddleOfALiveISODeployment(t *testing.T) {
 	})
 }
 
-func TestMachineStartsFromWhatItWasGiven(t *testing.T) {
+func TestMachine_bootsTheSelectedDevice(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	a := newAPI(t, fake)
@@ -174,7 +174,7 @@ func TestMachineStartsFromWhatItWasGiven(t *testing.T) {
 	restart("after the undeployment", "")
 }
 
-func TestOneTimeMediaGiveWayToTheNetworkAgain(t *testing.T) {
+func TestMachine_oneTimeDeviceIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	a := newAPI(t, fake)
@@ -204,7 +204,7 @@ func TestOneTimeMediaGiveWayToTheNetworkAgain(t *testing.T) {
 	}
 }
 
-func TestLastDeploymentDecidesWhatTheMachineStartsFrom(t *testing.T) {
+func TestMachine_bootsTheLastDeployment(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	a := newAPI(t, fake)
@@ -224,12 +224,12 @@ func TestLastDeploymentDecidesWhatTheMachineStartsFrom(t *testing.T) {
 			}
 			a.power(uuid, "rebooting")
 		}
-		// Straight to another deployment, as after a deployment that failed.
+		// The next deployment starts without an undeploy, as after a failed deployment.
 		a.fake.Set(uuid, "provision_state", "deploy failed")
 	}
 }
 
-func TestDirectDeploymentReplacesTheISO(t *testing.T) {
+func TestMachine_directDeploymentRemovesTheISO(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeironic.Server{StepTime: time.Hour}
@@ -259,12 +259,12 @@ func TestDirectDeploymentReplacesTheISO(t *testing.T) {
 		a.power(uuid, "rebooting")
 		time.Sleep(time.Hour)
 		if got := fake.BootedISO(uuid); got != "" {
-			t.Errorf("with media that nobody told it to start from it starts from %q", got)
+			t.Errorf("with media and no boot device it starts from %q", got)
 		}
 	})
 }
 
-func TestUnknownNodesHaveNoMachine(t *testing.T) {
+func TestMachine_unknownNode(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
 	if fake.PowerCycles("nope") != 0 || fake.BootedISO("nope") != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-func TestVersionIsNegotiatedByHeader(t *testing.T) {
+func TestVersion_isNegotiatedByHeader(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		max, asked string
@@ -33,7 +33,7 @@ func TestVersionIsNegotiatedByHeader(t *testing.T) {
 	}
 }
 
-func TestRefusedVersionTellsTheRange(t *testing.T) {
+func TestVersion_refusalHasTheRange(t *testing.T) {
 	t.Parallel()
 	got := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"}).at("1.115").do(http.MethodGet, "/v1/nodes", nil)
 	low, high := got.header.Get("X-OpenStack-Ironic-API-Minimum-Version"), got.header.Get("X-OpenStack-Ironic-API-Maximum-Version")
@@ -42,7 +42,7 @@ func TestRefusedVersionTellsTheRange(t *testing.T) {
 	}
 }
 
-func TestDiscoveryTellsTheHighestVersion(t *testing.T) {
+func TestVersion_rootHasTheHighest(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.96"})
 	for _, path := range []string{"/v1", "/v1/"} {
@@ -54,7 +54,7 @@ func TestDiscoveryTellsTheHighestVersion(t *testing.T) {
 	a.must(http.StatusOK, http.MethodGet, "/", nil)
 }
 
-func TestNewFieldsAreHiddenFromOldVersions(t *testing.T) {
+func TestVersion_hidesNewerFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
@@ -85,7 +85,7 @@ func TestNewFieldsAreHiddenFromOldVersions(t *testing.T) {
 	}
 }
 
-func TestNewFieldsAndResourcesAreRefusedBelowTheirVersion(t *testing.T) {
+func TestVersion_refusesNewerFieldsAndResources(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	uuid := a.node("n1", nil)
@@ -114,14 +114,14 @@ func TestNewFieldsAndResourcesAreRefusedBelowTheirVersion(t *testing.T) {
 	}
 }
 
-func TestNodeMadeInAnOldVersionIsAvailableAtOnce(t *testing.T) {
+func TestVersion_nodeCreatedBefore11IsAvailable(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := uuidOf(t, a.at("1.10").must(http.StatusCreated, http.MethodPost, "/v1/nodes", map[string]any{"driver": "fake-hardware"}))
 	a.state(uuid, "available")
 }
 
-func TestBasicAuthenticationSparesDiscoveryOnly(t *testing.T) {
+func TestServer_onlyVersionDiscoveryNeedsNoCredentials(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Username: "admin", Password: "secret"})
 	for _, path := range []string{"/", "/v1", "/v1/"} {
@@ -147,7 +147,7 @@ func TestBasicAuthenticationSparesDiscoveryOnly(t *testing.T) {
 	}
 }
 
-func TestErrorsHaveIronicsShapes(t *testing.T) {
+func TestServer_errorFormats(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	for _, tt := range []struct {

@@ -19,12 +19,12 @@ const (
 // bothIronics are the highest API versions of Ironic 21.4 and 39.
 var bothIronics = []string{"1.82", "1.115"}
 
-// liveISO is the instance_info of a node that is to boot an ISO.
+// liveISO returns the instance_info for booting an ISO.
 func liveISO(url string) map[string]any {
 	return map[string]any{"deploy_interface": "ramdisk", "boot_iso": url}
 }
 
-// netbooting creates an available node that can boot over the network and is not cleaned.
+// netbooting creates an available node with network boot and without automated cleaning.
 func (a *api) netbooting(name string, info map[string]any) string {
 	a.t.Helper()
 	uuid := a.node(name, map[string]any{"boot_interface": "ipxe", "automated_clean": false, "instance_info": info})
@@ -33,7 +33,7 @@ func (a *api) netbooting(name string, info map[string]any) string {
 	return uuid
 }
 
-// redfish creates an available node with virtual media that is not cleaned.
+// redfish creates an available node with virtual media and without automated cleaning.
 func (a *api) redfish(name string, info map[string]any) string {
 	a.t.Helper()
 	uuid := a.node(name, map[string]any{
@@ -45,7 +45,7 @@ func (a *api) redfish(name string, info map[string]any) string {
 	return uuid
 }
 
-// verdict is what GET validate says of an interface: "" when it is fit, else the reason.
+// verdict returns the reason of GET validate for an interface, "" if it is valid.
 func (a *api) verdict(uuid, kind string) string {
 	a.t.Helper()
 	result, isObject := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/validate", nil)[kind].(map[string]any)
@@ -59,7 +59,7 @@ func (a *api) verdict(uuid, kind string) string {
 	return strings.ReplaceAll(reason, uuid, "U")
 }
 
-func TestRamdiskDeployNeedsABootInterfaceAndSomethingToBoot(t *testing.T) {
+func TestBoot_ramdiskNeedsBootInterfaceAndImage(t *testing.T) {
 	t.Parallel()
 	const (
 		nothing = "Cannot validate image information for node U because one or more parameters are missing from its instance_info and " +
@@ -114,7 +114,7 @@ func TestRamdiskDeployNeedsABootInterfaceAndSomethingToBoot(t *testing.T) {
 	}
 }
 
-func TestFakeBootInterfaceCannotBootARamdisk(t *testing.T) {
+func TestBoot_fakeInterfaceRefusesARamdisk(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.available("n1", nil)
@@ -126,7 +126,7 @@ func TestFakeBootInterfaceCannotBootARamdisk(t *testing.T) {
 	a.refused(http.StatusBadRequest, want, http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestNetworkBootNeedsAPort(t *testing.T) {
+func TestBoot_networkBootNeedsAPort(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.available("n1", map[string]any{"boot_interface": "ipxe"})
@@ -141,7 +141,7 @@ func TestNetworkBootNeedsAPort(t *testing.T) {
 	a.refused(http.StatusBadRequest, "does not have any port associated with it", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
-func TestTypeOfTheImageIsNotedEvenIfTheDeploymentIsRefused(t *testing.T) {
+func TestDeploy_refusalStillSetsTheImageType(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.netbooting("n1", map[string]any{"deploy_interface": "ramdisk", "boot_iso": isoA, "image_source": "http://images/i"})
@@ -152,7 +152,7 @@ func TestTypeOfTheImageIsNotedEvenIfTheDeploymentIsRefused(t *testing.T) {
 	}
 }
 
-func TestRebuildBootsAnotherISO(t *testing.T) {
+func TestBoot_rebuildBootsTheNewISO(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	uuid := a.netbooting("n1", liveISO(isoA))
@@ -169,7 +169,7 @@ func TestRebuildBootsAnotherISO(t *testing.T) {
 	}
 }
 
-func TestRebuildWithoutImageIsBrokenSince26(t *testing.T) {
+func TestBoot_rebuildWithoutImageFailsSince26(t *testing.T) {
 	t.Parallel()
 	const broken = `{"error_message":"{\"faultcode\":\"Server\",\"faultstring\":\"Unexpected error raised by RPC\",\"debuginfo\":null}"}`
 	for version, status := range map[string]int{"1.82": 202, "1.91": 202, "1.92": 500, "1.115": 500} {
@@ -187,7 +187,7 @@ func TestRebuildWithoutImageIsBrokenSince26(t *testing.T) {
 	}
 }
 
-func TestUndeployWithoutCleaningForgetsTheInterfacesOfTheInstance(t *testing.T) {
+func TestBoot_undeployRemovesTheInstancesInterfaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Hour})
@@ -212,7 +212,7 @@ func TestUndeployWithoutCleaningForgetsTheInterfacesOfTheInstance(t *testing.T) 
 	})
 }
 
-func TestCleaningAfterALiveISOBootsARamdisk(t *testing.T) {
+func TestBoot_cleaningAfterALiveISOBootsARamdisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{StepTime: time.Hour})
@@ -231,7 +231,7 @@ func TestCleaningAfterALiveISOBootsARamdisk(t *testing.T) {
 	})
 }
 
-func TestUnreachableISOLeavesTheMachineOff(t *testing.T) {
+func TestBoot_unreachableISOLeavesTheMachineOff(t *testing.T) {
 	t.Parallel()
 	const reason = "Got HTTP code 404 instead of 200 in response to HEAD request."
 	for _, version := range bothIronics {
@@ -262,7 +262,7 @@ func TestUnreachableISOLeavesTheMachineOff(t *testing.T) {
 	}
 }
 
-func TestFailedRebuildLeavesNothingToBoot(t *testing.T) {
+func TestBoot_failedRebuildRemovesTheISO(t *testing.T) {
 	t.Parallel()
 	for _, node := range []func(*api) string{
 		func(a *api) string { return a.netbooting("n1", liveISO(isoA)) },
@@ -284,7 +284,7 @@ func TestFailedRebuildLeavesNothingToBoot(t *testing.T) {
 	}
 }
 
-func TestLastErrorOfAnUnreachableISOIsLostWithVirtualMediaOn39(t *testing.T) {
+func TestBoot_39LosesLastErrorWithVirtualMedia(t *testing.T) {
 	t.Parallel()
 	for version, lost := range map[string]bool{"1.82": false, "1.115": true} {
 		for _, delay := range []time.Duration{0, time.Nanosecond} {
@@ -299,7 +299,7 @@ func TestLastErrorOfAnUnreachableISOIsLostWithVirtualMediaOn39(t *testing.T) {
 	}
 }
 
-func TestFakeHardwareHasNoVirtualMedia(t *testing.T) {
+func TestBoot_fakeHardwareHasNoVirtualMedia(t *testing.T) {
 	t.Parallel()
 	const aborted = ".. An unhandled exception was encountered while aborting. More information may be found in the log file."
 	for _, tt := range []struct{ version, address, deploy, undeploy string }{
@@ -332,7 +332,7 @@ func TestFakeHardwareHasNoVirtualMedia(t *testing.T) {
 	}
 }
 
-func TestFailedLiveISODeploymentCanBeInjected(t *testing.T) {
+func TestBoot_failureCanBeInjected(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "active" {

@@ -2,16 +2,18 @@ package fakeironic
 
 import (
 	"encoding/json"
+	"net/http"
+	"slices"
 	"strings"
 )
 
 // nodeField is an attribute of a node in the API.
 type nodeField struct {
 	name  string
-	since int // API version that has it
+	since int // first API version that has it
 }
 
-// nodeFields are the attributes of a node in the order of the answer.
+// nodeFields are the attributes of a node in the order of Ironic's answers.
 var nodeFields = []nodeField{
 	{"uuid", 1},
 	{"created_at", 1},
@@ -79,7 +81,7 @@ var nodeFields = []nodeField{
 	{"chassis_uuid", 1},
 }
 
-// nodeFieldSince returns the API version that has the attribute.
+// nodeFieldSince returns the first API version that has the attribute.
 func nodeFieldSince(name string) (since int, known bool) {
 	for _, f := range nodeFields {
 		if f.name == name {
@@ -89,21 +91,21 @@ func nodeFieldSince(name string) (since int, known bool) {
 	return 0, false
 }
 
-// summaryFields are what a list shows unless it is asked for more.
+// summaryFields are the fields of a list without details.
 var summaryFields = []string{"instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name"}
 
-// view is one way of showing nodes.
+// view selects the form in which the API shows nodes.
 type view struct {
 	minor  int
 	base   string
-	fields string // joined by commas; "" is everything
+	fields string // joined by commas; "" means all
 }
 
 func viewOf(c *call, fields []string) view {
 	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ",")}
 }
 
-// render writes a node as JSON. Only the fields that the API version has are shown.
+// render encodes a node as JSON with the fields that the API version has.
 func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 	if out, found := n.rendered[v]; found {
 		return out
@@ -141,7 +143,7 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 	return rendered
 }
 
-// shownField is the value of a field as the API shows it: secrets are masked.
+// shownField returns the value of a field as the API shows it, with masked secrets.
 func (s *Server) shownField(c *call, n *node, name string) any {
 	value := n.fields[name]
 	switch name {
@@ -164,16 +166,16 @@ func (s *Server) shownField(c *call, n *node, name string) any {
 	return value
 }
 
-// stars are shown in the place of a secret.
+// stars replace a secret.
 const stars = "******"
 
-// secretWords make a key secret when it contains one of them.
+// secretWords mark secrets: Ironic masks the value of a key that contains one of them.
 var secretWords = []string{
 	"adminpass", "admin_pass", "password", "admin_password", "auth_token", "new_pass", "auth_password", "secret_uuid", "secret",
 	"sys_pswd", "token", "configdrive", "encrypted_key", "private_key", "fernetkey", "sslkey", "passphrase", "chapsecret",
 }
 
-// mask returns a copy in which the secrets are stars, at any depth of dicts. 21.4 does not look into lists.
+// mask returns a copy with masked secrets at any depth of objects. 21.4 does not mask inside lists.
 func (s *Server) mask(info map[string]any) map[string]any {
 	out := make(map[string]any, len(info))
 	for key, value := range info {
@@ -215,7 +217,7 @@ func secretKey(key string) bool {
 	return false
 }
 
-// maskInstanceInfo masks also the config drive, whatever its form, and the URL of the image.
+// maskInstanceInfo masks the secrets, the config drive and the URL of the image.
 func (s *Server) maskInstanceInfo(info map[string]any) map[string]any {
 	out := s.mask(info)
 	for _, key := range []string{"configdrive", "image_url"} {
@@ -232,4 +234,103 @@ func (s *Server) maskInstanceInfo(info map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+// portField is an attribute of a port.
+type portField struct {
+	name    string
+	since   int
+	kind    kind
+	initial any
+}
+
+var portFields = []portField{
+	{"created_at", 1, kind{}, nil},
+	{"updated_at", 1, kind{}, nil},
+	{"available_for_dynamic_portgroup", 111, boolKind, true},
+	{"category", 101, kind{types: textKind.types, maxLength: 80}, nil},
+	{"description", 97, kind{types: textKind.types, maxLength: 255}, nil},
+	{"extra", 1, objectKind, nil},
+	{"internal_info", 18, kind{}, nil},
+	{"is_smartnic", 53, boolKind, false},
+	{"local_link_connection", 19, objectKind, nil},
+	{"name", 88, textKind, nil},
+	{"physical_network", 34, kind{types: textKind.types, maxLength: 64}, nil},
+	{"portgroup_uuid", 24, textKind, nil},
+	{"pxe_enabled", 19, boolKind, true},
+	{"vendor", 100, kind{types: textKind.types, maxLength: 32}, nil},
+}
+
+// portSchema is the schema of new and patched ports.
+func (s *Server) portSchema() schema {
+	rules := schema{name: "port", required: []string{"address", "node_uuid"}}
+	rules.members = map[string]kind{"uuid": textKind, "address": stringKind, "node_uuid": textKind}
+	for _, f := range portFields {
+		if len(f.kind.types) > 0 && f.since <= s.maxMinor() {
+			rules.members[f.name] = f.kind
+		}
+	}
+	return rules
+}
+
+// show returns the port as the API shows it, with the given fields; nil means all.
+func (p *port) show(c *call, fields []string) ordered {
+	wants := func(name string) bool { return fields == nil || slices.Contains(fields, name) }
+	var out ordered
+	for _, m := range (ordered{{"uuid", p.uuid}, {"address", p.address}, {"node_uuid", p.node.str("uuid")}}) {
+		if wants(m.key) {
+			out = append(out, m)
+		}
+	}
+	for _, f := range portFields {
+		if c.minor >= f.since && wants(f.name) {
+			out = append(out, member{f.name, p.fields[f.name]})
+		}
+	}
+	return append(out, member{"links", c.links("ports/" + p.uuid)})
+}
+
+// portQueryFields returns the fields that the query selects; nil means all.
+func portQueryFields(c *call) ([]string, error) {
+	if !c.query.Has("fields") {
+		return nil, nil
+	}
+	fields := splitList(c.query["fields"])
+	for _, name := range fields {
+		known := slices.Contains([]string{"uuid", "address", "node_uuid"}, name)
+		for _, f := range portFields {
+			if f.name == name {
+				known = true
+				if f.since > c.minor {
+					return nil, notAcceptable()
+				}
+			}
+		}
+		if !known {
+			return nil, fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+	}
+	return fields, nil
+}
+
+func portFieldSince(name string) int {
+	for _, f := range portFields {
+		if f.name == name {
+			return f.since
+		}
+	}
+	return 0
+}
+
+// patchablePortFields are the fields of a port that PATCH may change.
+func (s *Server) patchablePortFields() []string {
+	if s.legacy() {
+		return []string{
+			"address", "extra", "is_smartnic", "local_link_connection", "node_uuid", "physical_network", "portgroup_uuid", "pxe_enabled",
+		}
+	}
+	return []string{
+		"address", "extra", "is_smartnic", "local_link_connection", "node_ident", "node_uuid", "physical_network", "portgroup_uuid",
+		"pxe_enabled", "name", "description", "vendor", "category", "available_for_dynamic_portgroup",
+	}
 }
