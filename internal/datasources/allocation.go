@@ -21,7 +21,7 @@ var (
 // NewAllocation returns the data source metal_allocation.
 func NewAllocation() datasource.DataSource { return &allocation{} }
 
-// allocationsSince is the API version that brought allocations.
+// allocationsSince is the first API version with allocations.
 const allocationsSince ironic.Microversion = 52
 
 type allocation struct{ withClient }
@@ -33,7 +33,7 @@ type allocationModel struct {
 	Traits         types.List           `tfsdk:"traits"`
 	CandidateNodes types.List           `tfsdk:"candidate_nodes"`
 	Owner          types.String         `tfsdk:"owner"`
-	Extra          jsontypes.Normalized `tfsdk:"extra"`
+	ExtraJSON      jsontypes.Normalized `tfsdk:"extra_json"`
 	NodeID         types.String         `tfsdk:"node_id"`
 	NodeName       types.String         `tfsdk:"node_name"`
 	State          types.String         `tfsdk:"state"`
@@ -49,28 +49,28 @@ func (a *allocation) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 // Schema describes the data source.
 func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A reservation of a node, whoever made it. That there is none is an error. Needs API 1.52.",
+		MarkdownDescription: "A reservation of a node, created by any client of Ironic. Fails if none matches. Needs API 1.52.",
 		Attributes: map[string]schema.Attribute{
-			"id":              schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "UUID. Give this or `name`."},
-			"name":            schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Name. Give this or `id`."},
-			"resource_class":  text("Class that the node has."),
-			"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that were asked for."},
-			"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes to choose from; empty for all."},
-			"owner":           text("Owner that was asked for."),
-			"extra":           schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON."},
+			"id":              schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "UUID. Set this or `name`."},
+			"name":            schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Name. Set this or `id`."},
+			"resource_class":  text("Required resource class."),
+			"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Required traits."},
+			"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could choose; empty for all."},
+			"owner":           text("Owner of the allocation."),
+			"extra_json":      schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON, without the notes of this provider."},
 			"node_id":         text("UUID of the reserved node."), "node_name": text("Name of the reserved node."),
 			"state":      text("`allocating`, `active` or `error`."),
-			"last_error": text("Why it failed."), "created_at": text("When it was made, in RFC 3339."),
+			"last_error": text("Why the allocation failed."), "created_at": text("Time of creation, in RFC 3339."),
 		},
 	}
 }
 
-// ConfigValidators demand one way to look the allocation up.
+// ConfigValidators require either id or name.
 func (a *allocation) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"))}
 }
 
-// Read looks the allocation up.
+// Read finds the allocation.
 func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m allocationModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -101,7 +101,7 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	m = allocationModel{
 		ID: types.StringValue(found.UUID), Name: orNull(found.Name), ResourceClass: orNull(found.ResourceClass),
-		Traits: stringsValue(found.Traits), CandidateNodes: stringsValue(found.CandidateNodes), Owner: orNull(found.Owner), Extra: jsonText(found.Extra),
+		Traits: stringsValue(found.Traits), CandidateNodes: stringsValue(found.CandidateNodes), Owner: orNull(found.Owner), ExtraJSON: jsonText(found.Extra),
 		NodeID: orNull(found.NodeUUID), NodeName: orNull(nodeName), State: types.StringValue(string(found.State)),
 		LastError: orNull(found.LastError), CreatedAt: orNull(found.CreatedAt),
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-func TestAccAllocationDataSource_findsAnAllocationByUUIDAndName(t *testing.T) {
+func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 	s := acctest.Start(t, nil)
 	node := addNode(t, s, "h", nil)
 	s.Must(http.MethodPut, "nodes/"+node+"/traits", map[string]any{"traits": []string{"CUSTOM_NVME"}})
@@ -20,7 +20,7 @@ func TestAccAllocationDataSource_findsAnAllocationByUUIDAndName(t *testing.T) {
 	s.Verb(node, "provide", "available")
 	id, _ := s.Must(http.MethodPost, "allocations", map[string]any{
 		"name": s.Name("a"), "resource_class": s.Class(), "traits": []string{"CUSTOM_NVME"}, "candidate_nodes": []string{node},
-		"extra": map[string]any{"team": "web"},
+		"extra": map[string]any{"team": "web", "terraform_metal_enrolled": "our own note"},
 	})["uuid"].(string)
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+id, nil) })
 	s.Await(node, "instance_uuid", id)
@@ -34,14 +34,14 @@ func TestAccAllocationDataSource_findsAnAllocationByUUIDAndName(t *testing.T) {
 				is(address, "state", text("active")), is(address, "node_id", text(node)), is(address, "node_name", text(s.Name("h"))),
 				is(address, "traits", knownvalue.ListExact([]knownvalue.Check{text("CUSTOM_NVME")})),
 				is(address, "candidate_nodes", knownvalue.ListExact([]knownvalue.Check{text(node)})),
-				is(address, "extra", text(`{"team":"web"}`)), is(address, "owner", knownvalue.Null()), is(address, "last_error", knownvalue.Null()),
+				is(address, "extra_json", text(`{"team":"web"}`)), is(address, "owner", knownvalue.Null()), is(address, "last_error", knownvalue.Null()),
 				is(address, "created_at", knownvalue.NotNull()),
 			)
 		})
 	}
 }
 
-func TestAccAllocationDataSource_saysWhatItDidNotFind(t *testing.T) {
+func TestAccAllocationDataSource_notFound(t *testing.T) {
 	s := acctest.Start(t, nil)
 	for _, tt := range []struct{ name, settings, want string }{
 		{"name", `name = "no-such-allocation"`, "Could not find allocation no-such-allocation"},
@@ -52,7 +52,7 @@ func TestAccAllocationDataSource_saysWhatItDidNotFind(t *testing.T) {
 	}
 }
 
-func TestAccAllocationDataSource_needsAnAPIThatHasAllocations(t *testing.T) {
+func TestAccAllocationDataSource_oldAPI(t *testing.T) {
 	s := acctest.Start(t, nil)
 	test(t, s.Provider(`microversion = "1.51"`)+data("metal_allocation", "a", `name = "a"`), "An allocation needs API 1.52 of Ironic, but 1.51 is in use")
 }

@@ -2,7 +2,6 @@ package datasources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +18,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 var _ datasource.DataSourceWithConfigure = (*bootStatus)(nil)
@@ -33,21 +34,8 @@ type bootStatusModel struct {
 	LiveISO types.Map  `tfsdk:"live_iso"`
 	Hosts   types.Map  `tfsdk:"hosts"`
 	Stale   types.List `tfsdk:"stale"`
-	Reboot  types.List `tfsdk:"reboot"`
+	Restart types.List `tfsdk:"restart"`
 	Manual  types.List `tfsdk:"manual"`
-}
-
-// wantedISO is the live_iso of a metal_deployment.
-type wantedISO struct {
-	URL          types.String `tfsdk:"url"`
-	Version      types.String `tfsdk:"version"`
-	Shared       types.Map    `tfsdk:"shared"`
-	Own          types.Map    `tfsdk:"own"`
-	Installing   types.Bool   `tfsdk:"installing"`
-	Registered   types.Bool   `tfsdk:"registered"`
-	QuietPeriod  types.String `tfsdk:"quiet_period"`
-	BuiltAt      types.String `tfsdk:"built_at"`
-	RebootPolicy types.String `tfsdk:"reboot_policy"`
 }
 
 var bootHostType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -72,20 +60,21 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Which machines run an obsolete live ISO, what of it is obsolete, and what an apply would do. It changes nothing, and does not look at the image. " +
-			"Costs one list of the nodes, however many machines are asked for. See the guide [Live ISO](../guides/live-iso.md).",
+		MarkdownDescription: "Which machines run an obsolete live ISO, which parts of it are obsolete, and what an apply would do. The data source changes nothing, and does not read the image. " +
+			"It requests one list of the nodes, for any number of machines. See the guide [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
-				Required: true, MarkdownDescription: "What the machines shall run: by UUID or name of the node, the `live_iso` of its `metal_deployment`. Keys that are no nodes are left out, with a warning. The same local value can serve both; `metal_deployment.NAME.live_iso` cannot, as it says what the machine runs on with.",
+				Required: true, MarkdownDescription: "The wanted live ISO of each machine: by UUID or name of the node, the `live_iso` of its `metal_deployment`. A warning names keys that match no node, and `hosts` omits them. Use one local value for both; do not use `metal_deployment.NAME.live_iso`, because it has the ISO that the machine runs now.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url":          schema.StringAttribute{Required: true, MarkdownDescription: "Where the conductors get the ISO."},
-					"version":      optional("Identity of the content. Default: `url` without user, query and fragment."),
-					"shared":       values("What all machines with this image share."),
-					"own":          values("What the image has for this machine alone."),
-					"installing":   schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
-					"registered":   schema.BoolAttribute{Optional: true, MarkdownDescription: "What the image starts has reported. Default: `true`."},
-					"quiet_period": optional("How long a new image must have been left alone. Default: `60s`.", written{`a duration such as "90s" or "5m"`, isQuiet}),
-					"built_at":     optional("When the image was built (RFC 3339).", written{"a time such as 2026-05-01T12:00:00Z (RFC 3339)", isTime}),
+					"url":            schema.StringAttribute{Required: true, MarkdownDescription: "URL from which the conductors download the ISO."},
+					"version":        optional("Identity of the content. Default: `url` without user, query and fragment."),
+					"shared_content": values("Content for all machines with this image: identity by name."),
+					"host_content":   values("Content for this machine only: identity by name."),
+					"contains":       values("Content that the image was built with: identity by name. If it lacks wanted content, `action` is `wait`."),
+					"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
+					"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "The software in the image has registered with its service. Default: `true`."},
+					"quiet_period":   optional("How long a new image must be unchanged before an apply restarts machines. Default: `60s`.", framework.NotNegativeDuration),
+					"built_at":       optional("When the image was built (RFC 3339).", framework.Timestamp),
 					"reboot_policy": optional("`affected` (the default), `always` or `never`.",
 						stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))),
 				}},
@@ -96,26 +85,26 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"node_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node."},
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
-					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Something that it was booted with is obsolete."},
-					"obsolete":        keys("What: `shared.NAME`, `own.NAME`, `image`, or `unknown` if nobody knows what it was booted with, as of a node that is not `active` or that has no live ISO of a `metal_deployment`."),
-					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do: `none`, `reboot`, `wait` (there is no newer image yet, or by `built_at` it has not settled) or `manual` (somebody has to restart it by hand, or had to at the last apply and Ironic has not seen it restarted since)."},
+					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "A part of the image that the machine was booted with is obsolete."},
+					"obsolete":        keys("The obsolete parts: `shared.NAME`, `host.NAME`, `image`, or `unknown` if there is no record of the image that the machine was booted with, for example if the node is not `active`."),
+					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do: `none`, `restart`, `wait` (there is no newer image yet, or the quiet period after `built_at` has not ended) or `manual` (a person must restart the machine; also if the last apply has asked for that, and Ironic has noticed no restart since)."},
 					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Why."},
-					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "When that boot was begun, or what the machine runs was noted (RFC 3339); null if unknown."},
-					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "How often in a row it was booted with this image, each time within a day of the last; null if unknown. After four, an apply refuses to restart it once more."},
+					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time at which the provider started that boot, or recorded what the machine runs (RFC 3339); null if unknown."},
+					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the one before; null if unknown. After four, an apply refuses another restart."},
 				}},
 			},
-			"stale":  keys("Keys of the machines that are stale, sorted."),
-			"reboot": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
-			"manual": keys("Keys of the machines that somebody has to restart by hand, sorted."),
+			"stale":   keys("Keys of the machines that are stale, sorted."),
+			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
+			"manual":  keys("Keys of the machines that a person must restart, sorted."),
 		},
 	}
 }
 
-// Read compares what machines were booted with with what they shall run.
+// Read compares the wanted live ISO of each machine with the one that it was booted with.
 func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m bootStatusModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	wanted := map[string]wantedISO{}
+	wanted := map[string]framework.LiveISO{}
 	resp.Diagnostics.Append(m.LiveISO.ElementsAs(ctx, &wanted, false)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -141,16 +130,16 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			missing = append(missing, key)
 			continue
 		}
-		want := wanted[key]
-		wanted := want.boot()
-		status := judgeBoot(node, wanted)
-		wanted.Settled = true
-		if status.Stale {
+		answer := bootiso.Decide(bootiso.Input{Machine: provision.BootFacts(node), Want: wanted[key].Want(), Now: time.Now()})
+		if answer.Now.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}
-		action := string(judgeBoot(node, wanted).Action)
-		lists[action] = append(lists[action], key)
-		hosts[key] = hostBoot(ctx, node, status)
+		action := answer.Now.Action
+		if action == bootiso.Wait { // an apply waits until the image has settled, and may restart the machine then
+			action = answer.Apply.Action
+		}
+		lists[string(action)] = append(lists[string(action)], key)
+		hosts[key] = hostBoot(ctx, node, answer.Now)
 	}
 	warnMissing(missing, &resp.Diagnostics)
 	list := func(name string) types.List {
@@ -158,11 +147,11 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		resp.Diagnostics.Append(diags...)
 		return value
 	}
-	m.Hosts, m.Stale, m.Reboot, m.Manual = types.MapValueMust(bootHostType, hosts), list("stale"), list(string(bootiso.Reboot)), list(string(bootiso.Manual))
+	m.Hosts, m.Stale, m.Restart, m.Manual = types.MapValueMust(bootHostType, hosts), list("stale"), list(string(bootiso.Restart)), list(string(bootiso.Manual))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// warnMissing tells which keys are no nodes.
+// warnMissing warns of keys that match no node.
 func warnMissing(keys []string, diags *diag.Diagnostics) {
 	const few = 10
 	if len(keys) == 0 {
@@ -172,54 +161,15 @@ func warnMissing(keys []string, diags *diag.Diagnostics) {
 	if len(keys) > few {
 		named += fmt.Sprintf(" and %d more", len(keys)-few)
 	}
-	diags.AddAttributeWarning(path.Root("live_iso"), "No such node", "There is no node with this UUID or name, and it is left out: "+named+". If this run makes the node, "+
-		"give the data source depends_on = [metal_deployment.NAME]: it is then read afterwards.")
+	diags.AddAttributeWarning(path.Root("live_iso"), "No such node", "The data source omits these keys, because Ironic has no node with such a UUID or name: "+named+". If this run creates the node, "+
+		"set depends_on = [metal_deployment.NAME] on the data source, so that Terraform reads it afterwards.")
 }
 
-// judgeBoot decides like a plan, and remembers what somebody had to restart by hand and has not, for all that Ironic has seen.
-func judgeBoot(node *ironic.Node, want ironic.WantedBoot) bootiso.Status {
-	facts := ironic.BootFactsOf(node)
-	status, record := facts.Judge(want), facts.Record
-	if status.Action == bootiso.None && record != nil && record.Manual && !ironic.Restarted(node, record.At) {
-		return bootiso.Status{
-			Stale: true, Obsolete: []string{bootiso.ObsoleteImage}, Action: bootiso.Manual,
-			Why: "an apply has asked for a restart by hand, and Ironic has not seen one since",
-		}
-	}
-	return status
-}
-
-// boot is what a machine shall run, in Ironic's terms.
-func (w wantedISO) boot() ironic.WantedBoot {
-	quiet, err := time.ParseDuration(w.QuietPeriod.ValueString())
-	if err != nil {
-		quiet = time.Minute
-	}
-	built, err := time.Parse(time.RFC3339, w.BuiltAt.ValueString())
-	return ironic.WantedBoot{
-		Artifacts: bootiso.Artifacts{URL: w.URL.ValueString(), Version: w.Version.ValueString(), Shared: stringsOf(w.Shared), Own: stringsOf(w.Own)},
-		Policy:    bootiso.Policy(w.RebootPolicy.ValueString()), Installing: w.Installing.ValueBool(),
-		Registered: w.Registered.IsNull() || w.Registered.ValueBool(),
-		Settled:    err != nil || time.Since(built) >= quiet,
-	}
-}
-
-// stringsOf are the entries of a map of strings.
-func stringsOf(m types.Map) map[string]string {
-	out := map[string]string{}
-	for key, value := range m.Elements() {
-		if text, ok := value.(types.String); ok {
-			out[key] = text.ValueString()
-		}
-	}
-	return out
-}
-
-// hostBoot is a machine for state.
+// hostBoot returns the entry of a machine in hosts.
 func hostBoot(ctx context.Context, node *ironic.Node, status bootiso.Status) attr.Value {
 	obsolete, _ := types.ListValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
-	if record := ironic.BootRecord(node); record != nil {
+	if record := provision.BootRecord(node); record != nil {
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))
 	}
 	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{
@@ -227,39 +177,4 @@ func hostBoot(ctx context.Context, node *ironic.Node, status bootiso.Status) att
 		"stale": types.BoolValue(status.Stale), "obsolete": obsolete, "action": types.StringValue(string(status.Action)), "reason": types.StringValue(status.Why),
 		"booted_at": at, "boots": boots,
 	})
-}
-
-// written accepts text that is written in a certain way.
-type written struct {
-	what  string
-	check func(string) error
-}
-
-// Description implements validator.String.
-func (w written) Description(context.Context) string { return "must be " + w.what }
-
-// MarkdownDescription implements validator.String.
-func (w written) MarkdownDescription(ctx context.Context) string { return w.Description(ctx) }
-
-// ValidateString implements validator.String.
-func (w written) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if w.check(req.ConfigValue.ValueString()) != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Wrong value", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), w.Description(ctx)))
-	}
-}
-
-func isQuiet(text string) error {
-	d, err := time.ParseDuration(text)
-	if err == nil && d < 0 {
-		return errors.New("negative")
-	}
-	return err
-}
-
-func isTime(text string) error {
-	_, err := time.Parse(time.RFC3339, text)
-	return err
 }

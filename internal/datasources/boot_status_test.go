@@ -31,7 +31,7 @@ func addLiveNode(t *testing.T, s *acctest.Site, n int, fields map[string]any) st
 	return id
 }
 
-// bootStatusOutput is the HCL of the data source and of an output of all that it has.
+// bootStatusOutput returns the HCL of the data source and of an output with all its attributes.
 func bootStatusOutput(live map[string]string) string {
 	var entries []string
 	for key, settings := range live {
@@ -42,27 +42,27 @@ func bootStatusOutput(live map[string]string) string {
 		"output \"all\" {\n  value = data.metal_boot_status.all\n}\n"
 }
 
-// bootStatuses are what the output of bootStatusOutput has.
+// bootStatuses returns the value of the output of bootStatusOutput.
 func bootStatuses(t *testing.T, w *acctest.Workspace) (hosts map[string]map[string]any, lists map[string][]string) {
 	t.Helper()
 	var all struct {
-		Hosts                 map[string]map[string]any
-		Stale, Reboot, Manual []string
+		Hosts                  map[string]map[string]any
+		Stale, Restart, Manual []string
 	}
 	output := w.Must("output", "-json", "all")
 	if err := json.Unmarshal([]byte(output[strings.Index(output, "{"):]), &all); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	return all.Hosts, map[string][]string{"stale": all.Stale, "reboot": all.Reboot, "manual": all.Manual}
+	return all.Hosts, map[string][]string{"stale": all.Stale, "restart": all.Restart, "manual": all.Manual}
 }
 
-func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
+func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
 	now := time.Now().UTC().Format(time.RFC3339)
-	v1 := fmt.Sprintf("url = %q, shared = { proxy = \"1\" }, own = { net = \"1\" }", iso.URL("v1")+"?token=a")
+	v1 := fmt.Sprintf("url = %q, shared_content = { proxy = \"1\" }, host_content = { net = \"1\" }", iso.URL("v1")+"?token=a")
 	v2 := func(shared, own string) string {
-		return fmt.Sprintf("url = %q, shared = { proxy = %q }, own = { net = %q }", iso.URL("v2")+"?token=b", shared, own)
+		return fmt.Sprintf("url = %q, shared_content = { proxy = %q }, host_content = { net = %q }", iso.URL("v2")+"?token=b", shared, own)
 	}
 	hosts := []struct {
 		want           string // live_iso in the data source
@@ -71,26 +71,26 @@ func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
 		obsolete       []any
 		byUUID         bool
 		protected      bool
-		unpowered      bool   // nobody but a person can switch it
-		list           string // besides "stale", in which it is
+		unpowered      bool   // Ironic cannot switch its power
+		list           string // the list that has it, besides "stale"
 	}{
 		{want: v1, action: "none", reason: "nothing that it uses has changed"},
 		{want: v2("1", "1"), action: "none", reason: "nothing that it uses has changed", byUUID: true},
 		{want: v2("2", "1"), stale: true, action: "none", reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
-		{want: v2("1", "2"), stale: true, action: "reboot", reason: "its own configuration changed", obsolete: []any{"own.net"}, list: "reboot", byUUID: true},
-		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"own.net"}, unpowered: true, list: "manual"},
-		{want: v2("1", "2"), stale: true, action: "none", reason: "it is being installed", obsolete: []any{"own.net"}, protected: true},
-		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: "it is being installed", obsolete: []any{"own.net"}},
-		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: `reboot_policy is "never"`, obsolete: []any{"own.net"}},
-		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "reboot", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "reboot"},
+		{want: v2("1", "2"), stale: true, action: "restart", reason: "its own configuration changed", obsolete: []any{"host.net"}, list: "restart", byUUID: true},
+		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"host.net"}, unpowered: true, list: "manual"},
+		{want: v2("1", "2"), stale: true, action: "none", reason: "it is being installed", obsolete: []any{"host.net"}, protected: true},
+		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: "it is being installed", obsolete: []any{"host.net"}},
+		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: `reboot_policy is "never"`, obsolete: []any{"host.net"}},
+		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "restart", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "restart"},
 		{
 			want: v2("1", "2") + ", built_at = " + fmt.Sprintf("%q", now) + ", quiet_period = \"1h\"", stale: true, action: "wait",
-			reason: "its own configuration changed, and the newer image has not settled", obsolete: []any{"own.net"}, list: "reboot",
+			reason: "its own configuration changed, and the newer image has not settled", obsolete: []any{"host.net"}, list: "restart",
 		},
-		{want: v2("1", "1") + ", registered = false", stale: true, action: "reboot", reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "reboot"},
+		{want: v2("1", "1") + ", registered = false", stale: true, action: "restart", reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "restart"},
 	}
 	var deployments, ids []string
-	live, lists := map[string]string{}, map[string][]string{"stale": {}, "reboot": {}, "manual": {}}
+	live, lists := map[string]string{}, map[string][]string{"stale": {}, "restart": {}, "manual": {}}
 	var keys []string
 	for i, host := range hosts {
 		id := addLiveNode(t, s, i, nil)
@@ -127,12 +127,12 @@ func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
 	}
 	empty := s.Name("n99")
 	addLiveNode(t, s, 99, nil)
-	live[empty], live["nobody-"+s.Class()] = v1, v1
+	live[empty], live["missing-"+s.Class()] = v1, v1
 	w.Configure(booted + bootStatusOutput(live))
 	output := w.Must("apply", "-auto-approve")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
-	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(flat, "it is left out: nobody-"+s.Class()+".") {
-		t.Errorf("the data source changed something, or says nothing of a node that is not there:\n%s", output)
+	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(flat, "such a UUID or name: missing-"+s.Class()+".") {
+		t.Errorf("the data source changed something, or does not warn of a missing node:\n%s", output)
 	}
 	got, gotLists := bootStatuses(t, w)
 	for i, host := range hosts {
@@ -159,14 +159,14 @@ func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
 		}
 	}
 	if h := got[empty]; h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil || !reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
-		t.Errorf("of a node that runs nothing it says %v", h)
+		t.Errorf("a node without a deployment is %v", h)
 	}
 	if len(got) != len(hosts)+1 {
 		t.Errorf("there are %d hosts", len(got))
 	}
 	for id, stamp := range stamps {
 		if s.Node(id)["updated_at"] != stamp {
-			t.Errorf("node %s was touched", id)
+			t.Errorf("node %s has changed", id)
 		}
 	}
 	for i, host := range hosts {
@@ -177,7 +177,7 @@ func TestAccBootStatus_tellsWhoIsStaleAndWhatAnApplyWouldDo(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestFakeBootStatus_costsOneList(t *testing.T) {
+func TestFakeBootStatus_takesOneList(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	s.Fake.AddFleet(100, s.Class())
@@ -195,14 +195,14 @@ func TestFakeBootStatus_costsOneList(t *testing.T) {
 	}
 }
 
-// TestAccBootStatus_restartByHandIsListedUntilItIsSeen asks for a restart that only a person can do.
-func TestAccBootStatus_restartByHandIsListedUntilItIsSeen(t *testing.T) {
+// The apply asks a person to restart the machine, because Ironic cannot switch its power.
+func TestAccBootStatus_restartByHand(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
 	id := addLiveNode(t, s, 1, nil)
 	s.Patch(id, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12"})
 	config := func(version string) string {
-		live := fmt.Sprintf("url = %q, own = { net = %q }", iso.URL(version), version)
+		live := fmt.Sprintf("url = %q, host_content = { net = %q }", iso.URL(version), version)
 		return s.Provider() + fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  node_id = %q\n  live_iso = { %s }\n}\n", id, live) +
 			strings.Replace(bootStatusOutput(map[string]string{id: live}), "live_iso", "depends_on = [metal_deployment.d]\n  live_iso", 1)
 	}
@@ -219,28 +219,28 @@ func TestAccBootStatus_restartByHandIsListedUntilItIsSeen(t *testing.T) {
 	w.Configure(config("v2"))
 	wantManual("after the apply that asks for it", id)
 	wantManual("after the next", id)
-	<-time.After(1100 * time.Millisecond) // times are compared by the second
+	<-time.After(1100 * time.Millisecond) // the provider compares times in seconds
 	s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "rebooting"})
 	s.Await(id, "power_state", "power on")
 	wantManual("after the restart")
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestFakeBootStatus_manyKeysThatAreNoNodesAreOneWarning(t *testing.T) {
+func TestFakeBootStatus_unknownNodesAreOneWarning(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	live := map[string]string{}
 	for n := range 12 {
-		live[fmt.Sprintf("nobody-%02d", n)] = `url = "http://127.0.0.1:9/a.iso"`
+		live[fmt.Sprintf("missing-%02d", n)] = `url = "http://127.0.0.1:9/a.iso"`
 	}
 	output := acctest.NewWorkspace(t, s.Provider()+bootStatusOutput(live)).Must("apply", "-auto-approve")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
-	if n := strings.Count(output, "No such node"); n != 1 || !strings.Contains(flat, "nobody-00, nobody-01, nobody-02") || !strings.Contains(flat, "nobody-09 and 2 more.") {
+	if n := strings.Count(output, "No such node"); n != 1 || !strings.Contains(flat, "missing-00, missing-01, missing-02") || !strings.Contains(flat, "missing-09 and 2 more.") {
 		t.Errorf("%d warnings, want one with the keys:\n%s", n, output)
 	}
 }
 
-// guideStatus is the HCL of the guide on live ISOs that tells who runs what.
+// guideStatus returns the HCL in the section "Who runs what" of the guide on live ISOs.
 func guideStatus(t *testing.T) string {
 	t.Helper()
 	guide, err := os.ReadFile("../../templates/guides/live-iso.md")
@@ -256,8 +256,8 @@ func guideStatus(t *testing.T) string {
 	return block
 }
 
-// Who does what the guide says makes hosts, deployments and status in one apply, and has nothing left to do after it.
-func TestFakeBootStatus_theGuidesExampleIsTrueAfterOneApply(t *testing.T) {
+// With the example of the guide, one apply creates hosts, deployments and status, and the next plan is empty.
+func TestFakeBootStatus_exampleOfGuide(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
 	config := func(version, infraEnv, networks string) string {
@@ -283,7 +283,7 @@ func TestFakeBootStatus_theGuidesExampleIsTrueAfterOneApply(t *testing.T) {
 		w.Configure(config)
 		output := w.Must("apply", "-auto-approve")
 		if strings.Contains(output, "No such node") {
-			t.Errorf("it takes nodes that the apply makes for missing:\n%s", output)
+			t.Errorf("it warns of nodes that the apply creates:\n%s", output)
 		}
 		output = w.Must("output", "-json", "stale")
 		if got := strings.TrimSpace(output[strings.Index(output, "{"):]); got != stale {
@@ -299,7 +299,7 @@ func TestFakeBootStatus_theGuidesExampleIsTrueAfterOneApply(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccBootStatus_refusesWhatLiveISORefuses(t *testing.T) {
+func TestAccBootStatus_wrongSettings(t *testing.T) {
 	s := acctest.Start(t, nil)
 	for wrong, want := range map[string]string{
 		`version = "1"`: `attribute "url" is required`,

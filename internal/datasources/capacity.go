@@ -43,20 +43,20 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What a site has free, and what it is at work on, by the rules of `provisioning_limit`.",
+		MarkdownDescription: "Counts the free machines of a site and the machines with an operation in progress, by the rules of `provisioning_limit`.",
 		Attributes: map[string]schema.Attribute{
-			"limit":  number("Hosts that may be in work at once (`provisioning_limit.max_hosts`); 0 for no limit."),
-			"busy":   number("Hosts that take a slot now."),
-			"own":    number("Of these, hosts that this run has put to work."),
-			"others": number("Of these, hosts that others have put to work, earlier runs included."),
-			"stuck":  number("Hosts that hang and do not count any more."),
-			"exempt": number("Hosts in work that need no slot, because of their boot interface."),
+			"limit":  number("Machines that may have an operation in progress at once (`provisioning_limit.max_concurrent`); 0 for no limit."),
+			"busy":   number("Machines that take a slot now."),
+			"own":    number("Of these, machines on which this run started the operation."),
+			"others": number("Of these, machines on which another client or an earlier run started the operation."),
+			"stuck":  number("Machines that count as stuck (`stuck_after`) and take no slot any more."),
+			"exempt": number("Machines with an operation in progress that need no slot, because of their boot interface (`exempt_boot_interfaces`)."),
 			"classes": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Hosts by resource class; those without one under an empty key. Below `total` every host counts once at most: in maintenance, else failed, else allocated, " +
-					"else available; one that is being prepared does not.",
+				Computed: true, MarkdownDescription: "Hosts by resource class; the key of hosts without a class is empty. Besides `total`, a host counts in at most one number: `in_maintenance`, else `failed`, else `allocated`, " +
+					"else `available`. Hosts that are being prepared count only in `total`.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"total": number("All hosts of the class."), "available": number("Ready to be allocated."), "allocated": number("Reserved or deployed."),
-					"in_maintenance": number("In maintenance."), "failed": number("In a failed state."),
+					"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."), "allocated": number("Hosts that are reserved or deployed."),
+					"in_maintenance": number("Hosts in maintenance."), "failed": number("Hosts in a failed state."),
 				}},
 			},
 		},

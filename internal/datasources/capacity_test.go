@@ -9,16 +9,17 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-func TestFakeCapacityDataSource_countsTheSite(t *testing.T) {
+func TestFakeCapacityDataSource_countsHosts(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	s.Fake.AddFleet(6, "gold")
 	s.Fake.AddFleet(1, "silver")
 	for name, fields := range map[string][]struct {
 		name  string
 		value any
-	}{ // in this order: a state sets its time
+	}{ // the order matters, because setting a state sets its time
 		"node-000": {{"provision_state", "deploying"}, {"provision_updated_at", time.Now().UTC().Format(time.RFC3339)}},
-		"node-001": {{"provision_state", "clean wait"}, {"provision_updated_at", "2026-01-01T00:00:00Z"}}, // hangs
+		"node-001": {{"provision_state", "clean wait"}, {"provision_updated_at", "2026-01-01T00:00:00Z"}}, // stuck
+
 		"node-002": {{"provision_state", "cleaning"}, {"boot_interface", "redfish-virtual-media"}},
 		"node-003": {{"provision_state", "clean failed"}},
 		"node-004": {{"maintenance", true}},
@@ -34,9 +35,16 @@ func TestFakeCapacityDataSource_countsTheSite(t *testing.T) {
 			"total": n(total), "available": n(available), "allocated": n(allocated), "in_maintenance": n(maintenance), "failed": n(failed),
 		})
 	}
-	test(t, s.Provider(`provisioning_limit = { max_hosts = 7 }`)+data("metal_capacity", "c"), "",
-		is(address, "limit", n(7)), is(address, "busy", n(1)), is(address, "own", n(0)), is(address, "others", n(1)),
-		is(address, "stuck", n(1)), is(address, "exempt", n(1)),
-		is(address, "classes", knownvalue.MapExact(map[string]knownvalue.Check{"gold": class(6, 1, 1, 1, 1), "silver": class(1, 1, 0, 0, 0)})),
-	)
+	for limit, counted := range map[string]struct{ busy, exempt int64 }{
+		`max_concurrent = 7`: {2, 0}, // by default every machine counts
+		`max_concurrent = 7, exempt_boot_interfaces = ["*virtual-media"]`: {1, 1},
+	} {
+		t.Run(limit, func(t *testing.T) {
+			test(t, s.Provider("provisioning_limit = { "+limit+" }")+data("metal_capacity", "c"), "",
+				is(address, "limit", n(7)), is(address, "busy", n(counted.busy)), is(address, "own", n(0)), is(address, "others", n(counted.busy)),
+				is(address, "stuck", n(1)), is(address, "exempt", n(counted.exempt)),
+				is(address, "classes", knownvalue.MapExact(map[string]knownvalue.Check{"gold": class(6, 1, 1, 1, 1), "silver": class(1, 1, 0, 0, 0)})),
+			)
+		})
+	}
 }

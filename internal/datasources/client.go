@@ -1,4 +1,4 @@
-// Package datasources is the Terraform glue of the data sources: what Ironic knows, in Terraform's types.
+// Package datasources implements the data sources: it converts values of Ironic and OneView to Terraform's types.
 package datasources
 
 import (
@@ -11,37 +11,38 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 // withClient gives a data source the provider's client.
 type withClient struct {
-	client *ironic.Client
-	pool   *oneview.Pool // with the client, and the appliance if there is one
+	client *provision.Site
+	pool   *sharing.Pool // nil: no OneView is configured
 }
 
-// Configure takes the client from the provider; there is none yet while Terraform only validates.
+// Configure takes the client from the provider. During validation there is none.
 func (w *withClient) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	if req.ProviderData == nil {
 		return
 	}
-	pool, ok := req.ProviderData.(*oneview.Pool)
+	clients, ok := req.ProviderData.(framework.Clients)
 	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", req.ProviderData))
 		return
 	}
-	w.client, w.pool = pool.Ironic, pool
+	w.client, w.pool = clients.Site, clients.Pool
 }
 
-// report adds what became of a read to the diagnostics.
+// report adds the error of a read to the diagnostics.
 func report(diags *diag.Diagnostics, doing string, err error) {
 	if err != nil {
-		diags.AddError(ironic.Explain(doing, err))
+		diags.AddError(provision.Explain(doing, err))
 	}
 }
 
-// orNull is a string for state: Ironic's empty is Terraform's null.
+// orNull returns a string for state: null for Ironic's empty string.
 func orNull(s string) types.String {
 	if s == "" {
 		return types.StringNull()
@@ -49,7 +50,7 @@ func orNull(s string) types.String {
 	return types.StringValue(s)
 }
 
-// stringsValue is a slice as a list of strings.
+// stringsValue converts a slice to a list of strings.
 func stringsValue(items []string) types.List {
 	values := make([]attr.Value, 0, len(items))
 	for _, item := range items {

@@ -30,8 +30,8 @@ type discoveredHostsModel struct {
 		Suffix          types.String `tfsdk:"suffix"`
 		HardwareDetails types.String `tfsdk:"hardware_details"`
 	} `tfsdk:"name_template"`
-	Style  types.String `tfsdk:"style"`
-	Filter *struct {
+	NameStyle types.String `tfsdk:"name_style"`
+	Filter    *struct {
 		Manufacturer types.String `tfsdk:"manufacturer"`
 		Product      types.String `tfsdk:"product"`
 		BMCCIDR      types.String `tfsdk:"bmc_cidr"`
@@ -61,36 +61,36 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A report of the machines that Ironic has discovered and nobody has taken yet. Do not make resources of it: a machine that is named leaves the report. " +
-			"That is what `metal_discovery_import` is for.",
+		MarkdownDescription: "The machines that Ironic has discovered, and that neither a `metal_discovery_import` nor a `metal_host` has taken over. Do not create resources from this data source: once a machine has a name, it is not in the result any more. " +
+			"Use `metal_discovery_import` for that.",
 		Attributes: map[string]schema.Attribute{
 			"name_template": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "How the machines would be named; see `metal_discovery_import`.",
+				Required: true, MarkdownDescription: "Rule for the proposed names; see `metal_discovery_import`.",
 				Attributes: map[string]schema.Attribute{
 					"hardware_details": schema.StringAttribute{
 						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
 						MarkdownDescription: "`hostname`, `ip`, `serial-number`, `boot-mac` or `provisioning-id`.",
 					},
-					"prefix": choose("Put before it."), "suffix": choose("Put behind it."),
+					"prefix": choose("Text before the hardware detail in the name."), "suffix": choose("Text after the hardware detail in the name."),
 				},
 			},
-			"style": choose("`ironic` (the default) or `dns`.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
+			"name_style": choose("`ironic` (the default) or `dns`.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Only machines that match all of these.",
 				Attributes: map[string]schema.Attribute{
 					"manufacturer": choose("Regular expression (RE2).", regularExpression{}), "product": choose("Regular expression (RE2).", regularExpression{}),
-					"bmc_cidr": choose("Network that the BMC's address is in.", network{}), "driver": choose("Regular expression (RE2).", regularExpression{}),
+					"bmc_cidr": choose("Network of the BMC's address, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2).", regularExpression{}),
 				},
 			},
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Machines that could be taken, by node UUID.",
+				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over, by node UUID.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"proposed_name": text("Name that the template gives."), "boot_mac": text("MAC address that it boots from."), "bmc_address": text("Address of its BMC."),
+					"proposed_name": text("Name that the template gives."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of its BMC."),
 					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name of the ramdisk."),
 					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
 				}},
 			},
-			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that could not be taken: the reason by node UUID."},
+			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would not take over: the reason, by node UUID."},
 		},
 	}
 }
@@ -104,12 +104,12 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	rules := m.rules()
 	if err := rules.Template.Validate(); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Not a template for names", err.Error()+".")
+		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
 	}
 	seen, err := d.client.Survey(ctx, "", nil)
 	if err != nil {
-		report(&resp.Diagnostics, "look for discovered machines", err)
+		report(&resp.Diagnostics, "list discovered machines", err)
 		return
 	}
 	decided := rules.Decide(seen.All())
@@ -124,7 +124,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// rules are the configuration in the terms of the engine. What its validators have accepted needs no errors here.
+// rules converts the configuration. It ignores errors of parsers, because the validators have accepted the values.
 func (m *discoveredHostsModel) rules() discovery.Rules {
 	r := discovery.Rules{
 		Template: discovery.Template{
@@ -133,8 +133,8 @@ func (m *discoveredHostsModel) rules() discovery.Rules {
 		},
 		OnCollision: discovery.CollisionSkip,
 	}
-	if !m.Style.IsNull() {
-		r.Template.Style = discovery.Style(m.Style.ValueString())
+	if !m.NameStyle.IsNull() {
+		r.Template.Style = discovery.Style(m.NameStyle.ValueString())
 	}
 	if m.Filter == nil {
 		return r
@@ -166,7 +166,7 @@ func discoveredValues(named discovery.Named) map[string]attr.Value {
 	}
 }
 
-// positive is a number for state: what was not found, and so is 0, is null.
+// positive returns a number for state: null for 0, which means that the inspection has not found it.
 func positive(n int64) types.Int64 {
 	if n <= 0 {
 		return types.Int64Null()

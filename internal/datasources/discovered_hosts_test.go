@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-func TestAccDiscoveredHosts_reportsWhoCouldBeTakenAndWhoNot(t *testing.T) {
+func TestAccDiscoveredHosts_reportsMachines(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartDiscovery(t)
 	odd := s.Machine(2)
@@ -25,7 +25,7 @@ func TestAccDiscoveredHosts_reportsWhoCouldBeTakenAndWhoNot(t *testing.T) {
 			}
 			data "metal_discovered_hosts" "dns" {
 			  name_template = { hardware_details = "boot-mac" }
-			  style         = "dns"
+			  name_style    = "dns"
 			  filter        = { product = "^%[1]s$", manufacturer = "Nobody" }
 			}
 			output "all" { value = data.metal_discovered_hosts.all }
@@ -76,11 +76,11 @@ func TestAccDiscoveredHosts_reportsWhoCouldBeTakenAndWhoNot(t *testing.T) {
 		}`))
 	w.Must("apply", "-auto-approve")
 	if all, _ := reports(); len(all.Hosts) != 0 {
-		t.Errorf("a machine that has a name is still reported: %v", all.Hosts)
+		t.Errorf("the report has a machine with a name: %v", all.Hosts)
 	}
 }
 
-func TestFakeDiscoveredHosts_aTemplateThatMakesNoNamesIsRefused(t *testing.T) {
+func TestFakeDiscoveredHosts_wrongTemplate(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	for _, tt := range []struct{ settings, says string }{

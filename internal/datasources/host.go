@@ -24,7 +24,7 @@ func NewHost() datasource.DataSource { return &host{} }
 
 type host struct{ withClient }
 
-// lookups are the attributes by which a host can be found, with what FindNode calls each.
+// lookups are the attributes that identify a host, with FindNode's prefix for each.
 var lookups = []struct{ name, prefix string }{{"id", ""}, {"name", ""}, {"mac", ""}, {"bmc_address", "bmc:"}}
 
 // Metadata names the data source.
@@ -35,27 +35,31 @@ func (h *host) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *d
 // Schema describes the data source.
 func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := nodeAttributes()
-	for _, name := range []string{"id", "name", "bmc_address", "instance_uuid"} {
+	for _, name := range []string{"id", "name", "bmc_address", "instance_id"} {
 		attribute, _ := attributes[name].(schema.StringAttribute)
 		attribute.Optional = true
-		attribute.MarkdownDescription += " Give one of `id`, `name`, `mac`, `bmc_address`, `instance_uuid` to look the host up."
+		attribute.MarkdownDescription += " Give one of `id`, `name`, `mac`, `bmc_address`, `instance_id` to look the host up."
 		attributes[name] = attribute
 	}
-	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: "MAC address of one of its ports, to look the host up."}
+	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: "MAC address of one of its ports, to find the host by."}
 	attributes["macs"] = schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "MAC addresses of its ports, sorted."}
+	attributes["hardware_interfaces"] = schema.MapAttribute{
+		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the driver's defaults.",
+	}
+	attributes["inventory"] = inventorySchema()
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A machine that Ironic knows, whoever enrolled it. That there is none is an error.",
+		MarkdownDescription: "A machine in Ironic, enrolled by any client. Fails if none matches.",
 		Attributes:          attributes,
 	}
 }
 
-// ConfigValidators demand one way to look the host up.
+// ConfigValidators require exactly one attribute that identifies the host.
 func (h *host) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(
-		path.MatchRoot("id"), path.MatchRoot("name"), path.MatchRoot("mac"), path.MatchRoot("bmc_address"), path.MatchRoot("instance_uuid"))}
+		path.MatchRoot("id"), path.MatchRoot("name"), path.MatchRoot("mac"), path.MatchRoot("bmc_address"), path.MatchRoot("instance_id"))}
 }
 
-// Read looks the host up.
+// Read finds the host.
 func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var config types.Object
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -72,10 +76,17 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		report(&resp.Diagnostics, "read the ports of host "+ironic.NodeLabel(node), err)
 		return
 	}
+	inventory, err := h.client.Inventory(ctx, node.UUID)
+	if err != nil {
+		report(&resp.Diagnostics, "read the inventory of host "+ironic.NodeLabel(node), err)
+		return
+	}
 	values := nodeValues(node)
+	values["hardware_interfaces"] = interfacesValue(node)
+	values["inventory"] = inventoryValue(inventory)
 	values["mac"] = config.Attributes()["mac"]
 	values["macs"] = stringsValue(ironic.Addresses(ports))
-	// What the host was looked up by stays as it was written.
+	// The attribute that identifies the host keeps the configured spelling.
 	for _, lookup := range lookups {
 		if given := config.Attributes()[lookup.name]; !given.IsNull() {
 			values[lookup.name] = given
@@ -86,7 +97,18 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
-// find looks a node up by whatever is given, and says by what.
+// interfacesValue returns a node's hardware interfaces by kind.
+func interfacesValue(node *ironic.Node) types.Map {
+	values := map[string]attr.Value{}
+	for kind, value := range ironic.InterfacesOf(node) {
+		if value != "" {
+			values[kind] = types.StringValue(value)
+		}
+	}
+	return types.MapValueMust(types.StringType, values)
+}
+
+// find returns the node that the given attribute identifies, and the attribute for messages.
 func (h *host) find(ctx context.Context, given map[string]attr.Value) (node *ironic.Node, by string, err error) {
 	for _, lookup := range lookups {
 		if value, ok := given[lookup.name].(types.String); ok && !value.IsNull() {
@@ -95,8 +117,8 @@ func (h *host) find(ctx context.Context, given map[string]attr.Value) (node *iro
 			return node, by, err
 		}
 	}
-	value, _ := given["instance_uuid"].(types.String)
-	by = fmt.Sprintf("instance_uuid %q", value.ValueString())
+	value, _ := given["instance_id"].(types.String)
+	by = fmt.Sprintf("instance_id %q", value.ValueString())
 	node, err = h.client.NodeOfInstance(ctx, value.ValueString())
 	return node, by, err
 }

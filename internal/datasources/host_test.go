@@ -24,13 +24,13 @@ func addNode(t *testing.T, s *acctest.Site, name string, fields map[string]any) 
 	}
 	id, _ := s.Must(http.MethodPost, "nodes", body)["uuid"].(string)
 	t.Cleanup(func() {
-		s.Must(http.MethodPut, "nodes/"+id+"/maintenance", map[string]any{}) // else Ironic keeps one that is in use
+		s.Must(http.MethodPut, "nodes/"+id+"/maintenance", map[string]any{}) // else Ironic refuses to delete a node with an instance
 		s.Must(http.MethodDelete, "nodes/"+id, nil)
 	})
 	return id
 }
 
-// data is the HCL of a data source with settings.
+// data returns the HCL of a data source with settings.
 func data(kind, name string, settings ...string) string {
 	return fmt.Sprintf("data %q %q {\n  %s\n}\n", kind, name, strings.Join(settings, "\n  "))
 }
@@ -40,7 +40,7 @@ func test(t *testing.T, config, want string, checks ...statecheck.StateCheck) {
 	t.Helper()
 	step := resource.TestStep{Config: config, ConfigStateChecks: checks}
 	if want != "" {
-		step.ExpectError = regexp.MustCompile("(?i)" + strings.ReplaceAll(regexp.QuoteMeta(want), " ", `[\s│]+`)) // the CLI breaks lines
+		step.ExpectError = regexp.MustCompile("(?i)" + strings.ReplaceAll(regexp.QuoteMeta(want), " ", `[\s│]+`)) // the CLI wraps lines
 	}
 	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Factories(), Steps: []resource.TestStep{step}})
 }
@@ -49,14 +49,14 @@ func is(address, attribute string, value knownvalue.Check) statecheck.StateCheck
 	return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
 }
 
-func TestAccHostDataSource_findsAHostByAnyOfItsNames(t *testing.T) {
+func TestAccHostDataSource_byAnyKey(t *testing.T) {
 	s := acctest.Start(t, nil)
 	const instance = "6a0d3a2e-5b3c-4c9a-9a55-0c1f00000000"
 	reserved := instance[:28] + s.Name("")[1:]
 	bmc := s.Name("bmc") + ".example.com"
 	id := addNode(t, s, "h", map[string]any{
 		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": bmc, "ipmi_password": "hunter22"}, "description": "the one", "lessee": "carol",
-		"properties": map[string]any{"cpus": 4, "capabilities": "boot_mode:uefi,tier:1"}, "extra": map[string]any{"rack": map[string]any{"row": 3}},
+		"properties": map[string]any{"cpus": 4, "capabilities": "boot_mode:uefi,tier:1"}, "extra": map[string]any{"rack": map[string]any{"row": 3}, "terraform_metal_enrolled": "our own note"},
 		"instance_uuid": reserved,
 	})
 	addNode(t, s, "other", map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "other-" + bmc}})
@@ -69,7 +69,7 @@ func TestAccHostDataSource_findsAHostByAnyOfItsNames(t *testing.T) {
 	config := s.Provider()
 	var checks []statecheck.StateCheck
 	for by, value := range map[string]string{
-		"id": id, "name": s.Name("h"), "mac": strings.ToUpper(s.MAC(1)), "bmc_address": bmc, "instance_uuid": reserved,
+		"id": id, "name": s.Name("h"), "mac": strings.ToUpper(s.MAC(1)), "bmc_address": bmc, "instance_id": reserved,
 	} {
 		config += data("metal_host", by, fmt.Sprintf("%s = %q", by, value))
 		checks = append(checks, is("data.metal_host."+by, "id", knownvalue.StringExact(id)), is("data.metal_host."+by, by, knownvalue.StringExact(value)))
@@ -79,28 +79,58 @@ func TestAccHostDataSource_findsAHostByAnyOfItsNames(t *testing.T) {
 	test(t, config, "", append(checks,
 		is(address, "driver", text("ipmi")), is(address, "bmc_address", text(bmc)), is(address, "provision_state", text("enroll")),
 		is(address, "power_state", knownvalue.Null()), is(address, "resource_class", text(s.Class())), is(address, "description", text("the one")),
-		is(address, "owner", knownvalue.Null()), is(address, "lessee", text("carol")), is(address, "instance_uuid", text(reserved)),
+		is(address, "owner", knownvalue.Null()), is(address, "lessee", text("carol")), is(address, "instance_id", text(reserved)),
 		is(address, "allocation_id", knownvalue.Null()), is(address, "maintenance", knownvalue.Bool(true)), is(address, "maintenance_reason", text("fan")),
 		is(address, "retired", knownvalue.Bool(false)), is(address, "mac", knownvalue.Null()),
 		is(address, "macs", knownvalue.ListExact([]knownvalue.Check{text(s.MAC(1)), text(s.MAC(2))})),
 		is(address, "traits", knownvalue.ListExact([]knownvalue.Check{text("CUSTOM_GPU"), text("CUSTOM_NVME")})),
 		is(address, "capabilities", knownvalue.MapExact(map[string]knownvalue.Check{"boot_mode": text("uefi"), "tier": text("1")})),
-		is(address, "properties", text(`{"capabilities":"boot_mode:uefi,tier:1","cpus":4}`)),
-		is(address, "extra", text(`{"rack":{"row":3}}`)),
+		is(address, "properties_json", text(`{"capabilities":"boot_mode:uefi,tier:1","cpus":4}`)),
+		is(address, "extra_json", text(`{"rack":{"row":3}}`)),
+		is(address, "driver_info_json", text(fmt.Sprintf(`{"ipmi_address":%q,"ipmi_password":"******"}`, bmc))),
 	)...)
 }
 
-func TestAccHostDataSource_saysWhatItDidNotFind(t *testing.T) {
+func TestAccHostDataSource_notFound(t *testing.T) {
 	s := acctest.Start(t, nil)
 	for _, tt := range []struct{ name, settings, want string }{
 		{"id", `id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `Could not find the host with id "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`},
 		{"name", `name = "no-such-host"`, `Could not find the host with name "no-such-host"`},
 		{"mac", `mac = "52:00:00:00:00:01"`, `no port has the MAC address 52:00:00:00:00:01`},
 		{"bmc_address", `bmc_address = "nowhere.example.com"`, `no node has the BMC address nowhere.example.com`},
-		{"instance_uuid", `instance_uuid = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `no node is reserved by 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21`},
+		{"instance_id", `instance_id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `no node is reserved by 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21`},
 		{"nothing to look for", ``, `Exactly one of these attributes must be configured`},
 		{"two ways", "name = \"a\"\n  mac = \"52:00:00:00:00:01\"", `Exactly one of these attributes must be configured`},
 	} {
 		t.Run(tt.name, func(t *testing.T) { test(t, s.Provider()+data("metal_host", "h", tt.settings), tt.want) })
 	}
+}
+
+func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
+	s := acctest.StartFake(t, nil)
+	for _, name := range []string{"h", "new"} {
+		addNode(t, s, name, map[string]any{"driver": "fake-hardware", "deploy_interface": "direct"})
+	}
+	s.Fake.SetInventory(s.Name("h"), map[string]any{
+		"hostname": nil, "bmc_address": "0.0.0.0", "bmc_v6address": "2001:db8::5",
+		"cpu": map[string]any{"count": 8}, "system_vendor": map[string]any{"serial_number": "SN1", "product_name": ""},
+		"interfaces": []any{map[string]any{"name": "eno1", "mac_address": s.MAC(1)}},
+		"boot":       map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
+		"disks":      []any{map[string]any{"name": "/dev/sda", "size": 960197124096}},
+	}, nil)
+	text, null := knownvalue.StringExact, knownvalue.Null()
+	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new"))), "",
+		is("data.metal_host.new", "inventory", null),
+		is("data.metal_host.h", "hardware_interfaces", knownvalue.MapPartial(map[string]knownvalue.Check{"deploy": text("direct"), "boot": text("fake")})),
+		is("data.metal_host.h", "inventory", knownvalue.ObjectExact(map[string]knownvalue.Check{
+			"serial_number": text("SN1"), "cpus": knownvalue.Int64Exact(8), "bmc_address": text("2001:db8::5"), "boot_mac": text("52:54:00:aa:bb:01"),
+			"hostname": null, "product": null, "manufacturer": null, "cpu_arch": null, "memory_mb": null,
+			"disks": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
+				"name": text("/dev/sda"), "size_bytes": knownvalue.Int64Exact(960197124096), "model": null, "vendor": null, "serial": null, "wwn": null, "rotational": null,
+			})}),
+			"interfaces": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
+				"name": text("eno1"), "mac": text(s.MAC(1)), "ipv4_address": null, "ipv6_address": null, "has_carrier": null, "product": null, "vendor": null,
+			})}),
+		})),
+	)
 }

@@ -70,13 +70,13 @@ func TestAccHostsDataSource_filters(t *testing.T) {
 	)...)
 }
 
-// named says to which of many cases a check belongs.
+// named is a check of one of many cases.
 type named struct {
 	name string
 	statecheck.StateCheck
 }
 
-// CheckState checks, and puts the name before an error.
+// CheckState runs the check, and prepends the name of the case to an error.
 func (n named) CheckState(ctx context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
 	n.StateCheck.CheckState(ctx, req, resp)
 	if resp.Error != nil {
@@ -84,7 +84,7 @@ func (n named) CheckState(ctx context.Context, req statecheck.CheckStateRequest,
 	}
 }
 
-func TestFakeHostsDataSource_findsFaults(t *testing.T) {
+func TestFakeHostsDataSource_byFault(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	id := addNode(t, s, "a", nil)
 	addNode(t, s, "b", nil)
@@ -93,7 +93,7 @@ func TestFakeHostsDataSource_findsFaults(t *testing.T) {
 		is("data.metal_hosts.h", "ids", knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact(id)})))
 }
 
-// Ironic answers at most a thousand nodes at a time: the rest is on further pages.
+// Ironic returns at most a thousand nodes on a page.
 func TestFakeHostsDataSource_readsAllPages(t *testing.T) {
 	fake := &fakeironic.Server{}
 	fake.AddFleet(2001, "baremetal")
@@ -102,7 +102,7 @@ func TestFakeHostsDataSource_readsAllPages(t *testing.T) {
 		is("data.metal_hosts.h", "ids", knownvalue.ListSizeExact(2001)))
 }
 
-func TestAccHostsDataSource_refusesWhatIsNoFilter(t *testing.T) {
+func TestAccHostsDataSource_wrongFilters(t *testing.T) {
 	s := acctest.Start(t, nil)
 	for _, tt := range []struct{ name, filter, want string }{
 		{"regular expression", `name_regex = "(("`, "Not a regular expression"},

@@ -9,27 +9,29 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
-// nodeAttributes describe a node as the data sources show it.
+// nodeAttributes returns the attributes of a node in the data sources.
 func nodeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("UUID of the node."), "name": text("Name of the node."), "driver": text("Ironic driver."),
 		"bmc_address":     text("Host of the BMC, from `driver_info`."),
 		"provision_state": text("Ironic's provision state."), "power_state": text("`on` or `off`; null if Ironic does not know."),
-		"resource_class": text("Class by which allocations find the node."), "description": text("Description."), "owner": text("Owner."), "lessee": text("Lessee."),
+		"resource_class": text("Resource class, by which allocations select the node."), "description": text("Description."), "owner": text("Owner."), "lessee": text("Lessee."),
 		"conductor_group": text("Group of conductors that serve the node."), "shard": text("Shard."),
-		"instance_uuid": text("Who has reserved the node: the UUID of an allocation or instance."), "allocation_id": text("UUID of the allocation that has reserved the node."),
-		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Why."), "fault": text("Fault that Ironic has detected."),
-		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected."), "last_error": text("Why the node's last operation failed."),
-		"traits":       schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits, sorted."},
-		"properties":   schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties, as JSON."},
-		"extra":        schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON."},
-		"capabilities": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`."},
+		"instance_id": text("UUID of the allocation or instance that reserves the node."), "allocation_id": text("UUID of the allocation that has reserved the node."),
+		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected."),
+		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected."), "last_error": text("Error of the node's last operation."),
+		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits, sorted."},
+		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties, as JSON."},
+		"extra_json":       schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON, without the notes of this provider."},
+		"driver_info_json": schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Driver info, as JSON. Ironic masks the secrets in it."},
+		"capabilities":     schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`."},
 	}
 }
 
-// nodeTypes are the types of nodeAttributes.
+// nodeTypes returns the types of nodeAttributes.
 func nodeTypes() map[string]attr.Type {
 	kinds := map[string]attr.Type{}
 	for name, attribute := range nodeAttributes() {
@@ -38,24 +40,29 @@ func nodeTypes() map[string]attr.Type {
 	return kinds
 }
 
-// nodeValues are a node's values for nodeAttributes.
+// nodeValues returns a node's values for nodeAttributes.
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(ironic.BMCAddress(node)),
-		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(ironic.Power(node)),
+		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(provision.Power(node)),
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
-		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_uuid": orNull(node.InstanceUUID),
+		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
-		"traits": stringsValue(node.Traits), "properties": jsonText(node.Properties), "extra": jsonText(node.Extra), "capabilities": capabilities(node),
+		"traits": stringsValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": jsonText(node.DriverInfo),
+		"capabilities": capabilities(node),
 	}
 }
 
+// jsonText encodes an object as JSON, without this provider's notes.
 func jsonText(m map[string]any) jsontypes.Normalized {
-	if m == nil {
-		m = map[string]any{}
+	shown := map[string]any{}
+	for key, value := range m {
+		if !provision.OwnKey(key) {
+			shown[key] = value
+		}
 	}
-	content, err := json.Marshal(m)
+	content, err := json.Marshal(shown)
 	if err != nil {
 		return jsontypes.NewNormalizedNull()
 	}

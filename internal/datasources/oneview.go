@@ -23,15 +23,16 @@ var (
 	_ datasource.DataSourceWithConfigure = (*profileTemplate)(nil)
 )
 
-// appliance is the client of OneView; nil, with an error, if none is configured.
+// appliance returns the client of OneView. If none is configured, it adds an error and returns nil.
 func (w *withClient) appliance(diags *diag.Diagnostics) *oneview.Client {
-	if w.pool.OneView == nil {
+	if w.pool == nil {
 		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+		return nil
 	}
 	return w.pool.OneView
 }
 
-// criterion is an attribute that selects.
+// criterion returns an optional attribute that selects resources.
 func criterion(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{
 		stringvalidator.LengthAtLeast(1), stringvalidator.RegexMatches(regexp.MustCompile(`^[^'"]*$`), "must have no quotes"),
@@ -72,23 +73,23 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or what the given attributes select. See the guide [OneView](../guides/oneview.md).\n\n" +
-			"Who uses hardware changes from one plan to the next: make no resources of what `free` selects, or they are destroyed when somebody takes the server.",
+		MarkdownDescription: "Server hardware of the HPE OneView appliance: all, or the hardware that matches all configured attributes. See the guide [OneView](../guides/oneview.md).\n\n" +
+			"The users of hardware may change between two plans. Do not create resources from the result of `free`: Terraform would destroy them when a OneView user takes the server.",
 		Attributes: map[string]schema.Attribute{
-			"name":                     criterion("Name, such as `Encl1, bay 3`. Not finding it is an error."),
-			"serial_number":            criterion("Serial number. Not finding it is an error."),
-			"mac":                      criterion("MAC address of any of its Ethernet ports. OneView knows those of blades, and not those of rack servers. Not finding it is an error."),
-			"server_hardware_type_uri": criterion("URI of a server hardware type: only hardware of this type. None is no error."),
-			"enclosure_group_uri":      criterion("URI of an enclosure group: only hardware in this group. None is no error."),
-			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile, `false`: only hardware with one, whoever it belongs to. None is no error."},
-			"uri":                      text("URI of the hardware, if exactly one was found; else null."),
-			"uris":                     list("URIs of what was found, in the order of the names."),
+			"name":                     criterion("Name, such as `Encl1, bay 3`. Fails if none matches."),
+			"serial_number":            criterion("Serial number. Fails if none matches."),
+			"mac":                      criterion("MAC address of any of its Ethernet ports. OneView knows only those of blades, not those of rack servers. Fails if none matches."),
+			"server_hardware_type_uri": criterion("URI of a server hardware type: only hardware of this type. An empty result is allowed."),
+			"enclosure_group_uri":      criterion("URI of an enclosure group: only hardware in this group. An empty result is allowed."),
+			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile, `false`: only hardware with one, of Ironic or of another user. An empty result is allowed."},
+			"uri":                      text("URI of the hardware, if exactly one matches; else null."),
+			"uris":                     list("URIs of the matching hardware, sorted by name."),
 			"servers": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "What was found, by URI.",
+				Computed: true, MarkdownDescription: "The matching hardware, by URI.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name": text("Name."), "serial_number": text("Serial number."), "model": text("Model."),
 					"state": text("OneView's state, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
-					"power_state": text("`On`, `Off`, or on the way."), "server_profile_uri": text("URI of the server profile that is applied to it; null if it is free."),
+					"power_state": text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."), "server_profile_uri": text("URI of the server profile that is applied to it; null if it is free."),
 					"server_hardware_type_uri": text("URI of its server hardware type."), "enclosure_group_uri": text("URI of its enclosure group; null for rack servers."),
 					"macs": list("MAC addresses of its Ethernet ports, as far as OneView knows them."), "management_addresses": list("Addresses of its iLO."),
 				}},
@@ -135,24 +136,24 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// criteria is what selects, for a message.
+// criteria lists the configured criteria for a message.
 func (m serverHardwareModel) criteria() string {
 	text := criteria([]named{
 		{"name", m.Name}, {"serial_number", m.SerialNumber}, {"mac", m.MAC}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI},
 	})
 	if !m.Free.IsNull() {
-		text += fmt.Sprintf(" and free = %v", m.Free.ValueBool()) // never alone: finding none is an error only by name
+		text += fmt.Sprintf(" and free = %v", m.Free.ValueBool()) // an empty result is an error only with a name, so this is never the first
 	}
 	return text
 }
 
-// named is an attribute that may select.
+// named is a criterion and its name; its value may be null.
 type named struct {
 	name  string
 	value types.String
 }
 
-// criteria are those that do select, for a message.
+// criteria lists the criteria that are not null for a message.
 func criteria(all []named) string {
 	var parts []string
 	for _, c := range all {
@@ -192,15 +193,15 @@ func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A server profile template of the HPE OneView appliance. Finding none, or several, is an error. See the guide [OneView](../guides/oneview.md) for what Ironic needs of it.",
+		MarkdownDescription: "A server profile template of the HPE OneView appliance. Fails if none or several match. The guide [OneView](../guides/oneview.md) lists the settings that Ironic needs.",
 		Attributes: map[string]schema.Attribute{
 			"name":                     both("Name."),
-			"server_hardware_type_uri": both("URI of the only server hardware type that it fits."),
-			"enclosure_group_uri":      both("URI of the only enclosure group that it fits; null for rack servers."),
+			"server_hardware_type_uri": both("URI of the only server hardware type to which it can be applied."),
+			"enclosure_group_uri":      both("URI of the only enclosure group to which it can be applied; null for rack servers."),
 			"uri":                      text("URI of the template."),
 			"description":              text("Description."),
 			"mac_type":                 text("`Physical`, `Virtual` or `UserDefined`. Ironic needs `Physical`."),
-			"manages_boot":             flag("Its profiles manage the order of boot devices (`boot.manageBoot`). Ironic needs that."),
+			"manages_boot":             flag("Whether its profiles manage the boot order (`boot.manageBoot`). Ironic needs `true`."),
 			"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
 		},
 	}

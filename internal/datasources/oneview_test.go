@@ -22,7 +22,7 @@ func texts(values ...string) knownvalue.Check {
 	return knownvalue.ListExact(checks)
 }
 
-func TestFakeServerHardware_isFoundByAnyOfItsNames(t *testing.T) {
+func TestFakeServerHardware_byAnyKey(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 12)
 	third := o.Hardware(3)
@@ -49,7 +49,7 @@ func TestFakeServerHardware_isFoundByAnyOfItsNames(t *testing.T) {
 	})))...)
 }
 
-func TestFakeServerHardware_isListedByKindAndUse(t *testing.T) {
+func TestFakeServerHardware_filters(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, &fakeoneview.Server{PageLimit: 3}, 7)
 	rack := o.Fake.AddRackServers(2)
@@ -77,7 +77,7 @@ func TestFakeServerHardware_isListedByKindAndUse(t *testing.T) {
 	)
 }
 
-func TestFakeServerHardware_saysWhatItDidNotFind(t *testing.T) {
+func TestFakeServerHardware_notFound(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 2)
 	o.Take(1)
@@ -97,7 +97,7 @@ func TestFakeServerHardware_saysWhatItDidNotFind(t *testing.T) {
 	}
 }
 
-func TestFakeServerProfileTemplate_isFound(t *testing.T) {
+func TestFakeServerProfileTemplate_found(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	rack := o.Fake.AddRackServers(1)
@@ -118,12 +118,12 @@ func TestFakeServerProfileTemplate_isFound(t *testing.T) {
 	)
 }
 
-func TestFakeServerProfileTemplate_saysWhatItDidNotFind(t *testing.T) {
+func TestFakeServerProfileTemplate_notFound(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	second := o.Fake.AddTemplate(fakeoneview.Template{Name: "web", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	for name, tt := range map[string]struct{ settings, want string }{
-		"none":    {`name = "nobody"`, `OneView has no server profile template with name "nobody"`},
+		"none":    {`name = "missing"`, `OneView has no server profile template with name "missing"`},
 		"several": {fmt.Sprintf("enclosure_group_uri = %q", o.Blades.GroupURI), "OneView has 2: template-1 (" + o.Blades.TemplateURI + "), web (" + second + "). Give the name"},
 		"any":     {"", "OneView has 2"},
 		"quotes":  {`name = "it's"`, "must have no quotes"},
@@ -134,7 +134,7 @@ func TestFakeServerProfileTemplate_saysWhatItDidNotFind(t *testing.T) {
 	}
 }
 
-func TestFakeOneViewDataSources_withoutAnApplianceTheSettingIsNamed(t *testing.T) {
+func TestFakeOneViewDataSources_withoutAppliance(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	for _, kind := range []string{"metal_oneview_server_hardware", "metal_oneview_server_profile_template"} {
 		t.Run(kind, func(t *testing.T) {

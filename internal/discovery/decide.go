@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Named is a host of the discovery.
+// Named is a host of the discovery and its name.
 type Named struct {
 	Host Host
 	Name string
-	New  bool // it has no marker yet
+	New  bool // the node has no marker yet
 }
 
-// Plan is which hosts a discovery has and will have.
+// Plan lists the hosts that a discovery has and will have.
 type Plan struct {
-	Hosts   []Named           // those with its marker, and those that it is to name; by name
-	Pending map[string]string // UUID of a node that it could take but does not: why
-	Err     error             // collisions, if they are errors; the rest of the plan stands
+	Hosts   []Named           // hosts with its marker and hosts to name, sorted by name
+	Pending map[string]string // why the discovery does not take a node, by the node's UUID
+	Err     error             // collisions with CollisionError; the rest of the plan is valid
 }
 
-// Decide plans for all nodes that Ironic has. The order of nodes does not matter. Hosts that carry the marker of the
-// discovery stay under the name that they have got, whatever the rules say now. The rules must be valid.
+// Decide plans for all nodes of Ironic, in any order. Hosts with the marker of the discovery keep their names even if the rules
+// have changed. The rules must be valid.
 func (r Rules) Decide(all []Host) Plan {
-	hosts := slices.SortedFunc(slices.Values(all), byAge)
+	hosts := slices.DeleteFunc(slices.SortedFunc(slices.Values(all), byAge), r.isLate)
 	hosts = slices.CompactFunc(hosts, func(a, b Host) bool { return a.ID == b.ID })
 	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]string{}}
 	for _, h := range hosts {
@@ -41,23 +41,23 @@ func (r Rules) Decide(all []Host) Plan {
 	return d.plan
 }
 
-// decision is a plan in the making.
+// decision is the state of Decide.
 type decision struct {
 	rules Rules
 	plan  Plan
-	taken map[string]string   // name in lower case: UUID of the node that has it
-	keys  map[string][]string // key of a proposal: UUIDs of the nodes that it fits
+	taken map[string]string   // UUID of the node with a name, by the name in lower case
+	keys  map[string][]string // UUIDs of the nodes that a proposal's key fits
 }
 
 // proposal is a new host and the name that the rules give it.
 type proposal struct {
 	host Host
 	name string
-	key  string // what the name comes from and must mean one host only; empty: nothing must
-	what string // the key, in words
+	key  string // source of the name, which must fit only one host; empty: it may fit several
+	what string // the key for a message
 }
 
-// keep takes the hosts with our marker. If two have the same name in it, the one that bears it in Ironic keeps it.
+// keep takes the hosts with our marker. If two markers have the same name, the host with that name in Ironic keeps it.
 func (d *decision) keep(hosts []Host) {
 	ours := slices.DeleteFunc(slices.Clone(hosts), func(h Host) bool { return h.Owner == "" || h.Owner != d.rules.Owner })
 	slices.SortStableFunc(ours, func(a, b Host) int { return last(a.Name != a.OwnerName, b.Name != b.OwnerName) })
@@ -69,7 +69,7 @@ func (d *decision) keep(hosts []Host) {
 		case name == "":
 			d.plan.Pending[h.ID] = "its marker has no name"
 		case isTaken:
-			d.plan.Pending[h.ID] = fmt.Sprintf("its marker says %s, as that of node %s does", show(name), holder)
+			d.plan.Pending[h.ID] = fmt.Sprintf("its marker has the name %s, like that of node %s", show(name), holder)
 		default:
 			kept[lower(name)] = h.ID
 			d.plan.Hosts = append(d.plan.Hosts, Named{Host: h, Name: name})
@@ -77,7 +77,7 @@ func (d *decision) keep(hosts []Host) {
 	}
 }
 
-// proposals are the new hosts that have a name by the rules. What keeps the others from one goes to pending.
+// proposals returns the new hosts that the rules give a name, and adds the others to Pending.
 func (d *decision) proposals(hosts []Host) []proposal {
 	twins := twins(hosts)
 	var proposals []proposal
@@ -98,7 +98,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 			}
 		}
 		p, err := d.rules.propose(h)
-		if err == nil && p.key != "" { // those that we have named before count too: they are not less ambiguous now
+		if err == nil && p.key != "" { // hosts named before count too
 			d.keys[p.key] = append(d.keys[p.key], h.ID)
 		}
 		switch {
@@ -112,14 +112,14 @@ func (d *decision) proposals(hosts []Host) []proposal {
 	return proposals
 }
 
-// obstacle is why a host is not up for a name, empty if it is. It does not concern us if it is none of our business: then
-// it is not reported either. A host that only asks for is always reported.
+// obstacle returns why a host gets no name, "" if it may get one. concerns is false for hosts that the discovery does not
+// report. It reports every host in Include.
 func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 	if !settled(h) && lostInventory(h) && matches(r.Driver, h.Driver) && !matchesAny(h, r.Exclude) {
-		return "Ironic has lost its inventory, because it could not power it off without credentials: set " +
+		return "Ironic has lost its inventory, because it could not power the machine off without credentials: set " +
 			"[inspector]power_off = false or [auto_discovery]driver = fake-hardware, delete the node and boot the machine again", true
 	}
-	asked := matchesAny(h, r.Only)
+	asked := matchesAny(h, r.Include)
 	refusal := r.refuses(h)
 	switch {
 	case refusal != "":
@@ -140,13 +140,13 @@ func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 	return "", true
 }
 
-// lostInventory reports whether a host has no inventory because of an Ironic that cannot power off what it discovers.
+// lostInventory reports whether a host lost its inventory because Ironic could not power the discovered machine off.
 func lostInventory(h Host) bool {
 	return !h.HasInventory && (strings.Contains(h.LastError, "unable to power off") || // Ironic 39
 		strings.Contains(h.LastError, "Failed to change power state to 'power off'")) // Ironic 29
 }
 
-// propose is the name that the rules give a host, before they look at others.
+// propose returns the name that the rules give a host, without regard to other hosts.
 func (r Rules) propose(h Host) (proposal, error) {
 	own := hostIdentities(h)
 	var named []proposal
@@ -177,7 +177,8 @@ func (r Rules) propose(h Host) (proposal, error) {
 	return p, nil
 }
 
-// settle gives the names. Proposals come by age, so the oldest wins; whoever has a name in Ironic has won already.
+// settle assigns the names. Proposals are sorted by age: the oldest host gets a name that two hosts propose. A name in Ironic
+// stays with its node.
 func (d *decision) settle(proposals []proposal) {
 	var won, lost []proposal
 	var errs []error
@@ -209,7 +210,7 @@ func (d *decision) settle(proposals []proposal) {
 	}
 }
 
-// collision is why a host cannot have its name, empty if it can.
+// collision returns why a host cannot have its name, "" if it can.
 func (d *decision) collision(p proposal) string {
 	if others := d.keys[p.key]; p.key != "" && len(others) > 1 {
 		others = slices.DeleteFunc(slices.Clone(others), func(id string) bool { return id == p.host.ID })
@@ -221,7 +222,7 @@ func (d *decision) collision(p proposal) string {
 	return ""
 }
 
-// appendMACs gives those who have lost a name of their own, as far as that is possible.
+// appendMACs gives hosts that lost a collision another name with their MAC address, if they have one.
 func (d *decision) appendMACs(lost []proposal) []proposal {
 	var won []proposal
 	for _, p := range lost {
@@ -244,7 +245,7 @@ func (d *decision) appendMACs(lost []proposal) []proposal {
 	return won
 }
 
-// list is some node UUIDs in words.
+// list formats node UUIDs for a message.
 func list(ids []string) string {
 	const most = 3
 	if len(ids) <= most {
@@ -253,7 +254,7 @@ func list(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
-// show is a text that is mostly a plain name; quoted if it is not.
+// show returns a name, quoted if it is not a legal name.
 func show(text string) string {
 	if StyleIronic.fault(text) == "" {
 		return text

@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// found is a machine that Ironic has just discovered: number n of its rack.
+// found returns the node of a machine that Ironic has just discovered, number n of its rack.
 func found(n int, changes ...func(*discovery.Host)) discovery.Host {
 	mac := fmt.Sprintf("52:54:00:00:%02x:%02x", n/256, n%256)
 	h := discovery.Host{
@@ -54,7 +54,7 @@ func marked(owner, name string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.Owner, h.OwnerName, h.Name = owner, name, name }
 }
 
-// names are the hosts of a plan, as name=number.
+// names returns the hosts of a plan as name=number.
 func names(p discovery.Plan) string {
 	var all []string
 	for _, n := range p.Hosts {
@@ -68,7 +68,7 @@ func number(id string) (n int) {
 	return n
 }
 
-// pending are the reasons of a plan by number of the host.
+// pending returns the pending reasons of a plan by number of the host.
 func pending(p discovery.Plan) map[int]string {
 	all := map[int]string{}
 	for id, reason := range p.Pending {
@@ -107,7 +107,7 @@ func TestDecide(t *testing.T) {
 			4: `serial number "EQ" is also that of node ` + uuid(5), 5: `serial number "eq" is also that of node ` + uuid(4),
 		}},
 		{"a host without hostname waits", byHostname(), []discovery.Host{found(1), found(2, hostname(""))}, "r12-node1=1", reasons{2: "no hostname in the inventory"}},
-		{"those with our marker keep their names", with(byHostname(), func(r *discovery.Rules) { r.Only, r.Exclude = []string{"none"}, []string{"SN2"} }), []discovery.Host{
+		{"those with our marker keep their names", with(byHostname(), func(r *discovery.Rules) { r.Include, r.Exclude = []string{"none"}, []string{"SN2"} }), []discovery.Host{
 			found(1, marked("rack12", "old-1"), manageable), found(2, marked("rack12", "old-2")),
 		}, "old-1=1 old-2=2", nil},
 		{"a host renamed by hand stays where it was", bySerial(), []discovery.Host{found(1, marked("rack12", "r12-SN1"), named("web"))}, "r12-SN1=1", nil},
@@ -116,16 +116,16 @@ func TestDecide(t *testing.T) {
 		}, "r12-web=1", reasons{2: "name r12-web is taken by node " + uuid(1), 3: "name r12-DB is taken by node " + uuid(1)}},
 		{"a copied marker counts once", bySerial(), []discovery.Host{
 			found(1, marked("rack12", "a"), named("b")), found(2, marked("rack12", "a")), found(3, marked("rack12", "")),
-		}, "a=2", reasons{1: "its marker says a, as that of node " + uuid(2), 3: "its marker has no name"}},
+		}, "a=2", reasons{1: "its marker has the name a, like that of node " + uuid(2), 3: "its marker has no name"}},
 		{"the marker of another discovery", bySerial(), []discovery.Host{found(1, marked("rack11", "x")), found(2)}, "r12-SN2=2", reasons{1: "owned by rack11"}},
-		{"somebody at work", bySerial(), []discovery.Host{found(1, reserved), found(2, locked)}, "", reasons{
+		{"reserved or locked", bySerial(), []discovery.Host{found(1, reserved), found(2, locked)}, "", reasons{
 			1: "being claimed by another run", 2: "busy: its inspection has not ended",
 		}},
 		{"named by others or not in enroll: none of our business", bySerial(), []discovery.Host{found(1, named("web")), found(2, manageable)}, "", nil},
 		{"enrolled by hand: likewise", bySerial(), []discovery.Host{found(1, enrolled), found(2)}, "r12-SN2=2", nil},
 		{
 			"but explained to those who ask", with(bySerial(), func(r *discovery.Rules) {
-				r.Only = []string{"sn1", "SN2", "SN3", "SN4", found(5).PortMACs[0]}
+				r.Include = []string{"sn1", "SN2", "SN3", "SN4", found(5).PortMACs[0]}
 				r.Exclude = []string{"SN4"}
 			}),
 			[]discovery.Host{found(1, named("web")), found(2, manageable), found(3), found(4), found(5, enrolled)},
@@ -139,15 +139,15 @@ func TestDecide(t *testing.T) {
 			found(4, func(h *discovery.Host) { h.BMCAddress = "10.13.0.1" }), found(5, func(h *discovery.Host) { h.Manufacturer, h.Owner = "HPE", "rack11" }),
 		}, "r12-SN1=1", nil},
 		{"filter of product and driver, asked for", with(bySerial(), func(r *discovery.Rules) {
-			r.Product, r.Driver, r.Only = regexp.MustCompile("R7"), regexp.MustCompile("fake"), []string{"SN1", "SN2", "SN3"}
+			r.Product, r.Driver, r.Include = regexp.MustCompile("R7"), regexp.MustCompile("fake"), []string{"SN1", "SN2", "SN3"}
 		}), []discovery.Host{
 			found(1), found(2, func(h *discovery.Host) { h.Product = "R740" }), found(3, func(h *discovery.Host) { h.Product, h.Driver = "R7", "ipmi" }),
 		}, "r12-SN2=2", reasons{1: `filter: product is "R640"`, 3: `filter: driver is "ipmi"`}},
-		{"only and exclude by serial, MAC, UUID", with(bySerial(), func(r *discovery.Rules) {
-			r.Only = []string{"sn1", "52-54-00-00-00-02", strings.ToUpper(uuid(3)), "SN4"}
+		{"include and exclude by serial, MAC, UUID", with(bySerial(), func(r *discovery.Rules) {
+			r.Include = []string{"sn1", "52-54-00-00-00-02", strings.ToUpper(uuid(3)), "SN4"}
 			r.Exclude = []string{"52:54:00:00:00:04"}
 		}), []discovery.Host{found(1), found(2), found(3), found(4), found(5)}, "r12-SN1=1 r12-SN2=2 r12-SN3=3", reasons{4: "it is in exclude"}},
-		{"an empty only takes nothing", with(bySerial(), func(r *discovery.Rules) { r.Only = []string{} }), []discovery.Host{found(1)}, "", nil},
+		{"an empty include takes nothing", with(bySerial(), func(r *discovery.Rules) { r.Include = []string{} }), []discovery.Host{found(1)}, "", nil},
 		{"a given name wins over the template", with(bySerial(), func(r *discovery.Rules) {
 			r.Names = map[string]string{"sn1": "slot-01", "52:54:00:00:00:02": "slot-02", "SN3": "a", "52:54:00:00:00:03": "b"}
 		}), []discovery.Host{found(1), found(2, serial("AB/12")), found(3), found(4)}, "r12-SN4=4 slot-01=1 slot-02=2", reasons{3: "names has two names for it, a and b"}},
@@ -227,7 +227,7 @@ func TestDecide(t *testing.T) {
 			reasons{2: "duplicate of " + uuid(1)},
 		},
 		{
-			"a duplicate whose twin is at work", bySerial(),
+			"a duplicate of a locked node", bySerial(),
 			[]discovery.Host{found(1, portless), found(1, portless, locked, func(h *discovery.Host) { h.ID = uuid(2) })},
 			"",
 			reasons{1: "duplicate of " + uuid(2), 2: "busy"},
@@ -297,7 +297,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestSixPostsOfOneMachineMakeOneHostAndFiveDuplicates(t *testing.T) {
+func TestDecide_sixPostsOfOneMachineAreOneHost(t *testing.T) {
 	t.Parallel()
 	var posts []discovery.Host
 	for n := range 6 {
@@ -305,7 +305,7 @@ func TestSixPostsOfOneMachineMakeOneHostAndFiveDuplicates(t *testing.T) {
 	}
 	posts[3].PortMACs = []string{"52:54:00:00:00:01"}
 	plan := bySerial().Decide(posts)
-	for range 2 { // before and after it got its name
+	for range 2 { // before and after the host has its name
 		if names(plan) != "r12-SN1=4" || len(plan.Pending) != 5 {
 			t.Fatalf("hosts %s, pending %v", names(plan), plan.Pending)
 		}
@@ -318,7 +318,7 @@ func TestSixPostsOfOneMachineMakeOneHostAndFiveDuplicates(t *testing.T) {
 	}
 }
 
-func TestCollisionsFailThePlanIfAskedFor(t *testing.T) {
+func TestDecide_collisionError(t *testing.T) {
 	t.Parallel()
 	rules := bySerial()
 	rules.OnCollision = discovery.CollisionError
@@ -328,12 +328,12 @@ func TestCollisionsFailThePlanIfAskedFor(t *testing.T) {
 	}
 	for _, n := range []int{2, 3} {
 		if plan.Err == nil || !strings.Contains(plan.Err.Error(), "node "+found(n).ID+`: serial number "EQ" is also that of node`) {
-			t.Errorf("error %v does not tell of host %d", plan.Err, n)
+			t.Errorf("error %v does not name host %d", plan.Err, n)
 		}
 	}
 }
 
-func TestAnotherTemplateChangesNoName(t *testing.T) {
+func TestDecide_newTemplateKeepsNames(t *testing.T) {
 	t.Parallel()
 	hosts := []discovery.Host{found(1), found(2)}
 	hosts = carriedOut(hosts, bySerial().Decide(hosts))
@@ -343,7 +343,7 @@ func TestAnotherTemplateChangesNoName(t *testing.T) {
 	}
 }
 
-func TestWrongRulesAreRefused(t *testing.T) {
+func TestRules_invalidAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		change func(*discovery.Rules)
@@ -354,7 +354,7 @@ func TestWrongRulesAreRefused(t *testing.T) {
 		{func(r *discovery.Rules) { r.Owner = "" }, "name of the discovery: a name cannot be empty"},
 		{func(r *discovery.Rules) { r.Template.Detail = "" }, "name template: hardware detail"},
 		{func(r *discovery.Rules) { r.BMC = []netip.Prefix{{}} }, "not a valid prefix"},
-		{func(r *discovery.Rules) { r.Only = []string{"a", " "} }, "only: an empty entry"},
+		{func(r *discovery.Rules) { r.Include = []string{"a", " "} }, "include: an empty entry"},
 		{func(r *discovery.Rules) { r.Exclude = []string{""} }, "exclude: an empty entry"},
 		{func(r *discovery.Rules) { r.MaxHosts = -1 }, "max_hosts is -1"},
 		{func(r *discovery.Rules) { r.OnCollision = "panic" }, "is not one of skip, append-mac, error"},
@@ -373,7 +373,7 @@ func TestWrongRulesAreRefused(t *testing.T) {
 	}
 }
 
-// carriedOut is the fleet after the plan: new hosts have their name and marker.
+// carriedOut returns the fleet after the plan: new hosts have their name and marker.
 func carriedOut(hosts []discovery.Host, plan discovery.Plan) []discovery.Host {
 	after := slices.Clone(hosts)
 	for _, n := range plan.Hosts {
@@ -386,7 +386,7 @@ func carriedOut(hosts []discovery.Host, plan discovery.Plan) []discovery.Host {
 	return after
 }
 
-// fleet is up to 12 nodes in which everything that can collide does.
+// fleet returns up to 12 nodes with all kinds of collisions.
 func fleet(random *rand.Rand) []discovery.Host {
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	mac := func() string {
@@ -439,7 +439,7 @@ func randomRules(random *rand.Rand) discovery.Rules {
 		rules.Exclude = []string{"b", mac3}
 	}
 	if random.IntN(4) == 0 {
-		rules.Only = []string{"a", mac2}
+		rules.Include = []string{"a", mac2}
 	}
 	return rules
 }
@@ -480,7 +480,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// holds checks what is true of every plan.
+// holds checks the invariants of every plan.
 func holds(t *testing.T, rules discovery.Rules, hosts []discovery.Host, plan discovery.Plan) {
 	t.Helper()
 	seen, known := map[string]string{}, map[string]discovery.Host{}
@@ -506,7 +506,7 @@ func holds(t *testing.T, rules discovery.Rules, hosts []discovery.Host, plan dis
 			t.Errorf("%+v is not free", h)
 		}
 		if !legal(n.Name, rules.Template.Style) {
-			t.Errorf("%q is no legal name", n.Name)
+			t.Errorf("%q is not a legal name", n.Name)
 		}
 		if holder, twice := seen[strings.ToLower(n.Name)]; twice {
 			t.Errorf("%s gets the name %s of %s", n.Host.ID, n.Name, holder)

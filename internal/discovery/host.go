@@ -1,8 +1,7 @@
-// Package discovery decides which machines that Ironic has discovered get a name, and which one. It is pure: facts about
-// nodes go in, a plan comes out. It has no clock, asks nobody and claims nothing; whoever uses it gathers the facts and
-// carries the plan out.
+// Package discovery decides which machines that Ironic has discovered get a name, and which name. It is pure: it turns facts
+// about nodes into a plan. It has no clock and sends no requests; its caller gathers the facts and carries the plan out.
 //
-// Inventories come from whoever reaches Ironic's inspection endpoint: every text in them is hostile.
+// Every client that reaches Ironic's inspection endpoint can post an inventory, so this package trusts no text in it.
 package discovery
 
 import (
@@ -15,20 +14,20 @@ import (
 	"time"
 )
 
-// StateEnroll is the only provision state in which a node is up for a name: Ironic discovers machines into it.
+// StateEnroll is the provision state of discovered nodes, the only one in which a node gets a name.
 const StateEnroll = "enroll"
 
-// Host is what is known about one node, gathered from the node, its ports and its inventory. The order of its lists does
-// not matter.
+// Host has the facts about one node, from the node, its ports and its inventory. The order of its lists does not matter.
 type Host struct {
 	ID        string // UUID of the node
 	CreatedAt time.Time
-	State     string // provision state
-	Name      string // of the node; empty: none
-	Reserved  bool   // somebody's claim or instance is on it (instance_uuid); not set for a claim that its run has abandoned
-	Locked    bool   // a conductor works on it (reservation): after discovery, the inspection has not ended
+	ChangedAt time.Time // last change; zero: none, or not known
+	State     string    // provision state
+	Name      string    // name of the node; empty: none
+	Reserved  bool      // it has an instance_uuid, other than an abandoned claim of a run
+	Locked    bool      // it has a reservation: after discovery, the inspection has not ended
 
-	ByHand bool // somebody has enrolled it
+	ByHand bool // a client enrolled it
 
 	// Marker of the discovery that named it; empty: none.
 	Owner, OwnerName string
@@ -52,8 +51,8 @@ type Interface struct {
 	HasCarrier                        bool
 }
 
-// BootMAC is the address of the interface that the host boots from: the inventory's, else that of the only port that boots
-// by PXE, else the lowest of all ports. It is lower case with colons; empty if the host has none.
+// BootMAC returns the MAC address that the host boots from: the one in the inventory, else that of the only port with
+// pxe_enabled, else the lowest of all ports. It is lower case with colons, "" if the host has none.
 func (h Host) BootMAC() string {
 	if mac := h.pxeMAC(); mac != "" {
 		return mac
@@ -67,7 +66,8 @@ func (h Host) BootMAC() string {
 	return ""
 }
 
-// Describe is how a person finds the machine: the node's UUID, and what is known of its addresses and hostname.
+// Describe returns a text by which a person finds the machine: the node's UUID, and the MAC address, BMC address and hostname
+// as far as they are known.
 func (h Host) Describe() string {
 	var known []string
 	if mac := h.BootMAC(); mac != "" {
@@ -85,9 +85,9 @@ func (h Host) Describe() string {
 	return h.ID + " (" + strings.Join(known, ", ") + ")"
 }
 
-// IP is the address of the host's first interface that has a global one: IPv4, else IPv6 in the form of RFC 5952 without
-// scope. First comes the interface that the host booted from, then those with a carrier by PCI address and name, then the
-// others by MAC: Ironic lists them in no order. It is empty if no interface has such an address.
+// IP returns the global address of the host's first interface that has one: IPv4, else IPv6 in the form of RFC 5952 without
+// scope. The order is: the interface that the host booted from, interfaces with a carrier by PCI address and name, the others
+// by MAC address; Ironic's own order is random. It returns "" if no interface has a global address.
 func (h Host) IP() string {
 	addr, reason := h.address()
 	if reason != "" {
@@ -96,7 +96,7 @@ func (h Host) IP() string {
 	return addr.String()
 }
 
-// address is the address of IP, or the reason why there is none.
+// address returns the address of IP, or the reason why there is none.
 func (h Host) address() (addr netip.Addr, reason string) {
 	var linkLocal []netip.Addr
 	for _, nic := range h.sortedInterfaces() {
@@ -127,7 +127,7 @@ func (h Host) address() (addr netip.Addr, reason string) {
 	}
 }
 
-// sortedInterfaces are the interfaces in the order of IP.
+// sortedInterfaces returns the interfaces in the order of IP.
 func (h Host) sortedInterfaces() []Interface {
 	pxe := h.pxeMAC()
 	rank := func(nic Interface) int {
@@ -153,7 +153,7 @@ func (h Host) sortedInterfaces() []Interface {
 	return sorted
 }
 
-// placeless puts interfaces without a PCI address behind the others.
+// placeless sorts interfaces without a PCI address after the others.
 func placeless(pciAddress string) int {
 	if pciAddress == "" {
 		return 1
@@ -163,14 +163,15 @@ func placeless(pciAddress string) int {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// natural makes a text that sorts eno2 before eno10.
+// natural pads the numbers in a name, so that eno2 sorts before eno10.
 func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		return strings.Repeat("0", max(0, 20-len(number))) + number
 	})
 }
 
-// pxeMAC is the inventory's own word on what the host booted from. Boot loaders put the hardware type in front, such as 01-aa-bb.
+// pxeMAC returns the MAC address in the inventory that the host booted from. Boot loaders prefix it with the hardware type, as
+// in 01-aa-bb.
 func (h Host) pxeMAC() string {
 	text := strings.TrimSpace(h.PXEInterface)
 	if len(text) == len("01-aa-bb-cc-dd-ee-ff") {
@@ -179,7 +180,7 @@ func (h Host) pxeMAC() string {
 	return parseMAC(text)
 }
 
-// allMACs are all addresses that the host is known by.
+// allMACs returns all MAC addresses of the host.
 func (h Host) allMACs() []string {
 	texts := slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()})
 	for _, nic := range h.Interfaces {
@@ -188,7 +189,7 @@ func (h Host) allMACs() []string {
 	return macs(texts)
 }
 
-// macs are the distinct MAC addresses among texts, sorted.
+// macs returns the distinct MAC addresses among texts, sorted.
 func macs(texts []string) []string {
 	var found []string
 	for _, text := range texts {
@@ -200,14 +201,14 @@ func macs(texts []string) []string {
 	return slices.Compact(found)
 }
 
-// parseMAC is the lower case form with colons, empty if the text is not the address of one interface.
+// parseMAC returns a MAC address in lower case with colons, "" if the text is not the address of one interface.
 func parseMAC(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) != len("aa:bb:cc:dd:ee:ff") {
 		return ""
 	}
 	mac, err := net.ParseMAC(text)
-	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" { // the odd ones are groups
+	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" { // odd: multicast
 		return ""
 	}
 	return mac.String()

@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 )
 
-func TestTheBootMACIsTheBestThatIsKnown(t *testing.T) {
+func TestHost_bootMAC(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
@@ -32,7 +32,7 @@ func TestTheBootMACIsTheBestThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestTheFirstInterfaceDoesNotDependOnTheOrderOfTheList(t *testing.T) {
+func TestHost_ipIgnoresTheOrderOfInterfaces(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Detail is which hardware detail names a host.
+// Detail is the hardware detail in a host's name.
 type Detail string
 
 // Hardware details.
@@ -17,26 +17,26 @@ const (
 	DetailIP             Detail = "ip"
 	DetailSerialNumber   Detail = "serial-number"
 	DetailBootMAC        Detail = "boot-mac"
-	DetailProvisioningID Detail = "provisioning-id" // the UUID of the node: a machine that is discovered again gets a new one
+	DetailProvisioningID Detail = "provisioning-id" // the UUID of the node; a machine that is discovered again gets a new one
 )
 
-// Details are all hardware details.
+// Details returns all hardware details.
 func Details() []string {
 	return []string{
 		string(DetailHostname), string(DetailIP), string(DetailSerialNumber), string(DetailBootMAC), string(DetailProvisioningID),
 	}
 }
 
-// Style is what names may look like.
+// Style is the allowed form of names.
 type Style string
 
 // Styles. The zero value is StyleIronic.
 const (
-	StyleIronic Style = "ironic" // A-Z a-z 0-9 - . _ ~, at most 255 characters: what every Ironic takes
-	StyleDNS    Style = "dns"    // a-z 0-9 -, at most 63 characters, neither first nor last a dash: one label of a DNS name
+	StyleIronic Style = "ironic" // A-Z a-z 0-9 - . _ ~, at most 255 characters: accepted by every version of Ironic
+	StyleDNS    Style = "dns"    // a-z 0-9 -, at most 63 characters, no dash at the ends: one label of a DNS name
 )
 
-// Styles are all styles.
+// Styles returns all styles.
 func Styles() []string { return []string{string(StyleIronic), string(StyleDNS)} }
 
 const (
@@ -45,7 +45,7 @@ const (
 	maxLiteral = 200 // of prefix and suffix together
 )
 
-// Template makes the name of a host: prefix, the value of a hardware detail, suffix.
+// Template builds the name of a host: prefix, value of a hardware detail, suffix.
 type Template struct {
 	Prefix, Suffix string
 	Detail         Detail
@@ -54,14 +54,14 @@ type Template struct {
 
 // NoValueError says why a template has no name for a host.
 type NoValueError struct {
-	Reason string // for people; texts of the inventory are quoted and cut
+	Reason string // for people; texts of the inventory are quoted and shortened
 }
 
 func (e *NoValueError) Error() string { return e.Reason }
 
-// Validate finds what makes a template wrong for every host.
+// Validate returns an error if the template cannot name any host.
 func (t Template) Validate() error {
-	value := "x" // the shortest of all values, if the detail does not say more
+	value := "x" // the shortest value; some details have longer ones
 	switch t.Detail {
 	case DetailHostname, DetailIP, DetailSerialNumber:
 	case DetailBootMAC:
@@ -69,7 +69,7 @@ func (t Template) Validate() error {
 	case DetailProvisioningID:
 		value = "00000000-0000-4000-8000-000000000001"
 		if t.Prefix == "" && t.Suffix == "" {
-			return fmt.Errorf("%s needs a prefix or a suffix: Ironic refuses names that look like a UUID", t.Detail)
+			return fmt.Errorf("%s needs a prefix or a suffix, because Ironic refuses names that look like a UUID", t.Detail)
 		}
 	default:
 		return fmt.Errorf("hardware detail %s is not one of %s", quote(string(t.Detail)), strings.Join(Details(), ", "))
@@ -91,8 +91,8 @@ func (t Template) Validate() error {
 	return nil
 }
 
-// Name is the name of a host. It fails with a *NoValueError if the host has no value that makes a legal name. It holds to
-// what Validate has let pass.
+// Name returns the name of a host, or a *NoValueError if the host has no value that makes a legal name. The template must be
+// valid.
 func (t Template) Name(h Host) (string, error) {
 	value, reason := t.value(h)
 	if reason != "" {
@@ -105,7 +105,7 @@ func (t Template) Name(h Host) (string, error) {
 	return name, nil
 }
 
-// value is the value of the hardware detail in the form that names have, or the reason why there is none.
+// value returns the value of the hardware detail in the form for names, or the reason why there is none.
 func (t Template) value(h Host) (value, reason string) {
 	switch t.Detail {
 	case DetailHostname:
@@ -120,7 +120,7 @@ func (t Template) value(h Host) (value, reason string) {
 			}
 			return "", reason
 		}
-		// The ends of an address such as 2001:db8:: are no part of a name.
+		// An address such as 2001:db8:: ends in separators, which a name cannot.
 		return strings.Trim(strings.NewReplacer(".", "-", ":", "-").Replace(addr.String()), "-"), ""
 	case DetailBootMAC:
 		mac := h.BootMAC()
@@ -134,8 +134,8 @@ func (t Template) value(h Host) (value, reason string) {
 	return "", "no such hardware detail: " + quote(string(t.Detail))
 }
 
-// text is a text of the inventory in the form that names have. Only its ends are cleaned: to replace what is inside could
-// make two machines look like one.
+// text returns a text of the inventory in the form for names. It trims only the ends: replacing characters inside could give
+// two machines the same name.
 func (t Template) text(what, raw string, h Host) (value, reason string) {
 	value = trimmed(raw)
 	switch {
@@ -155,7 +155,7 @@ func (t Template) text(what, raw string, h Host) (value, reason string) {
 	return value, ""
 }
 
-// trimmed is a text of the inventory without what does not belong to a name at its ends.
+// trimmed removes white space, control characters and punctuation at the ends of a text.
 func trimmed(raw string) string {
 	return strings.TrimFunc(raw, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("-._~", r)
@@ -166,10 +166,10 @@ func noInventory(h Host) string {
 	if h.LastError == "" {
 		return "no inventory"
 	}
-	return "no inventory; Ironic says " + quote(h.LastError)
+	return "no inventory; last_error of the node is " + quote(h.LastError)
 }
 
-// saysNothing reports whether a trimmed text is what firmware and systems write when they know nothing.
+// saysNothing reports whether a trimmed text is a placeholder of firmware or operating systems.
 func saysNothing(value string) bool {
 	value = strings.ToLower(value)
 	if value == "" || strings.HasPrefix(value, "localhost") {
@@ -190,10 +190,10 @@ func (s Style) validate() error {
 	case StyleIronic, StyleDNS, "":
 		return nil
 	}
-	return fmt.Errorf("style %s is not one of %s", quote(string(s)), strings.Join(Styles(), ", "))
+	return fmt.Errorf("name_style %s is not one of %s", quote(string(s)), strings.Join(Styles(), ", "))
 }
 
-// characters are those that names may have, in words.
+// characters lists the allowed characters of names for a message.
 func (s Style) characters() string {
 	if s == StyleDNS {
 		return "a-z, 0-9 and -"
@@ -201,7 +201,7 @@ func (s Style) characters() string {
 	return "A-Z, a-z, 0-9, -, ., _ and ~"
 }
 
-// allows reports whether a text has no characters but those that names may have.
+// allows reports whether a text has only allowed characters.
 func (s Style) allows(text string) bool {
 	for _, r := range text {
 		switch {
@@ -214,8 +214,8 @@ func (s Style) allows(text string) bool {
 	return true
 }
 
-// fault is what is wrong with a whole name, empty if nothing is. It is stricter than any one Ironic: the name must work
-// with all of them, in all paths of the API.
+// fault returns the error in a name, "" if there is none. A name must work with every version of Ironic in all paths of the
+// API, so the rules are stricter than those of each version.
 func (s Style) fault(name string) string {
 	most := maxIronic
 	if s == StyleDNS {
@@ -234,21 +234,21 @@ func (s Style) fault(name string) string {
 	case uuidLike(folded):
 		return fmt.Sprintf("name %s looks like a UUID", quote(name))
 	case slices.Contains(reserved(), folded) || strings.Trim(name, ".") == "":
-		return fmt.Sprintf("name %s has a meaning of its own in Ironic's API", quote(name))
+		return fmt.Sprintf("name %s is a reserved word of Ironic's API", quote(name))
 	case strings.HasSuffix(folded, ".json"):
 		return fmt.Sprintf("name %s ends in .json, which older versions of Ironic cut off", quote(name))
 	}
 	return ""
 }
 
-// uuidLike reports whether Ironic takes a lower case name for a UUID: dashes do not count, wherever they are.
+// uuidLike reports whether Ironic reads a lower case name as a UUID. It ignores dashes.
 func uuidLike(name string) bool {
 	name = strings.ReplaceAll(name, "-", "")
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// reserved are the words that Ironic refuses as names in some version, and those that it takes although /v1/nodes/WORD
-// does not lead to the node.
+// reserved returns the words that some version of Ironic refuses as names, and words that it accepts although /v1/nodes/WORD
+// does not find the node.
 func reserved() []string {
 	return []string{
 		"detail", "maintenance", "management", "states", "validate", "vendor_passthru",
@@ -256,7 +256,7 @@ func reserved() []string {
 	}
 }
 
-// lower folds case as Ironic's databases may do with names: names are ASCII.
+// lower folds ASCII letter case, as Ironic's databases may do with names.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -266,7 +266,7 @@ func lower(text string) string {
 	}, text)
 }
 
-// quote makes a text of others fit to be shown: quoted, without control characters, not too long.
+// quote makes an untrusted text safe to show: quoted, without control characters, shortened.
 func quote(text string) string {
 	const most = 60
 	if len(text) <= most {

@@ -17,7 +17,7 @@ const (
 	mac3 = "52:54:00:aa:bb:03"
 )
 
-func TestTheNameIsPrefixDetailSuffix(t *testing.T) {
+func TestTemplate_nameIsPrefixDetailSuffix(t *testing.T) {
 	t.Parallel()
 	template := discovery.Template{Prefix: "string-literal1-", Suffix: "-string-literal2", Detail: discovery.DetailHostname}
 	name, err := template.Name(discovery.Host{HasInventory: true, Hostname: "the-host-name"})
@@ -26,7 +26,7 @@ func TestTheNameIsPrefixDetailSuffix(t *testing.T) {
 	}
 }
 
-func TestEveryDetailHasItsValueOrItsReason(t *testing.T) {
+func TestTemplate_details(t *testing.T) {
 	t.Parallel()
 	const (
 		hostname = discovery.DetailHostname
@@ -51,7 +51,7 @@ func TestEveryDetailHasItsValueOrItsReason(t *testing.T) {
 		{hostname, "", named(" node1.\n"), "node1", ""},
 		{hostname, "", named(""), "", "no hostname in the inventory"},
 		{hostname, "", discovery.Host{}, "", "no inventory"},
-		{hostname, "", discovery.Host{LastError: "no ports\x1b[31m"}, "", `no inventory; Ironic says "no ports\x1b[31m"`},
+		{hostname, "", discovery.Host{LastError: "no ports\x1b[31m"}, "", `no inventory; last_error of the node is "no ports\x1b[31m"`},
 		{hostname, "", named("localhost"), "", `hostname is "localhost"`},
 		{hostname, "", named("localhost.localdomain"), "", `hostname is "localhost.localdomain"`},
 		{hostname, "", named("(none)"), "", `hostname is "(none)"`},
@@ -107,7 +107,7 @@ func TestEveryDetailHasItsValueOrItsReason(t *testing.T) {
 	}
 }
 
-func TestNamesThatIronicCannotHaveAreRefused(t *testing.T) {
+func TestTemplate_illegalNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, hostname := range []string{
 		"maintenance", "management", "states", "vendor_passthru", "detail", "validate", "Ports", "volume", "n2.json",
@@ -120,7 +120,7 @@ func TestNamesThatIronicCannotHaveAreRefused(t *testing.T) {
 	}
 }
 
-func TestAWrongTemplateIsRefused(t *testing.T) {
+func TestTemplate_invalidIsRefused(t *testing.T) {
 	t.Parallel()
 	hostname, uuid := discovery.DetailHostname, discovery.DetailProvisioningID
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestAWrongTemplateIsRefused(t *testing.T) {
 	}
 }
 
-// legal is a second opinion on names, written from Ironic's rules and not from the code.
+// legal checks a name by Ironic's rules, independently of the code under test.
 func legal(name string, style discovery.Style) bool {
 	shape := regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
 	if style == discovery.StyleDNS {
@@ -202,7 +202,7 @@ func FuzzName(f *testing.F) {
 			plain := discovery.Template{Detail: discovery.DetailHostname, Style: style}
 			once, err := plain.Name(discovery.Host{HasInventory: true, Hostname: name})
 			if err != nil {
-				continue // what begins with localhost, say
+				continue // for example a name that begins with localhost
 			}
 			if twice, err := plain.Name(discovery.Host{HasInventory: true, Hostname: once}); err != nil || twice != once {
 				t.Fatalf("%q becomes %q, and then %q, %v", name, once, twice, err)

@@ -8,42 +8,45 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// OnCollision is what happens to a new host whose name is taken, or whose serial number is not its own.
+// OnCollision selects what happens to a new host if another host has its name or its serial number.
 type OnCollision string
 
 // What happens on a collision. The zero value is CollisionSkip.
 const (
-	CollisionSkip      OnCollision = "skip"       // it is not named, and reported
+	CollisionSkip      OnCollision = "skip"       // it gets no name and is reported
 	CollisionAppendMAC OnCollision = "append-mac" // its name gets the last six digits of its boot MAC address
 	CollisionError     OnCollision = "error"      // the plan fails
 )
 
-// OnCollisions are all that can happen on a collision.
+// OnCollisions returns all values of OnCollision.
 func OnCollisions() []string {
 	return []string{string(CollisionSkip), string(CollisionAppendMAC), string(CollisionError)}
 }
 
 // Rules say which hosts one discovery takes and how it names them.
 type Rules struct {
-	Owner    string // name of the discovery, stored in Ironic with every host that it names
+	Owner    string // name of the discovery, stored on every node that it names
 	Template Template
 
-	// Filter: a host is taken only if all of them match.
+	// Filter: the discovery takes a host only if all of them match.
 	Manufacturer, Product, Driver *regexp.Regexp // nil: any
-	BMC                           []netip.Prefix // one must hold the BMC's address; empty: any
+	BMC                           []netip.Prefix // one must contain the BMC's address; empty: any
 
 	// Serial numbers, MAC addresses or UUIDs of nodes; letter case and the separators of MAC addresses do not matter.
-	Only    []string          // nothing else is taken: if it is empty, nothing at all; nil: any
-	Exclude []string          // never taken
-	Names   map[string]string // name of the host, wins over the template
+	Include []string          // it takes no other hosts; nil: any
+	Exclude []string          // it never takes these
+	Names   map[string]string // name of the host, takes precedence over the template
 
-	MaxHosts    int // how many hosts the discovery has at most; 0: no bound
+	Before time.Time // it takes only machines whose discovery ended before; zero: any
+
+	MaxHosts    int // highest number of hosts of the discovery; 0: no limit
 	OnCollision OnCollision
 }
 
-// Validate finds what is wrong with the rules, whatever the hosts.
+// Validate returns the first error in the rules.
 func (r Rules) Validate() error {
 	if fault := StyleIronic.fault(r.Owner); fault != "" {
 		return fmt.Errorf("name of the discovery: %s", fault)
@@ -59,7 +62,7 @@ func (r Rules) Validate() error {
 	for _, list := range []struct {
 		what string
 		ids  []string
-	}{{"only", r.Only}, {"exclude", r.Exclude}} {
+	}{{"include", r.Include}, {"exclude", r.Exclude}} {
 		if slices.ContainsFunc(list.ids, func(id string) bool { return identity(id) == "" }) {
 			return fmt.Errorf("%s: an empty entry", list.what)
 		}
@@ -73,7 +76,7 @@ func (r Rules) Validate() error {
 	return r.validateNames()
 }
 
-// validateNames sees that every entry of Names is a legal name of one host only.
+// validateNames checks that every entry of Names is a legal name and that no two entries have the same host or name.
 func (r Rules) validateNames() error {
 	keys, names := map[string]string{}, map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(r.Names)) {
@@ -95,14 +98,14 @@ func (r Rules) validateNames() error {
 	return nil
 }
 
-// refuses is why a host does not pass filter, exclude and only; empty: it passes.
+// refuses returns why a host does not pass filter, exclude and only, "" if it does.
 func (r Rules) refuses(h Host) string {
 	bmc := bmcAddress(h)
 	switch {
 	case matchesAny(h, r.Exclude):
 		return "it is in exclude"
-	case r.Only != nil && !matchesAny(h, r.Only):
-		return "it is not in only"
+	case r.Include != nil && !matchesAny(h, r.Include):
+		return "it is not in include"
 	case !matches(r.Manufacturer, h.Manufacturer):
 		return "filter: manufacturer is " + quote(h.Manufacturer)
 	case !matches(r.Product, h.Product):
@@ -119,7 +122,7 @@ func matches(pattern *regexp.Regexp, text string) bool {
 	return pattern == nil || pattern.MatchString(text)
 }
 
-// bmcAddress is the address of the host's BMC; the zero Addr if it has none.
+// bmcAddress returns the address of the host's BMC, the zero Addr if it has none.
 func bmcAddress(h Host) netip.Addr {
 	addr, err := netip.ParseAddr(strings.TrimSpace(h.BMCAddress))
 	if err != nil || addr.IsUnspecified() {
@@ -128,13 +131,13 @@ func bmcAddress(h Host) netip.Addr {
 	return addr.Unmap()
 }
 
-// matchesAny reports whether one of the entries of only or exclude means the host.
+// matchesAny reports whether one of the entries of only or exclude identifies the host.
 func matchesAny(h Host, entries []string) bool {
 	own := hostIdentities(h)
 	return slices.ContainsFunc(entries, func(id string) bool { return own[identity(id)] })
 }
 
-// hostIdentities are what a host can be called in only, exclude and names: serial number, MAC addresses, UUID.
+// hostIdentities returns what identifies a host in only, exclude and names: serial number, MAC addresses and UUID.
 func hostIdentities(h Host) map[string]bool {
 	own := map[string]bool{identity(h.ID): true, identity(h.Serial): true}
 	delete(own, "")
@@ -144,10 +147,27 @@ func hostIdentities(h Host) map[string]bool {
 	return own
 }
 
-// identity is the form in which serial numbers, MAC addresses and UUIDs are compared.
+// identity normalises a serial number, MAC address or UUID for comparison.
 func identity(text string) string {
 	if mac := parseMAC(text); mac != "" {
 		return mac
 	}
 	return strings.ToLower(strings.TrimSpace(text))
+}
+
+// longestDiscovery is the longest time between the creation of a node and its last change by the discovery. A later change of a node in
+// enroll comes from a client.
+const longestDiscovery = 10 * time.Minute
+
+// isLate reports whether Ironic has discovered a node's machine too late for these rules. Decide ignores such a node, so that a repeated
+// plan has the same result although machines have appeared or ended their inspection.
+func (r Rules) isLate(h Host) bool {
+	if r.Before.IsZero() || settled(h) {
+		return false
+	}
+	ended := h.CreatedAt
+	if h.ChangedAt.After(ended) && h.ChangedAt.Sub(ended) < longestDiscovery {
+		ended = h.ChangedAt
+	}
+	return !ended.Before(r.Before)
 }

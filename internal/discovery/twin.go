@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A machine can have several nodes: its agent repeats the request that creates one, and a machine that is known may be
-// discovered again. Only one of them is up for a name.
+// A machine can have several nodes: its agent repeats the request that creates one, and Ironic may discover a known machine
+// again. Only one of the nodes gets a name.
 
-// twin is the node that stands for the machine of another one.
+// twin is the node that represents the machine of another node.
 type twin struct {
 	of  Host
-	mac string // the address that gives it away; empty: serial number and BMC do
+	mac string // the MAC address that both have; empty: both have the same serial number and BMC
 }
 
-// reason is why the host is not taken.
+// reason returns why the discovery does not take the host.
 func (t twin) reason(h Host) string {
 	if name := cmp.Or(t.of.Name, t.of.OwnerName); name != "" && t.mac != "" && hasPorts(h) {
 		return "its MAC address " + t.mac + " belongs to " + name
@@ -22,11 +22,11 @@ func (t twin) reason(h Host) string {
 	return "duplicate of " + t.of.ID
 }
 
-// machine is what a host is compared by.
+// machine has the facts that identify the machine of a host.
 type machine struct {
 	Host
-	// Those that nobody else can have: of the ports, whose addresses are unique in Ironic, and the one that it booted from.
-	// A host without ports has lost that race: it is known by all addresses of its inventory.
+	// own has the addresses of the ports, which are unique in Ironic, and the boot address. If another node of the machine has the
+	// ports, own has all addresses of the inventory.
 	own   []string
 	all   []string
 	board string // serial number and BMC address, if it has both
@@ -46,11 +46,11 @@ func newMachine(h Host) *machine {
 
 func hasPorts(h Host) bool { return len(h.PortMACs) > 0 }
 
-// settled reports whether a node is not up for a name, whatever the rules.
+// settled reports whether a node gets no name under any rules.
 func settled(h Host) bool { return h.State != StateEnroll || h.Name != "" || h.Owner != "" }
 
-// before is who stands for a machine: a settled node, then one with ports, then one that somebody is at work on, then the
-// oldest.
+// before compares two nodes of a machine: first comes the one that represents it. That is a settled node, then one with ports,
+// then one with a lock or an instance, then the oldest.
 func (m *machine) before(o *machine) int {
 	return cmp.Or(
 		last(!settled(m.Host), !settled(o.Host)),
@@ -60,7 +60,7 @@ func (m *machine) before(o *machine) int {
 	)
 }
 
-// last puts what has a property behind what has not.
+// last compares by a property: with it comes after without it.
 func last(a, b bool) int {
 	switch {
 	case a == b:
@@ -75,8 +75,8 @@ func byAge(a, b Host) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// same reports whether two nodes are one machine, and by which address. Boards with the same serial number and BMC but no
-// address in common are not: some chassis share both.
+// same reports whether two nodes are one machine, and by which address. Some chassis share a serial number and a BMC, so nodes
+// with the same ones but no common address are two machines.
 func (m *machine) same(o *machine) (mac string, same bool) {
 	if mac := common(m.own, o.own); mac != "" {
 		return mac, true
@@ -88,7 +88,7 @@ func (m *machine) same(o *machine) (mac string, same bool) {
 	return mac, mac != "" || len(m.all) == 0 || len(o.all) == 0
 }
 
-// common is the first element of two sorted lists.
+// common returns the first common element of two sorted lists, "" if there is none.
 func common(a, b []string) string {
 	for len(a) > 0 && len(b) > 0 {
 		switch c := cmp.Compare(a[0], b[0]); {
@@ -103,7 +103,7 @@ func common(a, b []string) string {
 	return ""
 }
 
-// twins finds, for each node that another one stands for, that other one, by UUID.
+// twins returns the node that represents the machine of another node, by the UUID of the other.
 func twins(hosts []Host) map[string]twin {
 	machines := make([]*machine, 0, len(hosts))
 	for _, h := range hosts {
@@ -111,7 +111,7 @@ func twins(hosts []Host) map[string]twin {
 	}
 	slices.SortFunc(machines, (*machine).before)
 	found := map[string]twin{}
-	known := map[string][]int{} // by address and by board, so that a large fleet is not compared each with each
+	known := map[string][]int{} // by address and by board, so that the time does not grow with the square of the fleet
 	for i, m := range machines {
 		marks := m.all
 		if m.board != "" {

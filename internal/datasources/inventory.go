@@ -1,0 +1,80 @@
+package datasources
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+var (
+	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"name": types.StringType, "size_bytes": types.Int64Type, "model": types.StringType, "vendor": types.StringType,
+		"serial": types.StringType, "wwn": types.StringType, "rotational": types.BoolType,
+	}}
+	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"name": types.StringType, "mac": types.StringType, "ipv4_address": types.StringType, "ipv6_address": types.StringType,
+		"has_carrier": types.BoolType, "product": types.StringType, "vendor": types.StringType,
+	}}
+	inventoryType = map[string]attr.Type{
+		"hostname": types.StringType, "serial_number": types.StringType, "manufacturer": types.StringType, "product": types.StringType,
+		"cpu_arch": types.StringType, "cpus": types.Int64Type, "memory_mb": types.Int64Type, "boot_mac": types.StringType,
+		"bmc_address": types.StringType, "disks": types.ListType{ElemType: diskType}, "interfaces": types.ListType{ElemType: interfaceType},
+	}
+)
+
+// inventorySchema describes an inventory.
+func inventorySchema() schema.Attribute {
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
+		return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
+	}
+	return schema.SingleNestedAttribute{
+		Computed:            true,
+		MarkdownDescription: "Results of the last inspection; null without one, and on Ironic below API 1.81. Facts that the inspection has not found are null.",
+		Attributes: map[string]schema.Attribute{
+			"hostname": text("Host name of the ramdisk."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
+			"product": text("Product name."), "cpu_arch": text("Architecture, such as `x86_64`."), "cpus": number("Number of CPUs."),
+			"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address from which the machine booted."), "bmc_address": text("Address of the BMC."),
+			"disks": list("Disks.", map[string]schema.Attribute{
+				"name": text("Device name."), "size_bytes": number("Size in bytes."), "model": text("Model."), "vendor": text("Vendor."),
+				"serial": text("Serial number."), "wwn": text("World wide name."), "rotational": flag("Whether the disk rotates."),
+			}),
+			"interfaces": list("Network cards.", map[string]schema.Attribute{
+				"name": text("Device name."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."), "ipv6_address": text("IPv6 address."),
+				"has_carrier": flag("Whether the link was up."), "product": text("Product."), "vendor": text("Vendor."),
+			}),
+		},
+	}
+}
+
+// inventoryValue returns an inventory for state; null if there is none. Facts that are missing in it are null.
+func inventoryValue(i *ironic.Inventory) types.Object {
+	if i == nil {
+		return types.ObjectNull(inventoryType)
+	}
+	disks := []attr.Value{}
+	for _, d := range i.Disks {
+		disks = append(disks, types.ObjectValueMust(diskType.AttrTypes, map[string]attr.Value{
+			"name": orNull(d.Name), "size_bytes": framework.Positive(d.Size), "model": orNull(d.Model), "vendor": orNull(d.Vendor),
+			"serial": orNull(d.Serial), "wwn": orNull(d.WWN), "rotational": types.BoolPointerValue(d.Rotational),
+		}))
+	}
+	interfaces := []attr.Value{}
+	for _, n := range i.Interfaces {
+		interfaces = append(interfaces, types.ObjectValueMust(interfaceType.AttrTypes, map[string]attr.Value{
+			"name": orNull(n.Name), "mac": orNull(n.MAC), "ipv4_address": orNull(n.IPv4), "ipv6_address": orNull(n.IPv6),
+			"has_carrier": types.BoolPointerValue(n.HasCarrier), "product": orNull(n.Product), "vendor": orNull(n.Vendor),
+		}))
+	}
+	return types.ObjectValueMust(inventoryType, map[string]attr.Value{
+		"hostname": orNull(i.Hostname), "serial_number": orNull(i.System.Serial), "manufacturer": orNull(i.System.Manufacturer),
+		"product": orNull(i.System.Product), "cpu_arch": orNull(i.CPU.Architecture), "cpus": framework.Positive(i.CPU.Count),
+		"memory_mb": framework.Positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(i.BMC()),
+		"disks": types.ListValueMust(diskType, disks), "interfaces": types.ListValueMust(interfaceType, interfaces),
+	})
+}

@@ -1,0 +1,97 @@
+// Package framework contains what resources and data sources share of the plugin framework: the provider's clients, identity,
+// conversion of errors into diagnostics, conversion of values, and validators.
+package framework
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+// Clients are the clients of a configured provider.
+type Clients struct {
+	Site *provision.Site
+	Pool *sharing.Pool // nil: no OneView is configured
+
+	// OnChange is the default of on_change for every metal_deployment. It may be null or unknown.
+	OnChange types.String
+}
+
+// WithClient gives a resource the provider's clients.
+type WithClient struct {
+	Client *provision.Site // nil while Terraform only validates
+	Pool   *sharing.Pool   // nil: no OneView is configured
+
+	OnChange types.String // as in Clients
+}
+
+// Configure takes the clients from the provider. Terraform passes none while it only validates.
+func (w *WithClient) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	clients, ok := req.ProviderData.(Clients)
+	if !ok {
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
+		return
+	}
+	w.Client, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
+}
+
+// Known reports whether Ironic can be asked during a plan.
+func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Known() }
+
+// HasOneView reports whether a OneView appliance is configured and its settings are known.
+func (w *WithClient) HasOneView() bool {
+	return w.Pool != nil && w.Pool.OneView.Known()
+}
+
+// Feature is an attribute that Ironic supports since an API version.
+type Feature struct {
+	Used  bool
+	Since ironic.Microversion
+	Name  path.Path
+}
+
+// Requires adds an error at each used attribute that the API version does not support, and one if it does not support the
+// configured provisioning_limit. It is called during plan.
+func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, features ...Feature) {
+	if err := w.Client.LimitRequires(ctx); err != nil {
+		diags.AddError(provision.Explain("apply provisioning_limit", err))
+	}
+	for _, f := range features {
+		if !f.Used {
+			continue
+		}
+		if err := w.Client.Requires(ctx, f.Since, f.Name.String()); err != nil {
+			summary, detail := provision.Explain("use "+f.Name.String(), err)
+			diags.AddAttributeError(f.Name, summary, detail)
+		}
+	}
+}
+
+// Finish must be deferred by every method that changes something. It turns a panic into a diagnostic, so that the state that the
+// method has set is kept, and adds the run's notices as warnings.
+func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {
+	if r := recover(); r != nil {
+		tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
+		diags.AddError("The provider has a bug", fmt.Sprintf("It panicked: %v. The state contains what it had done before that. "+
+			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
+	}
+	if w.Client == nil {
+		return
+	}
+	for _, notice := range w.Client.Notices() {
+		diags.AddWarning(notice.Summary, notice.Detail)
+	}
+}

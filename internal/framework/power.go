@@ -1,0 +1,7 @@
+package framework
+
+// Values of power_state.
+const (
+	PowerOn  = "on"
+	PowerOff = "off"
+)

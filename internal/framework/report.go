@@ -1,0 +1,29 @@
+package framework
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// ReportUndone adds an error for an operation that must not count as done, even if the user has interrupted it: a deletion, an
+// update that has changed nothing, or a creation without anything to record.
+func ReportUndone(diags *diag.Diagnostics, doing string, err error) {
+	summary, detail := provision.Explain(doing, err)
+	diags.AddError(summary, detail)
+}
+
+// Report adds the result of an operation to the diagnostics. An interruption by the user is a warning: the state is complete,
+// nothing is tainted, and the next apply continues.
+func Report(diags *diag.Diagnostics, doing string, err error) {
+	if err == nil {
+		return
+	}
+	summary, detail := provision.Explain(doing, err)
+	if ironic.IsInterrupted(err) {
+		diags.AddWarning("Interrupted: "+doing, detail)
+		return
+	}
+	diags.AddError(summary, detail)
+}

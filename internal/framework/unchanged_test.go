@@ -1,0 +1,124 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// testSchema has a write-only attribute at each kind of place.
+var testSchema = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{
+	{Name: "name", Type: tftypes.String, Optional: true},
+	{Name: "secrets", Type: tftypes.Map{ElementType: tftypes.String}, Optional: true, WriteOnly: true},
+	{Name: "bmc", Optional: true, NestedType: &tfprotov6.SchemaObject{Nesting: tfprotov6.SchemaObjectNestingModeSingle, Attributes: secretAndUser}},
+	{Name: "users", Optional: true, NestedType: &tfprotov6.SchemaObject{Nesting: tfprotov6.SchemaObjectNestingModeMap, Attributes: secretAndUser}},
+}}}
+
+var secretAndUser = []*tfprotov6.SchemaAttribute{
+	{Name: "user", Type: tftypes.String, Optional: true}, {Name: "secret", Type: tftypes.String, Optional: true, WriteOnly: true},
+}
+
+var (
+	object  = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"user": tftypes.String, "secret": tftypes.String}}
+	stringM = tftypes.Map{ElementType: tftypes.String}
+)
+
+// configuration is one of the schema; nil is null, and "?" unknown.
+func configuration(t *testing.T, name, user, secret any, keys ...string) []byte {
+	t.Helper()
+	text := func(v any) tftypes.Value {
+		if v == "?" {
+			v = tftypes.UnknownValue
+		}
+		return tftypes.NewValue(tftypes.String, v)
+	}
+	inside := tftypes.NewValue(object, map[string]tftypes.Value{"user": text(user), "secret": text(secret)})
+	secrets := map[string]tftypes.Value{}
+	for _, key := range keys {
+		secrets[key] = text(secret)
+	}
+	kind := testSchema.ValueType()
+	d, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, map[string]tftypes.Value{
+		"name": text(name), "bmc": inside, "secrets": tftypes.NewValue(stringM, secrets),
+		"users": tftypes.NewValue(tftypes.Map{ElementType: object}, map[string]tftypes.Value{"a": inside}),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.MsgPack
+}
+
+func TestAFingerprintTellsConfigurationsApart(t *testing.T) {
+	t.Parallel()
+	f := NewFingerprints(testSchema)
+	base := f.Of(configuration(t, "n", "u", "s", "k"))
+	for name, tt := range map[string]struct {
+		config []byte
+		same   bool
+	}{
+		"the same":             {configuration(t, "n", "u", "s", "k"), true},
+		"another secret":       {configuration(t, "n", "u", "another", "k"), true},
+		"no secret":            {configuration(t, "n", "u", nil, "k"), false},
+		"an unknown secret":    {configuration(t, "n", "u", "?", "k"), false},
+		"another name":         {configuration(t, "m", "u", "s", "k"), false},
+		"no name":              {configuration(t, nil, "u", "s", "k"), false},
+		"another user":         {configuration(t, "n", "v", "s", "k"), false},
+		"another secret's key": {configuration(t, "n", "u", "s", "l"), false},
+	} {
+		if got := f.Of(tt.config); (got == base) != tt.same || got == "" {
+			t.Errorf("%s: fingerprint %q beside %q, want the same: %v", name, got, base, tt.same)
+		}
+	}
+}
+
+func TestWhatCannotBeReadHasNoFingerprint(t *testing.T) {
+	t.Parallel()
+	config := configuration(t, "n", "u", "s", "k")
+	blocks := *testSchema.Block
+	blocks.BlockTypes = []*tfprotov6.SchemaNestedBlock{{TypeName: "b"}}
+	for name, got := range map[string]string{
+		"no schema": NewFingerprints(nil).Of(config), "blocks": NewFingerprints(&tfprotov6.Schema{Block: &blocks}).Of(config),
+		"nothing": NewFingerprints(testSchema).Of(nil), "half a configuration": NewFingerprints(testSchema).Of(config[:len(config)/2]),
+	} {
+		if got != "" {
+			t.Errorf("%s has the fingerprint %q", name, got)
+		}
+	}
+}
+
+func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
+	t.Parallel()
+	now := Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.82"}
+	read := Private(`{"managed":"W10=","unchanged":"dHJ1ZQ=="}`).WithApplied("f").WithConditions(&now)
+	for name, tt := range map[string]struct {
+		private     Private
+		conditions  Conditions
+		fingerprint string
+		want        bool
+	}{
+		"as noted":                   {read, now, "f", true},
+		"another configuration":      {read, now, "g", false},
+		"no fingerprint":             {read.WithApplied(""), now, "", false},
+		"another version":            {read, Conditions{Provider: "1.0.1", OnChange: "rebuild", Microversion: "1.82"}, "f", false},
+		"another on_change":          {read, Conditions{Provider: "1.0.0", OnChange: "ignore", Microversion: "1.82"}, "f", false},
+		"another microversion":       {read, Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.81"}, "f", false},
+		"an appliance":               {read, Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.82", OneView: true}, "f", false},
+		"before a read":              {read.WithoutUnchanged(), now, "f", false},
+		"before an apply":            {read.WithoutNotes(), now, "f", false},
+		"conditions are not known":   {read.WithConditions(nil), now, "f", false},
+		"the server has not seen it": {Private(`{"unchanged":"dHJ1ZQ=="}`).WithApplied("f"), now, "f", false},
+		"nothing":                    {nil, now, "f", false},
+		"another encoding":           {Private(`[]`), now, "f", false},
+	} {
+		if got := tt.private.Unchanged(tt.conditions, tt.fingerprint); got != tt.want {
+			t.Errorf("%s: unchanged = %v, want %v", name, got, tt.want)
+		}
+	}
+	for _, left := range []Private{read.WithoutNotes(), read.WithoutUnchanged()} {
+		if !strings.Contains(string(left), `"managed":"W10="`) {
+			t.Errorf("%s has lost another entry", left)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// text is a rule for strings.
+type text struct {
+	summary string // of the error
+	must    string // what a string must be
+	ok      func(string) bool
+	why     func(string) string // a more specific message; "": none
+}
+
+// Description returns the rule.
+func (r text) Description(context.Context) string { return r.must }
+
+// MarkdownDescription returns the rule.
+func (r text) MarkdownDescription(context.Context) string { return r.must }
+
+// ValidateString adds an error for a string that breaks the rule.
+func (r text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	value := req.ConfigValue.ValueString()
+	if !IsSet(req.ConfigValue) || r.ok(value) {
+		return
+	}
+	detail := ""
+	if r.why != nil {
+		detail = r.why(value)
+	}
+	if detail == "" {
+		detail = fmt.Sprintf("%q %s.", value, r.must)
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
+}
+
+var (
+	checksumPattern = regexp.MustCompile(`^([0-9a-fA-F]{32}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|(https?|file)://.+)$`)
+	hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+)
+
+// Rules for strings that several resources use.
+var (
+	BMCAddress = text{
+		summary: "Not the address of a BMC", must: "must be the address of a BMC",
+		ok: func(s string) bool { _, err := ironic.ParseBMC(s); return err == nil },
+		why: func(s string) string {
+			_, err := ironic.ParseBMC(s)
+			return provision.Sentence(err)
+		},
+	}
+	// MACAddress accepts the spelling that Ironic uses, and suggests it for any other.
+	MACAddress = text{
+		summary: "Not a MAC address", must: "must be a MAC address such as 52:54:00:aa:bb:01", ok: macPattern.MatchString,
+		why: func(s string) string {
+			if other := strings.ToLower(strings.ReplaceAll(s, "-", ":")); macPattern.MatchString(other) {
+				return fmt.Sprintf("Write %q as %q, as Ironic does.", s, other)
+			}
+			return ""
+		},
+	}
+	patchableKey = text{
+		summary: "Key that Ironic cannot change", must: "must have only letters, digits, underscores and hyphens: Ironic can change no other keys", ok: ironic.ValidKey,
+	}
+	// Capability accepts names and values that fit into Ironic's "name:value,name:value".
+	Capability = text{
+		summary: "Not a capability", must: "must not be empty nor contain a colon or comma",
+		ok: func(s string) bool { return s != "" && !strings.ContainsAny(s, ":,") },
+	}
+	// trait accepts the form of traits. Ironic knows which standard traits there are.
+	trait = text{
+		summary: "Not a trait", must: "must be a trait of your own, CUSTOM_ and capital letters, digits or underscores, or a standard one, such as HW_CPU_X86_AVX2",
+		ok: func(s string) bool { return len(s) <= 255 && traitPattern.MatchString(s) },
+		why: func(s string) string {
+			if own := "CUSTOM_" + strings.TrimPrefix(notInTraits.ReplaceAllString(strings.ToUpper(s), "_"), "CUSTOM_"); len(own) <= 255 && traitPattern.MatchString(own) {
+				return fmt.Sprintf("%q is neither a trait of your own, which begins with CUSTOM_, nor a standard one. Write %q.", s, own)
+			}
+			return ""
+		},
+	}
+	// notUUID refuses names that Ironic would treat as a UUID.
+	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
+	ImageURL = text{
+		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
+		ok: func(s string) bool {
+			scheme, rest, _ := strings.Cut(s, "://")
+			return slices.Contains([]string{"http", "https", "file", "oci", "glance"}, scheme) && rest != ""
+		},
+	}
+	Checksum = text{
+		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL of a file of checksums",
+		ok: checksumPattern.MatchString,
+	}
+	Hostname = text{
+		summary: "Not a host name", must: "must be a host name: labels of at most 63 letters, digits and hyphens, separated by dots",
+		ok: func(s string) bool { return len(s) <= 253 && hostnamePattern.MatchString(s) },
+	}
+	NotNegativeDuration = text{
+		summary: "Not a duration", must: "must be a duration such as \"90s\" or \"5m\"",
+		ok: func(s string) bool { d, err := time.ParseDuration(s); return err == nil && d >= 0 },
+	}
+	RegularExpression = text{
+		summary: "Not a regular expression", must: "must be a regular expression",
+		ok: func(s string) bool { _, err := regexp.Compile(s); return err == nil },
+		why: func(s string) string {
+			_, err := regexp.Compile(s)
+			return fmt.Sprintf("%q: %v.", s, err)
+		},
+	}
+	CIDR = text{
+		summary: "Not a network", must: "must be a network such as 10.12.0.0/24",
+		ok: func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
+	}
+	Timestamp = text{
+		summary: "Not a time", must: "must be a time such as 2026-05-01T12:00:00Z (RFC 3339)",
+		ok: func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil },
+	}
+)
+
+// TimeoutsAttribute returns the attribute timeouts. Its error for a wrong duration shows the format.
+func TimeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute {
+	nested, _ := timeouts.Attributes(ctx, opts).(schema.SingleNestedAttribute)
+	for name, attribute := range nested.Attributes {
+		limit, _ := attribute.(schema.StringAttribute)
+		limit.Validators = []validator.String{NotNegativeDuration}
+		nested.Attributes[name] = limit
+	}
+	return nested
+}
+
+// JSONObjectValue accepts objects whose keys Ironic can change later.
+type JSONObjectValue struct{}
+
+// Description returns the rule.
+func (JSONObjectValue) Description(context.Context) string {
+	return "must be an object, such as { team = \"web\" }"
+}
+
+// MarkdownDescription returns the rule.
+func (v JSONObjectValue) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateDynamic adds an error for a known value that is not an object.
+func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.DynamicRequest, resp *validator.DynamicResponse) {
+	if !IsSet(req.ConfigValue) || req.ConfigValue.IsUnderlyingValueUnknown() || req.ConfigValue.IsUnderlyingValueNull() {
+		return
+	}
+	m, ok := toJSON(req.ConfigValue).(map[string]any)
+	if !ok {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not an object", "It "+v.Description(ctx)+".")
+		return
+	}
+	for key := range m {
+		if !ironic.ValidKey(key) {
+			resp.Diagnostics.AddAttributeError(req.Path, "Key that Ironic cannot change", fmt.Sprintf("%q %s.", key, patchableKey.must))
+		}
+		if provision.OwnKey(key) {
+			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key", fmt.Sprintf("%q is reserved for the provider. Use another key.", key))
+		}
+	}
+}
+
+// Patterns of the MAC addresses, names, traits and UUIDs that Ironic accepts.
+var (
+	macPattern   = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
+	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`) // the last five are the namespaces of os-traits
+	notInTraits  = regexp.MustCompile(`[^A-Z0-9_]+`)
+	UUIDPattern  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// NameValidators accept the names that Ironic accepts for nodes and allocations.
+func NameValidators() []validator.String {
+	return []validator.String{
+		stringvalidator.RegexMatches(namePattern, "must have 1 to 255 letters, digits and the characters . _ ~ -"),
+		stringvalidator.NoneOf("maintenance", "management", "states", "vendor_passthru", "detail", "validate"),
+		notUUID,
+	}
+}
+
+// TraitValidators accept sets of traits.
+func TraitValidators() []validator.Set {
+	return []validator.Set{setvalidator.ValueStringsAre(trait)}
+}
+
+// KeyValidators accept maps with keys that a JSON patch can address.
+func KeyValidators() []validator.Map { return []validator.Map{mapvalidator.KeysAre(patchableKey)} }
+
+// Positive returns a number for state. Zero means that the value was not found, and becomes null.
+func Positive(n int64) types.Int64 {
+	if n <= 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
+}

@@ -1,0 +1,264 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// toJSON converts a value of any type to what encoding/json encodes: maps, slices, strings, numbers, booleans, nil.
+func toJSON(v attr.Value) any {
+	if v == nil || v.IsNull() || v.IsUnknown() {
+		return nil
+	}
+	switch v := v.(type) {
+	case types.Dynamic:
+		return toJSON(v.UnderlyingValue())
+	case types.String:
+		return v.ValueString()
+	case types.Bool:
+		return v.ValueBool()
+	case types.Int64:
+		return v.ValueInt64()
+	case types.Number:
+		return json.Number(v.ValueBigFloat().Text('g', -1))
+	case types.Object:
+		return allToJSON(v.Attributes())
+	case types.Map:
+		return allToJSON(v.Elements())
+	case types.Tuple:
+		return listToJSON(v.Elements())
+	case types.List:
+		return listToJSON(v.Elements())
+	case types.Set:
+		return listToJSON(v.Elements())
+	}
+	return v.String()
+}
+
+func allToJSON(values map[string]attr.Value) map[string]any {
+	out := make(map[string]any, len(values))
+	for key, value := range values {
+		out[key] = toJSON(value)
+	}
+	return out
+}
+
+func listToJSON(values []attr.Value) []any {
+	out := make([]any, 0, len(values))
+	for _, value := range values {
+		out = append(out, toJSON(value))
+	}
+	return out
+}
+
+// fromJSON converts a decoded JSON value: objects, tuples, strings, numbers, booleans.
+func fromJSON(ctx context.Context, v any) attr.Value {
+	switch v := v.(type) {
+	case string:
+		return types.StringValue(v)
+	case bool:
+		return types.BoolValue(v)
+	case float64:
+		return types.NumberValue(big.NewFloat(v))
+	case json.Number:
+		if f, _, err := big.ParseFloat(v.String(), 10, 512, big.ToNearestEven); err == nil {
+			return types.NumberValue(f)
+		}
+		return types.StringValue(v.String())
+	case map[string]any:
+		return objectFromJSON(ctx, v)
+	case []any:
+		elements, kinds := make([]attr.Value, 0, len(v)), make([]attr.Type, 0, len(v))
+		for _, item := range v {
+			element := fromJSON(ctx, item)
+			elements, kinds = append(elements, element), append(kinds, element.Type(ctx))
+		}
+		return types.TupleValueMust(kinds, elements)
+	case nil:
+		return types.DynamicNull()
+	}
+	return types.StringValue(fmt.Sprint(v))
+}
+
+func objectFromJSON(ctx context.Context, m map[string]any) types.Object {
+	values, kinds := map[string]attr.Value{}, map[string]attr.Type{}
+	for key, value := range m {
+		if value == nil {
+			continue // an attribute of unknown type cannot be null
+		}
+		values[key] = fromJSON(ctx, value)
+		kinds[key] = values[key].Type(ctx)
+	}
+	return types.ObjectValueMust(kinds, values)
+}
+
+// DynamicObject returns a JSON object as the value of a dynamic attribute; null if it is empty.
+func DynamicObject(ctx context.Context, m map[string]any) types.Dynamic {
+	if len(m) == 0 {
+		return types.DynamicNull()
+	}
+	return types.DynamicValue(objectFromJSON(ctx, m))
+}
+
+// JSONObject returns the value of a dynamic attribute as a JSON object; nil if it is null, unknown, or not an object.
+func JSONObject(v types.Dynamic) map[string]any {
+	m, _ := toJSON(v).(map[string]any)
+	return m
+}
+
+// RefreshObject updates the keys of a dynamic attribute with the values in Ironic. It removes keys that Ironic does not have,
+// keeps the user's spelling of equal values, and replaces the others.
+func RefreshObject(ctx context.Context, state types.Dynamic, actual map[string]any) types.Dynamic {
+	old := JSONObject(state)
+	if old == nil {
+		return state
+	}
+	now := map[string]any{}
+	same := true
+	for key, value := range old {
+		have := actual[key]
+		if have != nil {
+			now[key] = have
+		}
+		same = same && ironic.SameJSON(have, value) // null and a missing key are the same
+	}
+	if same {
+		return state
+	}
+	return types.DynamicValue(objectFromJSON(ctx, now))
+}
+
+// StringMap returns a map of strings as a Go map; nil if it is null or unknown.
+func StringMap(m types.Map) map[string]string {
+	if !IsSet(m) {
+		return nil
+	}
+	out := map[string]string{}
+	for key, value := range m.Elements() {
+		if s, ok := value.(types.String); ok && IsSet(s) {
+			out[key] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// MapValue returns a Go map as a map of strings; null if it is empty.
+func MapValue(m map[string]string) types.Map {
+	if len(m) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	values := make(map[string]attr.Value, len(m))
+	for key, value := range m {
+		values[key] = types.StringValue(value)
+	}
+	return types.MapValueMust(types.StringType, values)
+}
+
+// RefreshMap is RefreshObject for a map of strings. It compares values by meaning, so that "4" equals 4.
+func RefreshMap(state types.Map, actual map[string]string) types.Map {
+	old := StringMap(state)
+	if old == nil {
+		return state
+	}
+	now := map[string]attr.Value{}
+	for key := range old {
+		if value, exists := actual[key]; exists {
+			now[key] = types.StringValue(value)
+		}
+	}
+	return types.MapValueMust(types.StringType, now)
+}
+
+// Scalars returns the values of a JSON object that are not objects or lists, as text.
+func Scalars(m map[string]any) map[string]string {
+	out := map[string]string{}
+	for key, value := range m {
+		switch v := value.(type) {
+		case map[string]any, []any, nil:
+		case float64:
+			out[key] = big.NewFloat(v).Text('f', -1)
+		default:
+			out[key] = fmt.Sprint(v)
+		}
+	}
+	return out
+}
+
+// StringSet returns a set of strings as a slice; nil if it is null or unknown.
+func StringSet(s types.Set) []string {
+	if !IsSet(s) {
+		return nil
+	}
+	out := []string{}
+	for _, value := range s.Elements() {
+		if s, ok := value.(types.String); ok && IsSet(s) {
+			out = append(out, s.ValueString())
+		}
+	}
+	return out
+}
+
+// SetValue returns a slice as a set of strings; null if it is empty.
+func SetValue(items []string) types.Set {
+	if len(items) == 0 {
+		return types.SetNull(types.StringType)
+	}
+	values := make([]attr.Value, 0, len(items))
+	for _, item := range items {
+		values = append(values, types.StringValue(item))
+	}
+	return types.SetValueMust(types.StringType, values)
+}
+
+// Intersection returns the items of wanted that are in have.
+func Intersection(wanted, have []string) []string {
+	set := map[string]bool{}
+	for _, item := range have {
+		set[item] = true
+	}
+	var out []string
+	for _, item := range wanted {
+		if set[item] {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// FullyKnown reports whether all values are known, including nested ones.
+func FullyKnown(ctx context.Context, values ...attr.Value) bool {
+	for _, value := range values {
+		if raw, err := value.ToTerraformValue(ctx); err != nil || !raw.IsFullyKnown() {
+			return false
+		}
+	}
+	return true
+}
+
+// Keep sets a value to the wanted one if that is known.
+func Keep[T attr.Value](value *T, wanted T) {
+	if !wanted.IsUnknown() {
+		*value = wanted
+	}
+}
+
+// OrNull returns a string for state. An empty string becomes null.
+func OrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+// IsSet reports whether a value is neither null nor unknown.
+func IsSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// IsFalse reports whether a value is known to be false.
+func IsFalse(v types.Bool) bool { return IsSet(v) && !v.ValueBool() }

@@ -1,0 +1,194 @@
+package allocation_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// wantUntouched fails a test unless a node is deployed, and has got no verb since forgetVerbs.
+func wantUntouched(t *testing.T, s *acctest.Site, node string) {
+	t.Helper()
+	acctest.WantVerbs(t, s, node)
+	if now := s.Node(node)["provision_state"]; now != "active" {
+		t.Errorf("the node is %v", now)
+	}
+}
+
+func TestAccAllocation_renamedCandidate(t *testing.T) {
+	t.Parallel()
+	for _, attribute := range []string{"name", "id"} {
+		t.Run(attribute, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			config := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, "candidate_nodes = [metal_host.h1."+attribute+"]") + acctest.Allocated(acctest.Image("v1"))
+			w := acctest.NewWorkspace(t, config)
+			w.Must("apply", "-auto-approve")
+			node := acctest.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
+			reservation := s.Node(node)["instance_uuid"]
+			acctest.ForgetVerbs(s)
+			w.Configure(strings.ReplaceAll(config, acctest.Quoted(s.Name("h1")), acctest.Quoted(s.Name("h1-b"))))
+			output, _ := w.Plan()
+			acctest.Mention(t, output, " 0 to add, 1 to change, 0 to destroy.")
+			if strings.Contains(output, "not a candidate any more") {
+				t.Errorf("the plan warns of a candidate that it renames:\n%s", output)
+			}
+			w.Must("apply", "-auto-approve")
+			wantUntouched(t, s, node)
+			if now := s.Node(node); now["name"] != s.Name("h1-b") || now["instance_uuid"] != reservation {
+				t.Errorf("the node is called %v, and reserved by %v", now["name"], now["instance_uuid"])
+			}
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// The list of available nodes lacks the reserved node as soon as it is reserved.
+func TestAccAllocation_candidatesLimitTheSearchOnly(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	for _, name := range []string{"n1", "n2"} {
+		acctest.AddNode(t, s, name, nil)
+	}
+	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  provision_state = \"available\"\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n" +
+		acctest.Allocation(s, "count = 2", "name = \""+s.Name("web")+"-${count.index}\"", "candidate_nodes = [for host in data.metal_hosts.free.hosts : host.id]") +
+		acctest.Deployment("metal_allocation.a[count.index].node_id", "count = 2", "allocation_id = metal_allocation.a[count.index].id", acctest.Image("v1"))
+	w := acctest.NewWorkspace(t, config)
+	w.Must("apply", "-auto-approve")
+	acctest.ForgetVerbs(s)
+	output, changes := w.Plan() // the list is empty now
+	if changes {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+	acctest.Mention(t, output, "Reserved node is not a candidate any more", "candidates limit the search for a node, and nothing else")
+	w.Must("apply", "-auto-approve")
+	for _, name := range []string{"n1", "n2"} {
+		wantUntouched(t, s, s.Name(name))
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_candidatesMayComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	other := acctest.AddNode(t, s, "n2", nil)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Allocation(s, settings...) + acctest.Allocated(acctest.Image("v1"))
+	}
+	among := func(nodes string) string { return "candidate_nodes = [" + nodes + "]" }
+	w := acctest.NewWorkspace(t, config(among(acctest.Quoted(node))))
+	w.Must("apply", "-auto-approve")
+	acctest.ForgetVerbs(s)
+	for name, step := range map[string]struct {
+		config, plan string
+		warns        bool
+	}{
+		"another node":          {config(among(acctest.Quoted(other))), "No changes.", true},
+		"an unknown name":       {config(among(`"unknown"`)), "No changes.", true},
+		"one more":              {config(among(acctest.Quoted(node) + ", " + acctest.Quoted(other))), "No changes.", false},
+		"by name":               {config(among(acctest.Quoted(s.Name("n1")))), "No changes.", false},
+		"not known during plan": {config(among("metal_host.h1.id")) + acctest.Host(s, 1), "1 to add, 0 to change, 0 to destroy", false},
+		"removed":               {config(), "0 to add, 1 to change, 0 to destroy", false},
+	} {
+		w.Configure(step.config)
+		output, _ := w.Plan()
+		acctest.Mention(t, output, step.plan)
+		if warns := strings.Contains(output, "Reserved node is not a candidate any more"); warns != step.warns {
+			t.Errorf("%s: the plan warns: %t, want %t\n%s", name, warns, step.warns, output)
+		}
+	}
+	w.Configure(config())
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Configure(config(among(acctest.Quoted(other))))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed", "Reserved node is not a candidate any more")
+	acctest.NoChanges(t, w)
+	wantUntouched(t, s, node)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_withoutCandidatesReservesNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = []"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Warning: No candidates", "no node may be reserved")
+	acctest.Fails(t, w, acctest.Apply(), "Error: No candidates")
+	if taken := s.Node(s.Name("n1"))["instance_uuid"]; taken != nil {
+		t.Errorf("node n1 is reserved by %v", taken)
+	}
+}
+
+func TestAccAllocation_keepsDeployedNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	other := acctest.AddNode(t, s, "other", nil)
+	config := func(hosts string, settings ...string) string {
+		return s.Provider() + acctest.Host(s, 1, `traits = [`+hosts+`]`) +
+			acctest.Allocation(s, append([]string{`depends_on = [metal_host.h1]`}, settings...)...) + acctest.Allocated(acctest.Image("v1"))
+	}
+	w := acctest.NewWorkspace(t, config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_NVME"]`))
+	w.Must("apply", "-auto-approve")
+	node := acctest.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
+	acctest.ForgetVerbs(s)
+	refused := func(config string, texts ...string) {
+		t.Helper()
+		w.Configure(config)
+		output, code := w.Run("apply", "-auto-approve")
+		if code == 0 {
+			t.Errorf("the apply worked:\n%s", output)
+		}
+		acctest.Mention(t, output, append(texts, "No other node matches", "does not release the node without a replacement", "apply that first (-target)")...)
+		wantUntouched(t, s, node)
+	}
+	refused(config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_SSD"]`), "does not satisfy traits", "0 of ", "without CUSTOM_SSD")
+	refused(config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_SSD"]`, `candidate_nodes = [`+acctest.Quoted(other)+`]`), "0 of 1 candidate: 1 without CUSTOM_SSD")
+
+	both := config(`"CUSTOM_SSD"`, `traits = ["CUSTOM_SSD"]`)
+	refused(both, "does not satisfy traits")
+	w.Must("apply", "-auto-approve", "-target=metal_host.h1")
+	w.Must("apply", "-auto-approve")
+	wantUntouched(t, s, node)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_planWarnsOfUndeploying(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	first := acctest.AddNode(t, s, "first", nil)
+	config := func(traits string) string {
+		return s.Provider() + acctest.Allocation(s, `traits = [`+traits+`]`) + acctest.Allocated(acctest.Image("v1"))
+	}
+	acctest.AddTrait(s, first, "CUSTOM_A")
+	w := acctest.NewWorkspace(t, config(`"CUSTOM_A"`))
+	w.Must("apply", "-auto-approve")
+	second := acctest.AddNode(t, s, "second", nil)
+	acctest.AddTrait(s, second, "CUSTOM_A")
+	acctest.AddTrait(s, second, "CUSTOM_B")
+	w.Configure(config(`"CUSTOM_A", "CUSTOM_B"`))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Reserved node is released", "Node "+s.Name("first"), "does not satisfy traits: it is released, after its deployment is undeployed",
+		"Nodes that match now: 1 of ")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_demandedTraitThatGoesGivesUpNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	acctest.AddTrait(s, node, "CUSTOM_A")
+	acctest.AddTrait(s, node, "CUSTOM_B")
+	config := func(traits string) string { return s.Provider() + acctest.Allocation(s, `traits = [`+traits+`]`) }
+	w := acctest.NewWorkspace(t, config(`"CUSTOM_A"`))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodDelete, "nodes/"+node+"/traits/CUSTOM_A", nil)
+	w.Configure(config(`"CUSTOM_A", "CUSTOM_B"`))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,285 @@
+// Package allocation implements the resource metal_allocation: the reservation of a node.
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*allocation)(nil)
+	_ resource.ResourceWithIdentity       = (*allocation)(nil)
+	_ resource.ResourceWithImportState    = (*allocation)(nil)
+	_ resource.ResourceWithModifyPlan     = (*allocation)(nil)
+	_ resource.ResourceWithValidateConfig = (*allocation)(nil)
+)
+
+const allocationTimeout = 10 * time.Minute
+
+// New returns metal_allocation.
+func New() resource.Resource { return &allocation{} }
+
+type allocation struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (a *allocation) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_allocation"
+}
+
+// IdentitySchema describes its identity.
+func (a *allocation) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the allocation.")
+}
+
+// ValidateConfig checks that the configuration says how to choose the node.
+func (a *allocation) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if m.ResourceClass.IsNull() && m.BackfillNode.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("resource_class"), "Missing setting",
+			"Set resource_class, so that Ironic can choose a node, or backfill_node, to adopt a node that is active already into the allocation.")
+	}
+}
+
+// Create reserves a node.
+func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer a.Finish(ctx, &resp.Diagnostics)
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	limit, diags := plan.Timeouts.Create(ctx, allocationTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if plan.hasNoCandidates() {
+		resp.Diagnostics.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
+		return
+	}
+	spec := plan.spec(ironic.NewUUID())
+	a.warnLeft(ctx, spec, &resp.Diagnostics)
+	doing := "allocate a node" + plan.purpose()
+	made, by, err := a.Client.Allocate(ctx, spec)
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	if by != nil {
+		framework.WarnTakenOver(&resp.Diagnostics, "allocation "+made.UUID, by)
+	}
+	spec.UUID, spec.Extra = made.UUID, made.Extra
+	plan.fromAllocation(made, "")
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+
+	awaited, err := a.Client.AwaitAllocation(ctx, spec, made, limit)
+	var none *provision.NoMatchError
+	if awaited != nil {
+		made = awaited
+	}
+	deleted := errors.As(err, &none) && !none.Left
+	if !deleted {
+		err = a.Client.EndAllocation(ctx, made, err)
+	}
+	if deleted || provision.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx) // Create has deleted it again, or another run has taken it over
+	} else if awaited != nil {
+		usable := a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		defer plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
+	}
+	framework.Report(&resp.Diagnostics, doing, err)
+}
+
+// warnLeft names the allocations that killed runs have left, if the new one has no name by which it could take one of them over.
+func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, diags *diag.Diagnostics) {
+	left, err := a.Client.LeftAllocations(ctx, spec)
+	if err != nil {
+		a.Client.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
+	}
+	for _, old := range left {
+		diags.AddWarning("Allocation of a killed run is left", fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. "+
+			"This apply creates another one. Delete the old one if you do not need it: baremetal allocation delete %s", old.UUID, old.NodeUUID, old.UUID))
+	}
+}
+
+// Read refreshes the state. It keeps an allocation whose node is being undeployed and then allocated again.
+func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	found, err := a.Client.AllocationForRefresh(ctx, state.ID.ValueString())
+	switch {
+	case ironic.IsNotFound(err):
+		switch suspended, err := a.suspended(ctx, &state); {
+		case err != nil:
+			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
+		case !suspended:
+			resp.State.RemoveResource(ctx)
+		}
+		return
+	case err != nil:
+		framework.Report(&resp.Diagnostics, "read allocation "+state.ID.ValueString(), err)
+		return
+	}
+	if state.State.IsNull() {
+		state.importAll(ctx, found)
+	} else {
+		state.Name = framework.OrNull(found.Name)
+		state.Extra = framework.RefreshObject(ctx, state.Extra, found.Extra)
+	}
+	usable := a.take(ctx, &state, found, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	state.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
+}
+
+// noteUnchanged records in private state that the returned state needs no change, if so. usable says whether the reserved node is.
+func (m *model) noteUnchanged(ctx context.Context, usable bool, private framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !diags.HasError() && usable && m.State.ValueString() == string(ironic.AllocationActive) {
+		diags.Append(framework.NothingToDecide(ctx, private)...)
+	}
+}
+
+// suspended reports whether the provider will make the allocation again: its node has a note of it, and no other reservation. It
+// reads the node now, because the nodes that the refresh has listed may be older.
+func (a *allocation) suspended(ctx context.Context, state *model) (bool, error) {
+	if !framework.IsSet(state.NodeID) {
+		return false, nil
+	}
+	node, err := a.Client.Node(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	spec := provision.SuspendedAllocation(node)
+	return spec != nil && spec.UUID == state.ID.ValueString() && node.InstanceUUID == "", nil
+}
+
+// Update changes name and extra, and waits for an allocation that an interrupted run has created.
+func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer a.Finish(ctx, &resp.Diagnostics)
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := plan.Timeouts.Create(ctx, allocationTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	id := state.ID.ValueString()
+	var name *string
+	if !plan.Name.Equal(state.Name) {
+		text := plan.Name.ValueString()
+		name = &text
+	}
+	set, remove := map[string]any{}, []string{}
+	before, after := framework.JSONObject(state.Extra), framework.JSONObject(plan.Extra)
+	for key, value := range after {
+		if !ironic.SameJSON(before[key], value) {
+			set[key] = value
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if _, kept := after[key]; !kept {
+			remove = append(remove, key)
+		}
+	}
+	if err := a.Client.UpdateAllocation(ctx, id, name, set, remove); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+		return
+	}
+	found, err := a.Client.Allocation(ctx, id)
+	if err == nil {
+		found, err = a.Client.AwaitAllocation(ctx, plan.spec(id), found, limit)
+	}
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "allocate a node"+plan.purpose(), err)
+		return
+	}
+	a.Client.ForgetAllocationMark(ctx, found)
+	if node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+		reserved := provision.ReservedBy(id, node.UUID, node)
+		if misfits := plan.misfits(&state, &reserved); len(misfits) > 0 {
+			resp.Diagnostics.AddAttributeError(path.Root(misfits[0]), "Reserved node does not match any more",
+				fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
+					"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
+					ironic.NodeLabel(node), id, strings.Join(misfits, ", ")))
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	wanted := plan
+	usable := a.take(ctx, &plan, found, resp.Private, &resp.Diagnostics)
+	framework.Keep(&plan.NodeName, wanted.NodeName)
+	framework.Keep(&plan.LastError, wanted.LastError)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
+}
+
+// Delete releases the node.
+func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer a.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if a.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+		framework.WarnKept(&resp.Diagnostics, "allocation "+state.ID.ValueString())
+		return
+	}
+	if err := a.Client.Release(ctx, state.ID.ValueString(), state.NodeID.ValueString()); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(), state.ID.ValueString()), err)
+	}
+}
+
+// ImportState finds the allocation by UUID or name.
+func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	found, err := a.Client.Allocation(ctx, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import allocation "+id, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+}
+
+// take copies an allocation and its node's name into the model, and records what plans must know of the node. It reports whether
+// the node is usable.
+func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocation, private framework.SettablePrivate, diags *diag.Diagnostics) (usable bool) {
+	if found.NodeUUID == "" {
+		m.fromAllocation(found, "")
+		return false
+	}
+	node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID)
+	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
+		m.fromAllocation(found, "")
+		return false
+	}
+	reserved := provision.ReservedBy(found.UUID, found.NodeUUID, node)
+	m.fromAllocation(found, reserved.Name)
+	diags.Append(noteNode(ctx, private, reserved)...)
+	return reserved.Unusable == ""
+}

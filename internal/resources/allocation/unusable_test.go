@@ -1,0 +1,68 @@
+package allocation_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// maintain puts a node into maintenance until the test ends.
+func maintain(t *testing.T, s *acctest.Site, node, reason string) {
+	t.Helper()
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": reason})
+	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil) })
+}
+
+func TestAccAllocation_unusableNodeIsKept(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s))
+	w.Must("apply", "-auto-approve")
+	maintain(t, s, node, "node in use by OneView")
+	for range 2 {
+		output, changes := w.Plan()
+		if changes {
+			t.Errorf("the plan is not empty:\n%s", output)
+		}
+		acctest.Mention(t, output, "Reserved node is unusable", "nothing can be, because it is in maintenance (node in use by OneView)", `set on_unusable = "replace"`,
+			"Only the reservation of this node is lost by that")
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_unusableNodeIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	first := acctest.AddNode(t, s, "n1", nil)
+	config := s.Provider() + acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("web")), `on_unusable = "replace"`)
+	w := acctest.NewWorkspace(t, config)
+	w.Must("apply", "-auto-approve")
+	second := acctest.AddNode(t, s, "n2", nil)
+	maintain(t, s, first, "broken fan")
+	output := w.Must("plan", "-out=saved")
+	acctest.Mention(t, output, "Unusable node is released", "Nothing is deployed on node "+s.Name("n1"), "in maintenance (broken fan)", "Nodes that match now: 1 of ", "1 in maintenance.", "-/+ destroy and then create replacement",
+		"# forces replacement", "1 to add, 0 to change, 1 to destroy")
+	w.Must("apply", "saved")
+	if now := acctest.InState(t, w, acctest.AllocationAddress); now.Values["node_id"] != second {
+		t.Errorf("in state is %+v", now)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccAllocation_deployedNodeIsNotReplacedForMaintenance(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	acctest.AddNode(t, s, "n2", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = ["+acctest.Quoted(node)+"]", `on_unusable = "replace"`)+acctest.Allocated(acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	acctest.ForgetVerbs(s)
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
+	w.Must("apply", "-auto-approve")
+	wantUntouched(t, s, node)
+	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,205 @@
+package deployment_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Verb(node, "deleted", "available")
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Deployment is gone", "Node "+s.Name("n1")+" ("+node+") was undeployed by another client", "Plan: 2 to add, 0 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_nodeOfOtherUserIsLeft(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Verb(node, "deleted", "available")
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	before := s.Node(node)["updated_at"]
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Deployment is gone", "is reserved by "+acctest.ForeignInstance(s)+" now: another user has deployed it", "1 to add, 0 to change, 0 to destroy")
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Errorf("it was deployed over:\n%s", output)
+	}
+	acctest.Mention(t, output, "is reserved by "+acctest.ForeignInstance(s), "terraform import <address of the metal_deployment> "+node)
+	w.Must("destroy", "-auto-approve")
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the node of another user was changed")
+	}
+	s.Verb(node, "deleted", "available")
+}
+
+func TestAccDeployment_destroyLeavesDeploymentOfOtherUser(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Verb(node, "deleted", "available")
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	w.Must("destroy", "-auto-approve", "-refresh=false") // the state does not know of it
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != acctest.ForeignInstance(s) {
+		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
+	}
+	s.Verb(node, "deleted", "available")
+}
+
+func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *acctest.Site, node string){
+		"switched on since": func(*acctest.Site, string) {},
+		"deployed by others since": func(s *acctest.Site, node string) {
+			s.Verb(node, "deleted", "available")
+			deployByHand(s, node, acctest.ForeignInstance(s))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := acctest.AddNode(t, s, "n1", nil)
+			config := func(tries int) string {
+				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`, fmt.Sprintf("max_attempts = %d", tries))
+			}
+			w := acctest.NewWorkspace(t, config(1))
+			w.Must("apply", "-auto-approve")
+			w.Configure(config(2))
+			w.Must("plan", "-out=plan")
+			change(s, node)
+			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
+			s.Await(node, "power_state", "power on")
+			output, code := w.Run("apply", "plan")
+			ours := s.Node(node)["instance_uuid"] != acctest.ForeignInstance(s)
+			if ours != (code == 0) {
+				t.Errorf("exit code %d:\n%s", code, output)
+			}
+			if got := s.Node(node)["power_state"]; got != "power on" {
+				t.Errorf("the machine is %v", got)
+			}
+			if !ours {
+				acctest.Mention(t, output, "is reserved by "+acctest.ForeignInstance(s))
+				s.Verb(node, "deleted", "available")
+				return
+			}
+			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Power is switched")
+			s.Await(node, "power_state", "power off")
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+func TestAccDeployment_imageDriftIsShown(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2")
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	var redirected atomic.Bool
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") && redirected.Load() {
+			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
+			info, _ := node.Raw["instance_info"].(map[string]any)
+			info["image_source"] = acctest.Images + "elsewhere.qcow2"
+			fake.Set(node.UUID, "instance_info", info)
+		}
+		return nil
+	}
+	s := acctest.StartFake(t, fake)
+	node := acctest.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/deploy_interface", "direct")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node),
+		`image = { url = "file:///images/v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e", disk_format = "qcow2" }`))
+	w.Must("apply", "-auto-approve")
+	if info := acctest.InstanceInfo(s, node); info["image_disk_format"] != "raw" || info["image_checksum"] != nil {
+		t.Fatalf("Ironic has not converted the image: %v", info)
+	}
+	acctest.NoChanges(t, w)
+
+	redirected.Store(true)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+	w.Must("apply", "-auto-approve")
+	redirected.Store(false)
+	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"elsewhere.qcow2" {
+		t.Fatalf("Ironic has not followed the redirection: %v", got)
+	}
+	acctest.NoChanges(t, w)
+	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2")
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_powerAndMaintenanceDrift(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power off"})
+	s.Await(node, "power_state", "power off")
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Power is switched", "is switched on", `"off" -> "on"`)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"))) // power is not ours
+	acctest.NoChanges(t, w)
+
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan broken"})
+	output, changes := w.Plan()
+	acctest.Mention(t, output, "Node in maintenance", "Node "+s.Name("n1")+" ("+node+") is in maintenance: fan broken")
+	if changes {
+		t.Errorf("maintenance is a change:\n%s", output)
+	}
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{}) // for no reason
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") is in maintenance.")
+	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_missingNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
+	s.Must(http.MethodDelete, "nodes/"+node, nil)
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Deployment is gone", "Node "+node+" does not exist in Ironic any more", "Plan: 2 to add")
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "No node matches")
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,237 @@
+package deployment_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// deployByHand deploys a node without this provider.
+func deployByHand(s *acctest.Site, node, instance string) {
+	if instance != "" {
+		s.Patch(node, "add", "/instance_uuid", instance)
+	}
+	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"v1.qcow2")
+	s.Patch(node, "add", "/instance_info/image_checksum", "d41d8cd98f00b204e9800998ecf8427e")
+	s.Verb(node, "active", "active")
+}
+
+func TestAccDeployment_import(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	before := s.Node(node)["updated_at"]
+	config := s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), `image = { url = "`+acctest.Images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
+	w := acctest.NewWorkspace(t, config)
+	w.Must("import", acctest.DeploymentAddress, s.Name("n1"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Imported deployment is recorded only", "does not touch the machine", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the import changed the node")
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	if d := acctest.Deployed(t, w); d.Values["instance_id"] != acctest.ForeignInstance(s) || d.Values["id"] != node {
+		t.Errorf("in state is %v", d.Values)
+	}
+	acctest.NoChanges(t, w)
+
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v2")))
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Rebuild wipes the root disk")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_importWithOtherImage(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v9")))
+	w.Must("import", acctest.DeploymentAddress, node)
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active")
+	output, changes := w.Plan()
+	if !changes {
+		t.Errorf("the plan does not show that another image runs:\n%s", output)
+	}
+	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"v1.qcow2")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_importWithAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	first := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	first.Must("apply", "-auto-approve")
+	reserved := acctest.AllocationNamed(s, s.Name("web"))
+	before := s.Node(node)["updated_at"]
+
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"))+
+		"import {\n  to = metal_allocation.a\n  id = "+acctest.Quoted(s.Name("web"))+"\n}\n"+
+		"import {\n  to = metal_deployment.d\n  id = "+acctest.Quoted(node)+"\n}\n")
+	output := w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "2 imported, 0 added, 0 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the import changed the node")
+	}
+	acctest.WantKept(t, s, w, node, reserved)
+	w.Must("destroy", "-auto-approve")
+	output, _ = first.Plan() // the node's deployment and allocation are gone now
+	acctest.Mention(t, output, "2 to add, 0 to change, 0 to destroy")
+}
+
+func TestAccDeployment_importOfNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	output, code := w.Run("import", acctest.DeploymentAddress, s.Name("n1"))
+	if code == 0 {
+		t.Errorf("a node without a deployment was imported:\n%s", output)
+	}
+	acctest.Mention(t, output, `is in state "available" and not reserved: there is no deployment to import`)
+	output, code = w.Run("import", acctest.DeploymentAddress, "unknown-"+s.Class())
+	if code == 0 {
+		t.Errorf("an unknown node was imported:\n%s", output)
+	}
+	acctest.Mention(t, output, "Node unknown-"+s.Class()+" could not be found")
+}
+
+// TestAccDeployment_importSwitchesNoPower imports machines that run, with a power_state that says "off".
+func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		live    bool
+		content []string
+		warned  []string
+	}{
+		"with other content":      {content: []string{acctest.Image("v1"), `config_drive = { hostname = "web" }`}, warned: []string{"Imported deployment is recorded only", "Power is not switched yet"}},
+		"with nothing else":       {content: []string{`image = { url = "` + acctest.Images + `v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`}, warned: []string{"Power is not switched yet"}},
+		"with a live ISO":         {live: true, warned: []string{"Live ISO is taken as booted", "Power is not switched yet"}},
+		"with the ISO as it runs": {live: true, content: []string{}, warned: []string{"Power is not switched yet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			var node string
+			if tc.live {
+				iso := acctest.ServeISO(t)
+				node = addLiveNode(t, s, 1, nil)
+				liveByHand(s, node, iso.URL("v1"))
+				if tc.content == nil {
+					tc.content = []string{liveISO(iso.URL("v2"))}
+				} else {
+					tc.content = []string{`live_iso = { url = ` + acctest.Quoted(iso.URL("v1")) + ` }`}
+				}
+			} else {
+				node = acctest.AddNode(t, s, "n1", nil)
+				deployByHand(s, node, acctest.ForeignInstance(s))
+			}
+			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
+			s.Await(node, "power_state", "power on")
+			w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), append(tc.content, `power_state = "off"`)...))
+			w.Must("import", acctest.DeploymentAddress, node)
+			output, _ := w.Plan()
+			wantWarned(t, output, tc.warned...)
+			acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") was imported, so that this apply does not touch the machine")
+			watch := watchPower(t, s)
+			w.Must("apply", "-auto-approve")
+			if power := s.Node(node)["power_state"]; power != "power on" {
+				t.Errorf("after the import the machine is %v", power)
+			}
+			watch.wantStarts(t, s, map[string]int{node: 0})
+
+			output, _ = w.Plan()
+			wantWarned(t, output, "Power is switched")
+			acctest.Mention(t, output, "is switched off", "0 to add, 1 to change, 0 to destroy")
+			w.Must("apply", "-auto-approve")
+			if power := s.Node(node)["power_state"]; power != "power off" {
+				t.Errorf("after the apply that announces it the machine is %v", power)
+			}
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// TestAccDeployment_importNeverReplaces imports machines that run something under a configuration that would have them undeployed.
+func TestAccDeployment_importNeverReplaces(t *testing.T) {
+	t.Parallel()
+	iso := acctest.ServeISO(t).URL("v1") // a real Ironic reads it
+	runsImage := func(s *acctest.Site, node string) { deployByHand(s, node, acctest.ForeignInstance(s)) }
+	runsISO := func(s *acctest.Site, node string) { liveByHand(s, node, iso) }
+	runsRamdisk := func(s *acctest.Site, node string) {
+		s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
+		s.Verb(node, "active", "active")
+	}
+	live := `live_iso = { url = "` + iso + `" }`
+	for name, tc := range map[string]struct {
+		runs     func(*acctest.Site, string)
+		settings []string
+		refused  string
+	}{
+		"an image, under live_iso":              {runsImage, []string{live}, "it runs the image " + acctest.Images + "v1.qcow2, and the configuration says a live ISO"},
+		"neither, under live_iso":               {runsRamdisk, []string{live}, "it runs neither an image nor a live ISO, and the configuration says a live ISO"},
+		"a live ISO, under image":               {runsISO, []string{acctest.Image("v1")}, "it runs a live ISO, and the configuration says the image " + acctest.Images + "v1.qcow2"},
+		"an image, under an unknown allocation": {runsImage, []string{acctest.Image("v1"), `allocation_id = terraform_data.later.id`}, "and the configuration names allocation (known after apply)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := addLiveNode(t, s, 1, nil)
+			tc.runs(s, node)
+			before := s.Node(node)["updated_at"]
+			w := acctest.NewWorkspace(t, s.Provider()+"resource \"terraform_data\" \"later\" {}\n"+acctest.Deployment(acctest.Quoted(node), tc.settings...))
+			w.Must("import", acctest.DeploymentAddress, node)
+			for range 2 { // a second plan is refused too
+				output, code := w.Run("apply", "-auto-approve")
+				if code == 0 {
+					t.Errorf("the apply worked:\n%s", output)
+				}
+				acctest.Mention(t, output, "Imported deployment is not replaced", "Node "+s.Name("n1")+" ("+node+") was imported: ", tc.refused)
+			}
+			if s.Node(node)["updated_at"] != before {
+				t.Error("the import changed the node")
+			}
+			w.Configure(s.Provider())
+			w.Must("apply", "-auto-approve")
+			acctest.WantVerbs(t, s, node, "active", "deleted") // that is asked for
+		})
+	}
+}
+
+// TestAccDeployment_appliedImportIsReplaced goes the way that the refusal describes.
+func TestAccDeployment_appliedImportIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := addLiveNode(t, s, 1, nil)
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	before := s.Node(node)["updated_at"]
+	runs := `image = { url = "` + acctest.Images + `v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), runs))
+	w.Must("import", acctest.DeploymentAddress, node)
+	acctest.NoChanges(t, w) // nothing is applied, and it is still an import
+	live := `live_iso = { url = "` + acctest.ServeISO(t).URL("v1") + `" }`
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), live))
+	output, _ := w.Run("plan")
+	acctest.Mention(t, output, "Imported deployment is not replaced", `first apply those values with on_destroy = "undeploy"`)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), runs, `on_destroy = "undeploy"`))
+	w.Must("apply", "-auto-approve")
+	if s.Node(node)["updated_at"] != before {
+		t.Error("the node was changed")
+	}
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), live, `on_destroy = "undeploy"`))
+	output = w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "Destroying undeploys the machine", "1 added, 0 changed, 1 destroyed")
+	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

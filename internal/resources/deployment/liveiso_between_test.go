@@ -1,0 +1,132 @@
+package deployment_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// twoImages is the HCL of a deployment with one live ISO or the other, and something of its own in each.
+func twoImages(s *acctest.Site, iso *acctest.ISOServer, node string, settings ...string) func(version string) string {
+	return func(version string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
+	}
+}
+
+// wantNotRestarted fails a test unless an apply of a planned restart has failed because the node is protected now, and has
+// changed nothing. Then it takes the protection away, and plans again.
+func wantNotRestarted(t *testing.T, s *acctest.Site, w *acctest.Workspace, iso *acctest.ISOServer, node, output string, code int) {
+	t.Helper()
+	if code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "has changed since the plan: it is protected", "The node was not changed. Run terraform plan again.")
+	if live := liveInState(t, w); live["url"] != iso.URL("v1") || bootRecord(s, node)["boots"] != 1.0 {
+		t.Errorf("in state is %v, on the node %v", live, bootRecord(s, node))
+	}
+	bootStatusIs(t, w, "none", false)
+	acctest.NoChanges(t, w)
+	s.Patch(node, "replace", "/protected", false)
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Machine is restarted with a new live ISO", "0 to add, 1 to change, 0 to destroy")
+}
+
+func TestAccLiveISO_protectedAfterPlan(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := twoImages(s, iso, node)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v2"))
+	w.Must("plan", "-out=plan")
+	s.Patch(node, "replace", "/protected", true)
+	watch := watchPower(t, s)
+	output, code := w.Run("apply", "plan")
+	wantNotRestarted(t, s, w, iso, node, output, code)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_protectedWhileSettling(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := twoImages(s, iso, node, `quiet_period = "4s"`)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	iso.BuildLate("v2")
+	w.Configure(config("v2"))
+	watch := watchPower(t, s)
+	running := w.Start("apply", "-auto-approve")
+	acctest.Until(t, "a look at the new image", func() bool { return iso.Looks("v2") > 0 })
+	s.Patch(node, "replace", "/protected", true)
+	output, code := running.Wait()
+	wantNotRestarted(t, s, w, iso, node, output, code)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	w.Must("destroy", "-auto-approve")
+}
+
+// Terraform plans again during apply: that plan must not decide by a node that has lost its protection since.
+func TestAccLiveISO_unprotectedAfterPlan(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := twoImages(s, iso, node)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	s.Patch(node, "replace", "/protected", true)
+	w.Configure(twoImages(s, iso, node, `reboot_policy = "affected"`)("v2"))
+	w.Must("plan", "-out=plan")
+	s.Patch(node, "replace", "/protected", false)
+	watch := watchPower(t, s)
+	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed")
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_restartedByOtherRun(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := twoImages(s, iso, node)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	other := acctest.NewWorkspace(t, config("v1"))
+	other.Must("import", acctest.DeploymentAddress, node)
+	other.Must("apply", "-auto-approve")
+	w.Configure(config("v2"))
+	w.Must("plan", "-out=plan")
+	watch := watchPower(t, s)
+	other.Configure(config("v2"))
+	acctest.Mention(t, other.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed")
+	watch.wantStarts(t, s, map[string]int{node: 1})
+	acctest.NoChanges(t, w)
+
+	w.Configure(config("v3"))
+	w.Must("plan", "-out=plan")
+	other.Configure(config("v4"))
+	other.Must("apply", "-auto-approve")
+	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed") // v4 is not v3: it is restarted as planned
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// Without a refresh a plan decides by the last one, and after an apply by what the node is.
+func TestFakeLiveISO_planWithoutRefreshAfterRestart(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := twoImages(s, iso, node)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v2"))
+	w.Must("apply", "-auto-approve")
+	if output, code := w.Run("plan", "-refresh=false", "-detailed-exitcode"); code != 0 {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,208 @@
+package deployment_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// startSlowISO is an Ironic and a server of live ISOs with which booting one takes some seconds.
+func startSlowISO(t *testing.T, api string) (*acctest.Site, *acctest.ISOServer) {
+	t.Helper()
+	s, iso := acctest.StartSlowWith(t, &fakeironic.Server{MaxMicroversion: api}), acctest.ServeISO(t)
+	iso.Delay(3 * time.Second)
+	return s, iso
+}
+
+// busyRestarting are the states in which a node gets another live ISO, whichever way it goes.
+func busyRestarting() []string { return append(acctest.BusyDeploying(), acctest.BusyUndeploying()...) }
+
+// restartOnce kills or interrupts a run while it restarts a host, lets another one finish that, and checks that the host was
+// started once.
+func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, deployment string, end acctest.Stop) {
+	t.Helper()
+	config := func(version string) string {
+		return s.Provider() + deployment + liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`) + "\n}\n"
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)
+	watch := watchPower(t, s)
+	w.Configure(config("v2"))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, busyRestarting()...)
+	end(t, s, running)
+	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+		acctest.Mention(t, output, "Unfinished deployment is continued")
+	}
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added", "0 destroyed")
+	watch.wantStarts(t, s, map[string]int{node: 1})
+	output, changes := w.Plan()
+	if changes {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+	wantWarned(t, output)
+	after := s.Node(node)
+	if after["instance_uuid"] != before["instance_uuid"] || after["automated_clean"] != before["automated_clean"] {
+		t.Errorf("the node is reserved by %v, its automated_clean %v; before, %v and %v", after["instance_uuid"], after["automated_clean"],
+			before["instance_uuid"], before["automated_clean"])
+	}
+	if live := liveInState(t, w); live["url"] != iso.URL("v2") {
+		t.Errorf("in state is %v", live)
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_killedRestartHappensOnce(t *testing.T) {
+	t.Parallel()
+	s, iso := startSlowISO(t, "")
+	node := addLiveNode(t, s, 1, nil)
+	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", acctest.Kill)
+}
+
+func TestAccLiveISO_interruptedRestartHappensOnce(t *testing.T) {
+	t.Parallel()
+	s, iso := startSlowISO(t, "")
+	node := addLiveNode(t, s, 1, nil)
+	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", func(t *testing.T, _ *acctest.Site, r *acctest.Running) {
+		acctest.Mention(t, acctest.Interrupt(t, r), "Ironic continues the operations that were started; the next apply continues from there")
+	})
+}
+
+func TestAccLiveISO_killedRestartKeepsAllocation(t *testing.T) {
+	t.Parallel()
+	s, iso := startSlowISO(t, "")
+	node := addLiveNode(t, s, 1, nil)
+	restartOnce(t, s, iso, node, acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		"resource \"metal_deployment\" \"d\" {\n  node_id = metal_allocation.a.node_id\n  allocation_id = metal_allocation.a.id\n  ", acctest.Kill)
+}
+
+func TestFakeLiveISO_killedRebuildHappensOnce(t *testing.T) {
+	t.Parallel()
+	iso := acctest.ServeISO(t)
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: "1.82"})
+	node := addLiveNode(t, s, 1, nil)
+	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", acctest.Kill)
+}
+
+// TestAccLiveISO_destroyAfterKilledRestart leaves nothing behind, automated_clean above all.
+func TestAccLiveISO_destroyAfterKilledRestart(t *testing.T) {
+	t.Parallel()
+	s, iso := startSlowISO(t, "")
+	node := addLiveNode(t, s, 1, nil)
+	if s.Fake != nil {
+		s.Fake.Set(node, "automated_clean", nil)
+	}
+	config := func(version string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)["automated_clean"]
+	w.Configure(config("v2"))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, busyRestarting()...)
+	acctest.Kill(t, s, running)
+	w.Must("destroy", "-auto-approve")
+	if after := s.Node(node)["automated_clean"]; after != before {
+		t.Errorf("automated_clean was %v and is %v", before, after)
+	}
+}
+
+func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
+	t.Parallel()
+	iso := acctest.ServeISO(t)
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	node := addLiveNode(t, s, 1, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(liveISO(iso.URL("v1"), `host_content = { nmstate = "uid/1" }`)))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Kill(t, s, running)
+	w.Must("apply", "-auto-approve")
+	if got := s.Fake.PowerCycles(node); got != 1 {
+		t.Errorf("the machine was started %d times", got)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// What an interrupted run has begun is waited for; whether the image of the configuration asks for a restart is for the next
+// plan to say, which knows what the machine runs.
+func TestFakeLiveISO_unfinishedBootIsNotRestarted(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.82", "1.115"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			iso := acctest.ServeISO(t)
+			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: version})
+			node := addLiveNode(t, s, 1, nil)
+			config := func(image string) string {
+				return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(image), `host_content = { nmstate = "uid/1" }`))
+			}
+			w := acctest.NewWorkspace(t, config("v1"))
+			running := w.Start("apply", "-auto-approve")
+			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+			acctest.Interrupt(t, running)
+			w.Configure(config("v2"))
+			output := w.Must("apply", "-auto-approve")
+			acctest.Mention(t, output, "the apply waits for the operation that an earlier run has started")
+			if got := s.Fake.PowerCycles(node); got != 1 {
+				t.Errorf("the machine was started %d times", got)
+			}
+			acctest.Mention(t, w.Must("plan"), "Host runs an older live ISO")
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// TestFakeLiveISO_destroyAfterFailedRestart undeploys a machine for a new live ISO, which Ironic then does not validate. What the
+// machine has run is cleaned before the node is anybody else's, and the plan says so.
+func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s, iso := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if !broken.Load() || !strings.HasSuffix(r.URL.Path, "/states/provision") {
+			return nil
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Contains(body, []byte(`"active"`)) {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return nil
+		}
+		return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: `{"error_message": "Failed to validate deploy or power info: the ISO has no kernel"}`}
+	}}), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, map[string]any{"automated_clean": nil})
+	config := func(version string) string {
+		return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	reserved := acctest.AllocationNamed(s, s.Name("web"))
+	w.Configure(config("v2"))
+	broken.Store(true)
+	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	broken.Store(false)
+	cleaned := func() bool { return slices.Contains(s.Fake.Walk(node), "manageable") } // from there it gets available by cleaning
+	if state := s.Node(node)["provision_state"]; state != "available" || cleaned() {
+		t.Fatalf("the node is %v, after %v", state, s.Fake.Walk(node))
+	}
+	output := w.Must("destroy", "-auto-approve", "-target="+acctest.DeploymentAddress)
+	acctest.Mention(t, output, "Destroying undeploys the machine", "Node "+s.Name("n1")+" ("+node+") is cleaned, because an earlier run has undeployed it without cleaning")
+	if !cleaned() {
+		t.Errorf("the node was not cleaned: %v", s.Fake.Walk(node))
+	}
+	if kept := acctest.AllocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || s.Node(node)["automated_clean"] != nil {
+		t.Errorf("the allocation was %v and is %v; automated_clean is %v", reserved["uuid"], kept["uuid"], s.Node(node)["automated_clean"])
+	}
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,132 @@
+package deployment_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+func TestAccLiveISO_unsuitableBootInterface(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, map[string]any{"boot_interface": "fake"})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"))))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("it booted:\n%s", output)
+	}
+	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1"), "`ramdisk_boot` capability",
+		`The node's boot interface, "fake", cannot boot a live ISO. Set hardware_interfaces = { boot = "redfish-virtual-media" } or "ipxe" on its metal_host.`)
+	w.Must("destroy", "-auto-approve") // leaves nothing on the node, as if it had never been tried
+	acctest.WantVerbs(t, s, node)
+}
+
+func TestAccLiveISO_bootInterfaceWithoutConfigDrive(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	refused := func(w *acctest.Workspace) {
+		t.Helper()
+		output, code := w.Run("apply", "-auto-approve")
+		if code == 0 {
+			t.Fatalf("it booted:\n%s", output)
+		}
+		acctest.Mention(t, output, `has boot interface "ipxe", which cannot carry a config drive with a live ISO`,
+			"Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its contents into the ISO")
+	}
+	plain := s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")))
+	carrying := s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")), `config_drive = { hostname = "web" }`)
+	w := acctest.NewWorkspace(t, carrying)
+	refused(w)
+	w.Configure(plain)
+	w.Must("apply", "-auto-approve")
+	w.Configure(carrying) // a change of a running machine
+	watch := watchPower(t, s)
+	refused(w)
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	w.Configure(plain)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_loopGuard(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(version string, note int) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)), fmt.Sprintf("instance_info = { note = %d }", note))
+	}
+	w := acctest.NewWorkspace(t, config("v1", 0))
+	w.Must("apply", "-auto-approve")
+	watch := watchPower(t, s)
+	for note := 1; note <= 3; note++ {
+		w.Configure(config("v1", note))
+		acctest.Mention(t, w.Must("apply", "-auto-approve"), "is restarted: instance_info changed (obsolete: instance_info)")
+	}
+	w.Configure(config("v1", 4))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Errorf("it was restarted a fourth time:\n%s", output)
+	}
+	acctest.Mention(t, output, "was restarted with this image 3 times within a day", "The machine was not restarted", "A new version of the image, or terraform apply -replace, resets the count")
+	watch.wantStarts(t, s, map[string]int{node: 3})
+	if note := acctest.InstanceInfo(s, node)["note"]; note != 3.0 {
+		t.Errorf("the node was prepared for the boot that was refused: %v", note)
+	}
+	w.Configure(config("v1", 3))
+	acctest.NoChanges(t, w)
+	w.Configure(config("v2", 4))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// byHand makes a node one that nobody can switch but a person: a machine that was discovered and has got no BMC yet.
+func byHand(s *acctest.Site, node string) {
+	s.Patch(node, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12", "name": s.Name("n1")})
+}
+
+func TestAccLiveISO_hostWithoutBMC(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	byHand(s, node)
+	config := func(version, own string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(own)+` }`))
+	}
+	w := acctest.NewWorkspace(t, config("v1", "uid/1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v2", "uid/1"))
+	acctest.NoChanges(t, w)
+	watch := watchPower(t, s)
+	w.Configure(config("v2", "uid/2"))
+	output := w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed", "Machine has to be restarted by hand",
+		"needs a new live ISO: its own configuration changed, and Ironic cannot switch its power (obsolete: host.nmstate). After this apply, restart it with the new image yourself.")
+	bootStatusIs(t, w, "manual", true, "host.nmstate")
+	for range 2 { // it stays until somebody has done it
+		output, changes := w.Plan()
+		if changes {
+			t.Errorf("the plan is not empty:\n%s", output)
+		}
+		wantWarned(t, output)
+		w.Must("apply", "-refresh-only", "-auto-approve")
+		bootStatusIs(t, w, "manual", true, "host.nmstate")
+	}
+	watch.wantStarts(t, s, map[string]int{node: 0})
+
+	<-time.After(1100 * time.Millisecond) // times are compared by the second
+	s.Must("PUT", "nodes/"+node+"/states/power", map[string]any{"target": "rebooting"})
+	s.Await(node, "power_state", "power on")
+	acctest.NoChanges(t, w)
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	bootStatusIs(t, w, "none", false)
+
+	w.Configure(config("v3", "uid/3")) // and again
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine has to be restarted by hand")
+	bootStatusIs(t, w, "manual", true, "host.nmstate")
+	w.Must("destroy", "-auto-approve")
+	s.Patch(node, "remove", "/extra/terraform_metal_discovery", nil)
+}

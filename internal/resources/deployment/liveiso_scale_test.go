@@ -1,0 +1,156 @@
+package deployment_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// manyLive is the HCL of hosts that share a live ISO of a version, of which one may have an entry of its own and some a
+// config drive.
+func manyLive(hosts []string, url, version string, own map[int]string, drives ...int) string {
+	var names, owns, carriers []string
+	for _, i := range drives {
+		carriers = append(carriers, fmt.Sprint(i))
+	}
+	for i, host := range hosts {
+		names = append(names, fmt.Sprintf("%q", host))
+		if own[i] != "" {
+			owns = append(owns, fmt.Sprintf("%d = { nmstate = %q }", i, own[i]))
+		}
+	}
+	return fmt.Sprintf(`locals {
+  hosts  = [%s]
+  own    = { %s }
+  drives = [%s]
+}
+resource "metal_deployment" "d" {
+  count    = length(local.hosts)
+  node_id  = local.hosts[count.index]
+  live_iso = {
+    url            = %q
+    shared_content = { infra_env = %q }
+    host_content   = lookup(local.own, count.index, {})
+  }
+  config_drive = contains(local.drives, count.index) ? { hostname = "web-${count.index}" } : null
+}
+`, strings.Join(names, ", "), strings.Join(owns, ", "), strings.Join(carriers, ", "), url, version)
+}
+
+// newImageForOne gives all hosts another live ISO and the one at an index its first entry, and checks what that does to
+// them. It returns how long the plan and the apply took, and the processor time of the plan.
+func newImageForOne(t *testing.T, s *acctest.Site, w *acctest.Workspace, hosts []string, index int, config string) (plan, apply, cpu time.Duration) {
+	t.Helper()
+	acctest.ForgetVerbs(s)
+	w.Configure(config)
+	start := time.Now()
+	planning := w.Start("plan", "-out=plan.bin", "-parallelism=30")
+	output, code := planning.Wait()
+	plan, cpu = time.Since(start), planning.CPU()
+	if code != 0 {
+		t.Fatalf("the plan failed:\n%s", output)
+	}
+	acctest.Mention(t, output, "Plan: 0 to add, 1 to change, 0 to destroy.", fmt.Sprintf("# metal_deployment.d[%d] will be updated in-place", index),
+		fmt.Sprintf("(and %d more similar warnings elsewhere)", len(hosts)-2), `~ action = "none" -> "restart"`)
+	wantWarned(t, output, "Host runs an older live ISO", "Machine is restarted with a new live ISO")
+	if s.Fake != nil {
+		if n := len(s.Fake.Requests()); n > 10 {
+			t.Errorf("the plan took %d requests", n)
+		}
+		t.Logf("the plan of %d hosts took %d requests", len(hosts), len(s.Fake.Requests()))
+	}
+	watch := watchPower(t, s)
+	start = time.Now()
+	acctest.Mention(t, w.Must("apply", "-parallelism=30", "plan.bin"), "0 added, 1 changed, 0 destroyed")
+	apply = time.Since(start)
+	want := map[string]int{}
+	for i, host := range hosts {
+		want[host] = 0
+		if i == index {
+			want[host] = 1
+		}
+	}
+	watch.wantStarts(t, s, want)
+	output, changes := w.Plan()
+	if changes {
+		t.Errorf("the next plan is not empty:\n%s", output)
+	}
+	wantWarned(t, output, "Host runs an older live ISO")
+	return plan, apply, cpu
+}
+
+// TestAccLiveISO_oneOfTwentyIsRestarted is what live_iso is for.
+func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	var hosts []string
+	for i := range 20 {
+		hosts = append(hosts, addLiveNode(t, s, i, nil))
+	}
+	w := acctest.NewWorkspace(t, s.Provider()+manyLive(hosts, iso.URL("v1")+"?token=first", "uid/1", nil))
+	start := time.Now()
+	w.Must("apply", "-auto-approve", "-parallelism=30")
+	first := time.Since(start)
+	plan, apply, cpu := newImageForOne(t, s, w, hosts, 7, s.Provider()+manyLive(hosts, iso.URL("v2")+"?token=second", "uid/1", map[int]string{7: "uid/8"}))
+	t.Logf("20 hosts: first boot %.1f s; another image for all, and an entry for one: plan %.1f s (processor %.1f s), apply %.1f s",
+		first.Seconds(), plan.Seconds(), cpu.Seconds(), apply.Seconds())
+
+	// And with something new that all share: the one that has its own is current, and runs on like the others.
+	w.Configure(s.Provider() + manyLive(hosts, iso.URL("v3")+"?token=third", "uid/2", map[int]string{7: "uid/8"}))
+	watch := watchPower(t, s)
+	output := w.Must("apply", "-auto-approve", "-parallelism=30")
+	acctest.Mention(t, output, "No changes.", "(and 19 more similar warnings elsewhere)")
+	wantWarned(t, output, "Host runs an older live ISO")
+	for host, n := range watch.starts(s) {
+		for _, own := range hosts {
+			if host == own && n != 0 {
+				t.Errorf("host %s was started %d times", host, n)
+			}
+		}
+	}
+	w.Must("destroy", "-auto-approve", "-parallelism=30")
+}
+
+// TestFakeLiveISO_oneOfFiveHundredIsRestarted is also the benchmark of what docs/guides/live-iso.md says of the time that a plan takes.
+func TestFakeLiveISO_oneOfFiveHundredIsRestarted(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	s.Fake.AddFleet(500, s.Class())
+	var hosts []string
+	var drives []int
+	for i, node := range s.Fake.Nodes() {
+		if i%10 == 0 {
+			drives = append(drives, i)
+			var patch []map[string]any
+			for field, value := range bootsISOs() {
+				patch = append(patch, map[string]any{"op": "replace", "path": "/" + field, "value": value})
+			}
+			s.Must(http.MethodPatch, "nodes/"+node.UUID+"?reset_interfaces=true", patch)
+		} else {
+			s.Fake.Set(node.UUID, "boot_interface", "ipxe")
+			s.Fake.Set(node.UUID, "driver_info", map[string]any{"deploy_kernel": acctest.Images + "kernel", "deploy_ramdisk": acctest.Images + "ramdisk"})
+		}
+		hosts = append(hosts, node.UUID)
+	}
+	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)
+	w := acctest.NewWorkspace(t, provider+manyLive(hosts, iso.URL("v1"), "uid/1", nil, drives...))
+	start := time.Now()
+	w.Must("apply", "-auto-approve", "-parallelism=100")
+	first := time.Since(start)
+	plan, apply, cpu := newImageForOne(t, s, w, hosts, 77, provider+manyLive(hosts, iso.URL("v2"), "uid/2", map[int]string{77: "uid/8"}, drives...))
+	t.Logf("500 hosts: first boot %.1f s; another image for all, and an entry for one: plan %.1f s (processor %.1f s), apply %.1f s",
+		first.Seconds(), plan.Seconds(), cpu.Seconds(), apply.Seconds())
+	for i, host := range hosts {
+		want, url := 1, iso.URL("v1")
+		if i == 77 {
+			want, url = 2, iso.URL("v2")
+		}
+		if s.Fake.PowerCycles(host) != want || s.Fake.BootedISO(host) != url {
+			t.Errorf("host %d was started %d times, and runs %s", i, s.Fake.PowerCycles(host), s.Fake.BootedISO(host))
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package deployment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// threeSettling is the HCL of three hosts that get a new configuration of their own with each version, and the nodes.
+func threeSettling(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, settings ...string) (nodes []string, config func(version string) string) {
+	t.Helper()
+	for i := range 3 {
+		nodes = append(nodes, addLiveNode(t, s, i, nil))
+	}
+	return nodes, func(version string) string {
+		isos := map[string]string{}
+		for i := range 3 {
+			isos[fmt.Sprintf("n%d", i)] = liveISO(iso.URL(version)+"?token=hunter2", append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...)
+		}
+		return s.Provider() + fleetOf(s, isos)
+	}
+}
+
+// awaitLook waits until the provider has asked for the age of an image.
+func awaitLook(t *testing.T, iso *acctest.ISOServer, name string) {
+	t.Helper()
+	acctest.Until(t, "a look at image "+name, func() bool { return iso.Looks(name) > 0 })
+}
+
+func TestAccLiveISO_applyWaitsForSettledImage(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	nodes, config := threeSettling(t, s, iso, `quiet_period = "3s"`)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	if got := iso.Looks("v1"); got != 1 {
+		t.Errorf("an image that has settled long ago was looked at %d times", got)
+	}
+	iso.BuildLate("v2")
+	w.Configure(config("v2"))
+	if output, changes := w.Plan(); !changes || iso.Looks("v2") != 0 {
+		t.Errorf("the plan looked at the image %d times:\n%s", iso.Looks("v2"), output)
+	}
+	watch := watchPower(t, s)
+	w.Must("apply", "-auto-approve")
+	want := map[string]int{}
+	for _, node := range nodes {
+		want[node] = 1
+		info, _ := s.Node(node)["driver_internal_info"].(map[string]any)
+		started, err := time.Parse("2006-01-02T15:04:05.999999", acctest.Text(info["last_power_state_change"]))
+		if err != nil || started.Before(iso.Built("v2").Add(2*time.Second)) { // servers tell whole seconds
+			t.Errorf("it was started %s after the image was built: %v", started.Sub(iso.Built("v2")), err)
+		}
+	}
+	watch.wantStarts(t, s, want)
+	if got := iso.Looks("v2"); got != 2 {
+		t.Errorf("the image was looked at %d times for three hosts, want once before and once after", got)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	nodes, config := threeSettling(t, s, iso, `quiet_period = "4s"`)
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	iso.BuildLate("v2")
+	w.Configure(config("v2"))
+	watch := watchPower(t, s)
+	running := w.Start("apply", "-auto-approve")
+	awaitLook(t, iso, "v2")
+	<-time.After(1100 * time.Millisecond) // servers tell whole seconds
+	iso.Build("v2")
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "changed during its quiet period", "No machine was restarted with it. Wait until the image has been built, then run terraform plan again")
+	_, errors, _ := strings.Cut(output, "Error: ")
+	if strings.Contains(errors, "hunter2") {
+		t.Errorf("the token is in the errors:\n%s", errors)
+	}
+	for _, node := range nodes {
+		if now := s.Node(node)["provision_state"]; now != "active" {
+			t.Errorf("node %s is %v", node, now)
+		}
+	}
+	if got := watch.starts(s); got[nodes[0]]+got[nodes[1]]+got[nodes[2]] != 0 {
+		t.Errorf("started: %v", got)
+	}
+	if got := iso.Looks("v2"); got != 2 {
+		t.Errorf("the image was looked at %d times", got)
+	}
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "0 to add, 3 to change, 0 to destroy")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_planTellsSettlingTime(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(version string, settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	built := time.Now().Truncate(time.Second)
+	w.Configure(config("v2", fmt.Sprintf("built_at = %q", built.Format(time.RFC3339)), `quiet_period = "1h"`))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "The apply first waits until "+built.Add(time.Hour).UTC().Format(time.RFC3339)+", when the image has settled.")
+	running := w.Start("apply", "-auto-approve") // which can be stopped while it waits
+	awaitLook(t, iso, "v2")
+	watch, start := watchPower(t, s), time.Now()
+	output = acctest.Interrupt(t, running)
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s to stop", took)
+	}
+	acctest.Mention(t, output, "The run was interrupted")
+	watch.wantStarts(t, s, map[string]int{node: 0})
+	w.Configure(config("v2", `quiet_period = "0s"`))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccLiveISO_firstBootOfChangingImage(t *testing.T) {
+	t.Parallel()
+	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	node := addLiveNode(t, s, 1, nil)
+	iso.BuildLate("v1")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"), `quiet_period = "4s"`)))
+	running := w.Start("apply", "-auto-approve")
+	awaitLook(t, iso, "v1")
+	<-time.After(1100 * time.Millisecond)
+	iso.Build("v1")
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "changed during its quiet period")
+	if now := s.Node(node); now["provision_state"] != "available" {
+		t.Errorf("the node is %v", now["provision_state"])
+	}
+	w.Must("apply", "-auto-approve") // when it has settled
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

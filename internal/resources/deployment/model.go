@@ -1,0 +1,259 @@
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Values of attributes of metal_deployment.
+const (
+	onChangeRebuild = "rebuild"
+	onChangeReplace = "replace"
+	onChangeIgnore  = "ignore"
+	destroyUndeploy = "undeploy"
+	destroyForget   = "forget"
+)
+
+type model struct {
+	ID              types.String   `tfsdk:"id"`
+	NodeID          types.String   `tfsdk:"node_id"`
+	AllocationID    types.String   `tfsdk:"allocation_id"`
+	Image           types.Object   `tfsdk:"image"`
+	LiveISO         types.Object   `tfsdk:"live_iso"`
+	Adopt           types.Bool     `tfsdk:"adopt"`
+	ConfigDrive     types.Object   `tfsdk:"config_drive"`
+	DeploySteps     types.List     `tfsdk:"deploy_steps"`
+	Capabilities    types.Map      `tfsdk:"capabilities"`
+	Traits          types.Set      `tfsdk:"traits"`
+	RootDevice      types.Map      `tfsdk:"root_device"`
+	InstanceInfo    types.Dynamic  `tfsdk:"instance_info"`
+	OnChange        types.String   `tfsdk:"on_change"`
+	RebuildTriggers types.Map      `tfsdk:"rebuild_triggers"`
+	RestartTriggers types.Map      `tfsdk:"restart_triggers"`
+	Protected       types.Bool     `tfsdk:"protected"`
+	PowerState      types.String   `tfsdk:"power_state"`
+	MaxAttempts     types.Int64    `tfsdk:"max_attempts"`
+	OnDestroy       types.String   `tfsdk:"on_destroy"`
+	Timeouts        timeouts.Value `tfsdk:"timeouts"`
+	InstanceID      types.String   `tfsdk:"instance_id"`
+	ProvisionState  types.String   `tfsdk:"provision_state"`
+	LastError       types.String   `tfsdk:"last_error"`
+	Attempts        types.Int64    `tfsdk:"attempts"`
+	Rebuilds        types.Int64    `tfsdk:"rebuilds"`
+	Restarts        types.Int64    `tfsdk:"restarts"`
+	BootStatus      types.Object   `tfsdk:"boot_status"`
+}
+
+type imageModel struct {
+	URL        types.String `tfsdk:"url"`
+	Checksum   types.String `tfsdk:"checksum"`
+	DiskFormat types.String `tfsdk:"disk_format"`
+	Type       types.String `tfsdk:"type"`
+	Kernel     types.String `tfsdk:"kernel"`
+	Ramdisk    types.String `tfsdk:"ramdisk"`
+	RootGB     types.Int64  `tfsdk:"root_gb"`
+	SwapMB     types.Int64  `tfsdk:"swap_mb"`
+
+	PullSecretWO        types.String `tfsdk:"pull_secret_wo"`
+	PullSecretWOVersion types.Int64  `tfsdk:"pull_secret_wo_version"`
+}
+
+type configDriveModel struct {
+	Hostname          types.String         `tfsdk:"hostname"`
+	UserData          types.String         `tfsdk:"user_data"`
+	UserDataWO        types.String         `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64          `tfsdk:"user_data_wo_version"`
+	MetaData          jsontypes.Normalized `tfsdk:"meta_data"`
+	NetworkData       jsontypes.Normalized `tfsdk:"network_data"`
+	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
+}
+
+type deployStepModel struct {
+	Interface types.String         `tfsdk:"interface"`
+	Step      types.String         `tfsdk:"step"`
+	Args      jsontypes.Normalized `tfsdk:"args"`
+	Priority  types.Int64          `tfsdk:"priority"`
+}
+
+// image returns the image block; nil if it is null or unknown.
+func (m *model) image(ctx context.Context) *imageModel {
+	var image imageModel
+	if !framework.IsSet(m.Image) || m.Image.As(ctx, &image, basetypes.ObjectAsOptions{}).HasError() {
+		return nil
+	}
+	return &image
+}
+
+// describeContent says in messages what a model deploys.
+func (m *model) describeContent(ctx context.Context) string {
+	image := m.image(ctx)
+	switch {
+	case !m.LiveISO.IsNull():
+		return "a live ISO"
+	case image != nil && framework.IsSet(image.URL):
+		return "the image " + image.URL.ValueString()
+	case !m.Image.IsNull():
+		return "an image"
+	}
+	return "neither an image nor a live ISO"
+}
+
+// occupied reports whether the node runs a deployment, or may run one.
+func (m *model) occupied() bool {
+	return provision.Occupied(&ironic.Node{ProvisionState: m.ProvisionState.ValueString()})
+}
+
+func (m *model) configDrive(ctx context.Context) *configDriveModel {
+	var drive configDriveModel
+	if !framework.IsSet(m.ConfigDrive) || m.ConfigDrive.As(ctx, &drive, basetypes.ObjectAsOptions{}).HasError() {
+		return nil
+	}
+	return &drive
+}
+
+// deployment converts a configuration to a deployment of Ironic. It needs the configuration rather than the plan, because only
+// the configuration has the write-only values.
+func (m *model) deployment(ctx context.Context) (d provision.Deployment, diags diag.Diagnostics) {
+	if image := m.image(ctx); image != nil {
+		d.Image = &provision.Image{
+			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
+			Type: provision.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
+			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
+		}
+		if framework.IsSet(image.PullSecretWOVersion) {
+			d.Image.PullSecretVersion = fmt.Sprint(image.PullSecretWOVersion.ValueInt64())
+		}
+	}
+	if iso := m.liveISO(ctx); iso != nil {
+		want := iso.Want()
+		d.LiveISO = &want.Artifacts
+	}
+	d.Triggers = framework.StringMap(m.RebuildTriggers)
+	d.Capabilities = framework.StringMap(m.Capabilities)
+	d.Traits = framework.StringSet(m.Traits)
+	slices.Sort(d.Traits)
+	if hints := framework.StringMap(m.RootDevice); hints != nil {
+		d.RootDevice = map[string]any{}
+		for key, value := range hints {
+			d.RootDevice[key] = value
+		}
+	}
+	d.InstanceInfo = framework.JSONObject(m.InstanceInfo)
+	var steps []deployStepModel
+	if framework.IsSet(m.DeploySteps) {
+		diags.Append(m.DeploySteps.ElementsAs(ctx, &steps, false)...)
+	}
+	for i, step := range steps {
+		args := map[string]any{}
+		if framework.IsSet(step.Args) && json.Unmarshal([]byte(step.Args.ValueString()), &args) != nil {
+			diags.AddAttributeError(path.Root("deploy_steps").AtListIndex(i).AtName("args"), "Not a JSON object", "The arguments of a step must be a JSON object.")
+		}
+		d.DeploySteps = append(d.DeploySteps, ironic.DeployStep{
+			Interface: step.Interface.ValueString(), Step: step.Step.ValueString(), Args: args, Priority: step.Priority.ValueInt64(),
+		})
+	}
+	if drive := m.configDrive(ctx); drive != nil {
+		d.ConfigDrive = drive.content(&diags)
+		if framework.IsSet(drive.UserDataWOVersion) {
+			d.SecretVersion = fmt.Sprint(drive.UserDataWOVersion.ValueInt64())
+		}
+	}
+	return d, diags
+}
+
+// hostnameKeys are the keys of meta_data in which cloud-init and similar tools look for the host name.
+func hostnameKeys() []string { return []string{"hostname", "local-hostname", "name"} }
+
+// content returns the parts from which Ironic builds the config drive.
+func (m *configDriveModel) content(diags *diag.Diagnostics) map[string]any {
+	drive := map[string]any{}
+	meta := map[string]any{}
+	if framework.IsSet(m.Hostname) {
+		for _, key := range hostnameKeys() {
+			meta[key] = m.Hostname.ValueString()
+		}
+	}
+	for name, document := range map[string]jsontypes.Normalized{"meta_data": m.MetaData, "network_data": m.NetworkData, "vendor_data": m.VendorData} {
+		if !framework.IsSet(document) {
+			continue
+		}
+		content := map[string]any{}
+		if json.Unmarshal([]byte(document.ValueString()), &content) != nil {
+			diags.AddAttributeError(path.Root("config_drive").AtName(name), "Not a JSON object", name+" must be a JSON object, such as jsonencode({...}).")
+			continue
+		}
+		if name == "meta_data" {
+			for key, value := range content {
+				meta[key] = value
+			}
+			continue
+		}
+		drive[name] = content
+	}
+	if len(meta) > 0 {
+		drive["meta_data"] = meta
+	}
+	for _, data := range []types.String{m.UserData, m.UserDataWO} {
+		if framework.IsSet(data) {
+			drive["user_data"] = data.ValueString()
+		}
+	}
+	return drive
+}
+
+// volatile copies the node's values that change during operations of Ironic.
+func (m *model) volatile(node *ironic.Node) {
+	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
+	m.PowerState = framework.OrNull(provision.Power(node))
+}
+
+// record completes a planned state with the node's values, so that all values are known.
+func (m *model) record(node *ironic.Node, instance string, attempts int) {
+	wanted := *m
+	m.ID, m.InstanceID, m.Attempts = types.StringValue(node.UUID), types.StringValue(instance), types.Int64Value(int64(attempts))
+	m.volatile(node)
+	framework.Keep(&m.PowerState, wanted.PowerState)
+	if !framework.IsSet(m.Protected) {
+		m.Protected = types.BoolValue(node.Protected)
+	}
+}
+
+// importImage copies the image that a node runs into the model. It omits the type if that is the default.
+func (m *model) importImage(ctx context.Context, node *ironic.Node) {
+	actual := provision.ImageOf(node)
+	if actual == nil {
+		return
+	}
+	image := imageModel{
+		URL: framework.OrNull(actual.URL), Checksum: framework.OrNull(actual.Checksum), DiskFormat: framework.OrNull(actual.DiskFormat), Type: framework.OrNull(string(actual.Type)),
+		Kernel: framework.OrNull(actual.Kernel), Ramdisk: framework.OrNull(actual.Ramdisk), RootGB: framework.Positive(actual.RootGB), SwapMB: framework.Positive(actual.SwapMB),
+	}
+	if actual.Type == provision.ImageWholeDisk {
+		image.Type = types.StringNull()
+	}
+	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
+}
+
+// showImage shows in the state that a node runs another image. It compares URLs only: Ironic changes checksum and format when it
+// converts an image.
+func (m *model) showImage(ctx context.Context, node *ironic.Node) {
+	image := m.image(ctx)
+	if image == nil || provision.ImageSource(node) == "" {
+		return
+	}
+	image.URL = types.StringValue(provision.ImageSource(node))
+	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
+}

@@ -1,0 +1,345 @@
+package deployment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// ModifyPlan plans the operations that the node needs, and warns of their effects.
+func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config model
+	var state *model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if req.Plan.Raw.IsNull() { // destroy
+		if state != nil && !d.refuseEnd(ctx, state, "destroy", &resp.Diagnostics) {
+			d.warnEnd(ctx, state, &resp.Diagnostics)
+			d.checkAgent(ctx, nil, nil, state, false, &resp.Diagnostics)
+		}
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
+	p := d.newInPlace(ctx, &plan, &config, state, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	d.planReplacement(ctx, p, resp)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	fresh := state == nil || len(resp.RequiresReplace) > 0
+	switch {
+	case fresh:
+		plan.Rebuilds, plan.Restarts = types.Int64Value(0), types.Int64Value(0)
+		plan.BootStatus = types.ObjectNull(bootStatusTypes)
+		if !plan.LiveISO.IsNull() {
+			plan.BootStatus = booted(ctx)
+			config.refuseLacking(ctx, &resp.Diagnostics)
+		}
+	case !plan.LiveISO.IsNull():
+		b := bootPlan{inPlace: p, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
+		b.decide(ctx, &resp.Diagnostics)
+	default:
+		plan.BootStatus = types.ObjectNull(bootStatusTypes)
+		p.decide(ctx, &resp.Diagnostics)
+	}
+	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if changes && d.Known() {
+		d.checkVersions(ctx, &config, &resp.Diagnostics)
+		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
+	}
+}
+
+// newInPlace collects what the plan of a deployment depends on.
+func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private gettablePrivate, diags *diag.Diagnostics) inPlace {
+	mark, problems := private.GetKey(ctx, importedKey)
+	diags.Append(problems...)
+	wanted, problems := config.deployment(ctx)
+	diags.Append(problems...)
+	return inPlace{
+		plan: plan, config: config, state: state, imported: len(mark) > 0, onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
+		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
+	}
+}
+
+// planReplacement plans whether the deployment is replaced, and warns of the effects.
+func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resource.ModifyPlanResponse) {
+	plan, state := p.plan, p.state
+	if state == nil {
+		d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
+		return
+	}
+	resp.RequiresReplace = p.replacedFor(ctx)
+	if len(resp.RequiresReplace) == 0 {
+		return
+	}
+	if p.imported && state.occupied() {
+		d.refuseReplacement(ctx, plan, state, resp.RequiresReplace, &resp.Diagnostics)
+		return
+	}
+	if d.refuseEnd(ctx, state, "replace", &resp.Diagnostics) {
+		return
+	}
+	plan.ID, plan.InstanceID = types.StringUnknown(), types.StringUnknown()
+	d.checkReplacement(ctx, plan, state, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		d.warnEnd(ctx, state, &resp.Diagnostics)
+	}
+}
+
+// checkConfigDrive warns if the node's boot interface cannot pass a config drive with a live ISO, because the apply fails unless
+// it changes that interface first.
+func (d *deployment) checkConfigDrive(ctx context.Context, plan *model, diags *diag.Diagnostics) {
+	if plan.LiveISO.IsNull() || plan.ConfigDrive.IsNull() || !framework.IsSet(plan.NodeID) {
+		return
+	}
+	node, err := d.Client.NodeForRefresh(ctx, cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString()))
+	if err != nil || provision.CarriesConfigDrive(node) {
+		return // the apply reports what is wrong with the node
+	}
+	_, detail := provision.Explain("", &provision.NoConfigDriveError{Node: node})
+	diags.AddAttributeWarning(path.Root("config_drive"), "Node cannot use the config drive", "Unless the node changes first, the apply will fail: "+detail)
+}
+
+// label names the node in a plan's messages: by its name if Ironic answers.
+func (d *deployment) label(ctx context.Context, m *model) string {
+	id := m.ID.ValueString()
+	if !d.Known() {
+		return id
+	}
+	node, err := d.Client.NodeForRefresh(ctx, id)
+	if err != nil {
+		return id
+	}
+	return ironic.NodeLabel(node)
+}
+
+// inPlace plans a change of a deployment that stays on its node. It decides from the configuration, the state and the private state
+// alone: Terraform plans again during apply, and that plan must agree with the first.
+type inPlace struct {
+	plan, config, state *model
+	imported            bool   // and not applied since the import
+	onChange            string // in force
+	wanted              string // digest of the configured deployment
+	seen                sight
+	known               provision.Footprint
+	label               func() string // names the node in messages; costs a request
+}
+
+// resumes reports whether the apply finishes or repeats a deployment, and waits whether Ironic is at work on it.
+func (p inPlace) resumes() (resumes, waits bool) {
+	state := ironic.State(p.state.ProvisionState.ValueString())
+	return !provision.Finished(state), provision.BeingDeployed(state)
+}
+
+// recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
+// recorded that in the state.
+func (p inPlace) recorded() (begun, ran bool) {
+	if p.seen.Content == "" || p.seen.Content != p.wanted {
+		return false, false
+	}
+	resumes, waits := p.resumes()
+	return waits, !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
+}
+
+// keep plans that nothing which Ironic tells changes.
+func (p inPlace) keep() {
+	m := p.plan
+	m.LastError, m.Attempts, m.ProvisionState = p.state.LastError, p.state.Attempts, p.state.ProvisionState
+	m.Rebuilds, m.Restarts = raise(p.state.Rebuilds, same), raise(p.state.Restarts, same)
+	if p.config.PowerState.IsNull() {
+		m.PowerState = p.state.PowerState
+	}
+	if p.config.Protected.IsNull() {
+		m.Protected = p.state.Protected
+	}
+}
+
+// starts plans an operation of Ironic that deploys the node.
+func (p inPlace) starts() {
+	m := p.plan
+	m.ProvisionState, m.LastError, m.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
+	if p.config.PowerState.IsNull() {
+		m.PowerState = types.StringUnknown()
+	}
+}
+
+// decide plans the operation, and warns of its effects on the machine.
+func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
+	p.keep()
+	resumes, waits := p.resumes()
+	switch {
+	case p.plan.adopted():
+		p.warnAdopted(resumes, diags)
+		p.warnPower(diags)
+		p.restart(ctx, same, diags)
+		return
+	case p.imported && (p.plan.contentChange(ctx, p.state) != same || compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) != same):
+		diags.AddWarning("Imported deployment is recorded only", fmt.Sprintf("The apply records the configuration of node %s in the state, and does not touch the machine. "+
+			"If the node runs another image, the next plan shows that. Ironic does not return values such as a config drive, so the state takes them from the configuration. "+
+			"To deploy the node again, use terraform apply -replace.", p.label()))
+		p.warnPower(diags)
+		return
+	}
+	p.ignore(ctx, diags)
+	writes := p.writes(ctx, diags)
+	if resumes || writes != same {
+		p.starts()
+	}
+	if resumes && !waits {
+		writes = differs
+	}
+	p.plan.Rebuilds = raise(p.state.Rebuilds, writes)
+	if writes == differs && p.plan.staysProtected(p.state) {
+		refuseInPlace(diags, p.label(), "rebuild it")
+	}
+	if !resumes {
+		p.warnPower(diags)
+		p.restart(ctx, writes, diags)
+	}
+}
+
+// writes says whether the plan rebuilds the node, and warns of that or says why it does not.
+func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
+	writes := p.plan.redeploys(ctx, p.state, p.onChange)
+	begun, ran := p.recorded()
+	resumes, _ := p.resumes()
+	switch {
+	case writes == unclear:
+		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
+			"The plan says so with an unknown value of rebuilds.", p.label()))
+	case writes == differs && begun:
+		p.warnResume(diags)
+		return same
+	case writes == differs && ran:
+		diags.AddWarning("Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
+			"recorded that. The apply does not touch the machine.", p.label()))
+		return same
+	case writes == differs:
+		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))
+	case resumes:
+		p.warnResume(diags)
+	case p.plan.contentChange(ctx, p.state) != same && p.state.adopted():
+		diags.AddWarning("Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, and does not touch the machine, which was adopted. "+
+			"To deploy that content, change rebuild_triggers.", p.label()))
+	case p.plan.contentChange(ctx, p.state) != same:
+		diags.AddWarning("Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", p.label()))
+	}
+	return writes
+}
+
+// rebuildSummary is the same for all nodes, so that Terraform folds their warnings into one.
+const rebuildSummary = "Rebuild wipes the root disk"
+
+// ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
+func (p inPlace) ignore(ctx context.Context, diags *diag.Diagnostics) {
+	resumes, waits := p.resumes()
+	if p.onChange != onChangeIgnore || p.imported || p.state.adopted() || (resumes && !waits) {
+		return
+	}
+	switch compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) {
+	case same:
+		p.plan.keepContent(p.state)
+	case unclear:
+		if p.plan.contentChange(ctx, p.state) != same {
+			diags.AddAttributeError(path.Root("rebuild_triggers"), "Value must be known during plan", "on_change is \"ignore\" and the content has changed: "+
+				"rebuild_triggers decides whether the plan shows the new content, so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
+		}
+	case differs:
+	}
+}
+
+// restart plans a restart for restart_triggers. A machine that is deployed or booted anew, or is to be off, is not restarted.
+func (p inPlace) restart(ctx context.Context, deploys change, diags *diag.Diagnostics) {
+	m, power := p.plan, p.config.PowerState
+	restarts := compare(ctx, m.RestartTriggers, p.state.RestartTriggers)
+	if restarts == same || deploys == differs || p.imported || power.ValueString() == framework.PowerOff {
+		return
+	}
+	if deploys == unclear || power.IsUnknown() {
+		restarts = unclear
+	}
+	m.Restarts = raise(p.state.Restarts, restarts)
+	if power.IsNull() && p.state.PowerState.ValueString() != framework.PowerOn {
+		m.PowerState = types.StringUnknown()
+	}
+	if restarts == unclear {
+		diags.AddWarning(restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan says so with an unknown value of restarts.", p.label()))
+		return
+	}
+	diags.AddWarning(restartSummary, fmt.Sprintf("Node %s is switched off and on: restart_triggers changes. Each machine that this plan restarts shows a higher number in restarts.", p.label()))
+}
+
+const restartSummary = "Machine is restarted"
+
+// warnAdopted warns if an adopted machine does not run. There is nothing to deploy on it.
+func (p inPlace) warnAdopted(stopped bool, diags *diag.Diagnostics) {
+	if stopped {
+		diags.AddWarning("Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image and change rebuild_triggers, or destroy the deployment.",
+			p.label(), p.state.ProvisionState.ValueString()))
+	}
+}
+
+// warnPower warns that the apply switches the machine. The first apply after an import does not: it records power_state, and the
+// next plan shows the difference.
+func (p inPlace) warnPower(diags *diag.Diagnostics) {
+	if !framework.IsSet(p.config.PowerState) || p.config.PowerState.Equal(p.state.PowerState) {
+		return
+	}
+	summary, detail := "Power is switched", "Node %s is switched %s."
+	if p.imported {
+		summary, detail = "Power is not switched yet", "Node %s was imported, so that this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s."
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), summary, fmt.Sprintf(detail, p.label(), p.config.PowerState.ValueString()))
+}
+
+// warnResume warns that the apply finishes the deployment of an earlier run.
+func (p inPlace) warnResume(diags *diag.Diagnostics) {
+	state := p.state.ProvisionState.ValueString()
+	writes := "which writes its root disk"
+	if !p.plan.LiveISO.IsNull() {
+		writes = "which boots its live ISO"
+	}
+	if provision.Failed(ironic.State(state)) {
+		diags.AddWarning("Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.",
+			p.label(), state, p.state.LastError.ValueString(), writes))
+		return
+	}
+	if provision.BeingDeployed(ironic.State(state)) {
+		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", p.label(), state))
+		return
+	}
+	if provision.Settled(provision.GoalUndeployed, ironic.State(state)) {
+		diags.AddWarning("Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", p.label(), state, writes))
+		return
+	}
+	diags.AddWarning("Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: an earlier run has undeployed it, and its data is lost. The apply finishes that, "+
+		"then deploys the node again. To leave it undeployed, destroy the resource.", p.label(), state))
+}
+
+// checkVersions refuses settings that the server's API does not have.
+func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	drive := config.configDrive(ctx)
+	d.Requires(ctx, diags,
+		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
+		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
+		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
+	)
+}

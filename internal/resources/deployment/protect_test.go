@@ -1,0 +1,217 @@
+package deployment_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// wantProtected fails a test unless Ironic says that the node is protected, or not.
+func wantProtected(t *testing.T, s *acctest.Site, node string, want bool) {
+	t.Helper()
+	if got := s.Node(node)["protected"]; got != want {
+		t.Errorf("the node is protected: %v, want %v", got, want)
+	}
+}
+
+// wantPlanRefused fails a test unless planning fails because the machine is protected.
+func wantPlanRefused(t *testing.T, w *acctest.Workspace, args []string, texts ...string) {
+	t.Helper()
+	acctest.Fails(t, w, append([]string{"plan"}, args...), append(texts, "Machine is protected", "is protected in Ironic")...)
+}
+
+// protectedSite starts a site with a deployed machine that its configuration protects.
+func protectedSite(t *testing.T, settings ...string) (s *acctest.Site, node string, w *acctest.Workspace, config func(settings ...string) string) {
+	t.Helper()
+	s = acctest.Start(t, nil)
+	node = acctest.AddNode(t, s, "n1", nil)
+	config = func(settings ...string) string {
+		return s.Provider() + acctest.Allocation(s) + acctest.Allocated(settings...)
+	}
+	w = acctest.NewWorkspace(t, config(append(settings, acctest.Image("v1"), `protected = true`)...))
+	w.Must("apply", "-auto-approve")
+	wantProtected(t, s, node, true)
+	return s, node, w, config
+}
+
+func TestAccDeployment_protectedIsSetAndCleared(t *testing.T) {
+	t.Parallel()
+	s, node, w, config := protectedSite(t)
+	acctest.NoChanges(t, w)
+	if got := s.Node(node)["protected_reason"]; got != "protected by Terraform" {
+		t.Errorf("the reason is %v", got)
+	}
+	s.Patch(node, "replace", "/protected", false) // others
+	output, changes := w.Plan()
+	if !changes || !strings.Contains(output, "protected       = false -> true") {
+		t.Errorf("the plan does not protect the node again:\n%s", output)
+	}
+	w.Must("apply", "-auto-approve")
+	wantProtected(t, s, node, true)
+
+	w.Configure(config(acctest.Image("v1"))) // not managed any more
+	w.Must("apply", "-auto-approve")
+	wantProtected(t, s, node, true)
+	w.Configure(config(acctest.Image("v1"), `protected = false`))
+	w.Must("apply", "-auto-approve")
+	wantProtected(t, s, node, false)
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_protectedIsNotRebuilt(t *testing.T) {
+	t.Parallel()
+	s, node, w, config := protectedSite(t)
+	advice := []string{"this plan would rebuild it", "set protected = false", "in the same apply"}
+	for name, settings := range map[string][]string{
+		"another image":            {acctest.Image("v2"), `protected = true`},
+		"a trigger":                {acctest.Image("v1"), `protected = true`, `rebuild_triggers = { a = "1" }`, `on_change = "ignore"`},
+		"protected is not managed": {acctest.Image("v2")},
+	} {
+		w.Configure(config(settings...))
+		wantPlanRefused(t, w, nil, advice...)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	w.Configure(config(acctest.Image("v2"), `protected = true`, `on_change = "ignore"`))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Configure(config(acctest.Image("v1"), `protected = true`, `restart_triggers = { a = "1" }`)) // wipes nothing
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active")
+
+	w.Configure(config(acctest.Image("v2"), `protected = false`)) // one apply clears the flag, then rebuilds
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+	w.Must("apply", "saved")
+	wantProtected(t, s, node, false)
+	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
+	t.Parallel()
+	s, node, w, config := protectedSite(t)
+	advice := "If it may be wiped, first apply protected = false, without any other change"
+	other := acctest.AddNode(t, s, "n2", nil)
+	for _, change := range []string{
+		acctest.Deployment(acctest.Quoted(other), acctest.Image("v1"), `protected = true`),
+		acctest.Deployment(acctest.Quoted(other), acctest.Image("v1"), `protected = false`),
+		acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `protected = false`, `on_change = "replace"`),
+	} {
+		w.Configure(s.Provider() + acctest.Allocation(s) + change)
+		wantPlanRefused(t, w, nil, "this plan would replace its deployment", advice)
+	}
+	w.Configure(config(acctest.Image("v1"), `protected = true`))
+	wantPlanRefused(t, w, []string{"-destroy"}, "this plan would destroy its deployment", advice)
+	w.Configure(s.Provider())
+	wantPlanRefused(t, w, nil, "this plan would destroy its deployment", advice)
+
+	// Without prior state the plan reads the node.
+	for _, flag := range []string{`protected = true`, `protected = false`} {
+		w.Configure(config(acctest.Image("v1"), flag))
+		wantPlanRefused(t, w, []string{"-replace=" + acctest.DeploymentAddress}, "a new deployment would first undeploy it", "without -replace")
+	}
+	w.Must("taint", acctest.DeploymentAddress)
+	wantPlanRefused(t, w, nil, "a new deployment would first undeploy it", "run terraform untaint")
+	w.Must("untaint", acctest.DeploymentAddress)
+	acctest.WantVerbs(t, s, node, "active")
+
+	w.Must("apply", "-auto-approve") // as the errors advise: protected = false alone
+	wantProtected(t, s, node, false)
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active", "deleted")
+}
+
+// Ironic refuses what no plan could see.
+func TestAccDeployment_protectedByOthersAfterPlan(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(image string) string {
+		return s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image(image))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	for _, tc := range []struct {
+		config  string
+		args    []string
+		refused string
+	}{
+		{config("v2"), nil, "Could not deploy node"},
+		{config("v1"), []string{"-destroy"}, "Could not undeploy node"},
+	} {
+		w.Configure(tc.config)
+		w.Save(tc.args...)
+		s.Patch(node, "add", "/protected", true)
+		acctest.Fails(t, w, []string{"apply", "saved"}, tc.refused, "is protected and cannot be undeployed, rebuilt or deleted",
+			"apply protected = false for its metal_deployment")
+		wantProtected(t, s, node, true)
+		wantInState(t, w, 0, 0)
+		w.Configure(config("v1"))
+		acctest.NoChanges(t, w)
+		s.Patch(node, "replace", "/protected", false)
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	s.Patch(node, "add", "/protected", true)
+	w.Configure(config("v2"))
+	wantPlanRefused(t, w, nil, "this plan would rebuild it") // as last refreshed
+	w.Configure(s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1"), `protected = false`))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_forgettingLeavesProtection(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `protected = true`, `on_destroy = "forget"`)+
+		"data \"metal_host\" \"n\" {\n  id = "+acctest.DeploymentAddress+".id\n}\noutput \"protected\" {\n  value = data.metal_host.n.protected\n}\n")
+	w.Must("apply", "-auto-approve")
+	if shown := w.Must("output", "protected"); strings.TrimSpace(shown) != "true" {
+		t.Errorf("data.metal_host says %s", shown)
+	}
+	w.Must("destroy", "-auto-approve")
+	wantProtected(t, s, node, true)
+	acctest.WantVerbs(t, s, node, "active")
+
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	wantPlanRefused(t, w, nil, "If the node belongs to another user, choose another node")
+	s.Patch(node, "replace", "/protected", false)
+	s.Verb(node, "deleted", "available")
+}
+
+// A new live ISO restarts no protected machine; what else would restart it is an error.
+func TestFakeLiveISO_protected(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := acctest.AddNode(t, s, "n", bootsISOs())
+	config := func(image string, settings ...string) string {
+		live := liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, live)...)
+	}
+	w := acctest.NewWorkspace(t, config("a", `protected = true`))
+	w.Must("apply", "-auto-approve")
+	cycles := s.Fake.PowerCycles(node)
+	w.Configure(config("b", `protected = true`))
+	acctest.NoChanges(t, w)
+	for _, also := range []string{`rebuild_triggers = { a = "1" }`, `config_drive = { hostname = "x" }`} {
+		w.Configure(config("b", also, `protected = true`))
+		wantPlanRefused(t, w, nil, "this plan would restart it with its live ISO", "set protected = false")
+	}
+	if got := s.Fake.PowerCycles(node) - cycles; got != 0 {
+		t.Errorf("the machine was started %d times", got)
+	}
+	w.Configure(config("b", `config_drive = { hostname = "x" }`, `protected = false`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
+	w.Must("apply", "saved")
+	if got := s.Fake.PowerCycles(node) - cycles; got != 1 {
+		t.Errorf("the machine was started %d times", got)
+	}
+	wantProtected(t, s, node, false)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,443 @@
+// Package deployment implements the resource metal_deployment: the image or live ISO that runs on a node.
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*deployment)(nil)
+	_ resource.ResourceWithIdentity       = (*deployment)(nil)
+	_ resource.ResourceWithImportState    = (*deployment)(nil)
+	_ resource.ResourceWithModifyPlan     = (*deployment)(nil)
+	_ resource.ResourceWithValidateConfig = (*deployment)(nil)
+)
+
+const deploymentTimeout = 60 * time.Minute
+
+// importedKey marks, in private state, a deployment that was imported and not applied since. The first apply takes the values that
+// Ironic does not return from the configuration, and does not rebuild the node for them.
+const importedKey = "imported"
+
+// footprintKey is the key in private state of the node's provision.Footprint, as of the recorded deployment.
+const footprintKey = "footprint"
+
+// seenKey is the key in private state of the live ISO that an apply wanted last, and since when. An apply that was interrupted while
+// the image settled goes on with that time.
+const seenKey = "seen"
+
+// New returns metal_deployment.
+func New() resource.Resource { return &deployment{} }
+
+type deployment struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (d *deployment) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_deployment"
+}
+
+// IdentitySchema describes its identity.
+func (d *deployment) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the node.")
+}
+
+// Create reserves the node, records that, and deploys it.
+func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	var plan, config model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	wanted := d.ironicDeployment(ctx, &config, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit)
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), err)
+		return
+	}
+	instance := reserved.instance
+	if reserved.by != nil {
+		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
+	}
+	onDestroy := plan.OnDestroy
+	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
+	power := plan.PowerState
+	plan.record(machine.Node(), instance, 0)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.PowerState = power // what Ironic has now is from before the deployment
+
+	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	options := provision.DeployOptions{Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit}
+	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
+	if err == nil && plan.Protected.ValueBool() {
+		d.protectNew(ctx, machine, &resp.Diagnostics)
+	}
+	err = machine.EndCreation(ctx, provision.MarkReservation, err)
+	if provision.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, machine.Node()) { // as a tainted resource, it would be undeployed
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	runs := provision.FootprintOf(machine.Node()) // the answer to EndCreation contains it
+	if err == nil && !machine.Ended(provision.MarkReservation) {
+		runs = footprint(ctx, machine) // before record, which then has what the next refresh has
+	}
+	plan.record(machine.Node(), instance, attempts)
+	if err == nil || ironic.IsInterrupted(err) {
+		plan.OnDestroy = onDestroy
+	} else {
+		plan.Protected = types.BoolValue(machine.Node().Protected)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(writeSight(ctx, resp.Private, machine.Node())...)
+	if err == nil {
+		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, runs)...)
+	}
+	framework.Report(&resp.Diagnostics, doing, err)
+	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
+func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
+	doing = "deploy node " + ironic.NodeLabel(machine.Node())
+	if !plan.adopted() {
+		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
+	}
+	if err == nil {
+		doing = "switch node " + ironic.NodeLabel(machine.Node())
+		err = d.power(ctx, config, machine, o.Timeout)
+	}
+	return doing, attempts, err
+}
+
+// begin deploys the image of a new deployment, or boots its live ISO.
+func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.Deployment, machine *provision.Machine, o provision.DeployOptions, seen time.Time) (attempts int, err error) {
+	iso := plan.liveISO(ctx)
+	if iso == nil {
+		return machine.Deploy(ctx, wanted, o)
+	}
+	if err := d.Client.Settle(ctx, iso.newImage(), seen); err != nil {
+		return 0, err
+	}
+	if err := machine.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
+		return 0, err
+	}
+	return machine.BootISO(ctx, wanted, o)
+}
+
+// gettablePrivate reads the private state of a request.
+type gettablePrivate interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+// footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
+// cannot be read; the next refresh writes it then.
+func footprint(ctx context.Context, machine *provision.Machine) provision.Footprint {
+	if machine.Refresh(ctx) != nil {
+		return provision.Footprint{}
+	}
+	return provision.FootprintOf(machine.Node())
+}
+
+// writeFootprint stores in private state the footprint of the node that runs the recorded deployment. It does not store a zero
+// footprint: the next refresh compares the node with the state then.
+func writeFootprint(ctx context.Context, private framework.SettablePrivate, f provision.Footprint) diag.Diagnostics {
+	if f == (provision.Footprint{}) {
+		return private.SetKey(ctx, footprintKey, nil)
+	}
+	text, _ := json.Marshal(f) // strings always marshal
+	return private.SetKey(ctx, footprintKey, text)
+}
+
+// readFootprint returns the footprint that writeFootprint has stored.
+func readFootprint(ctx context.Context, private gettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
+	text, problems := private.GetKey(ctx, footprintKey)
+	diags.Append(problems...)
+	_ = json.Unmarshal(text, &f) // a zero footprint is fine if there is none
+	return f
+}
+
+// tries returns max_attempts, or its default.
+func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
+
+// ironicDeployment converts a configuration to a deployment of Ironic, and makes the client redact its secrets in errors.
+func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags *diag.Diagnostics) provision.Deployment {
+	wanted, problems := config.deployment(ctx)
+	diags.Append(problems...)
+	if text, ok := wanted.ConfigDrive["user_data"].(string); ok {
+		d.Client.Hide(text)
+	}
+	if wanted.Image != nil && wanted.Image.PullSecret != "" {
+		d.Client.Hide(wanted.Image.PullSecret)
+	}
+	if iso := config.liveISO(ctx); iso != nil {
+		iso.hideQuery(d.Client)
+	}
+	return wanted
+}
+
+// reservation is the reservation of a node for a new deployment.
+type reservation struct {
+	instance string
+	by       *provision.Creation // the mark of the killed run that has made it; nil if there is none
+}
+
+// isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
+// finished, or one that was to be adopted.
+func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
+	var refused *provision.RefusedError
+	switch {
+	case failed == nil, ironic.IsInterrupted(failed):
+		return false
+	case plan.adopted(), r.by != nil && !r.by.Done.IsZero():
+		return true
+	}
+	return errors.As(failed, &refused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
+}
+
+// reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration) (machine *provision.Machine, r reservation, err error) {
+	if machine, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
+		return nil, r, err
+	}
+	if plan.adopted() {
+		r.instance, err = provision.Adopt(machine.Node(), plan.AllocationID.ValueString())
+		return machine, r, err
+	}
+	if err := machine.CheckDeploy(ctx); err != nil {
+		return nil, r, err
+	}
+	r.instance, r.by, err = machine.ReserveNew(ctx, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
+	return machine, r, err
+}
+
+// power switches the node as configured.
+func (d *deployment) power(ctx context.Context, config *model, machine *provision.Machine, limit time.Duration) error {
+	if !framework.IsSet(config.PowerState) {
+		return nil
+	}
+	return machine.SetPower(ctx, config.PowerState.ValueString() == framework.PowerOn, limit)
+}
+
+// Read refreshes the state, and removes the resource if the node does not run its deployment any more.
+func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	d.Client.DeploymentInState(state.ID.ValueString())
+	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
+	if ironic.IsNotFound(err) {
+		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
+		return
+	}
+	imported := state.InstanceID.IsNull()
+	if imported {
+		state.InstanceID, state.AllocationID = framework.OrNull(node.InstanceUUID), framework.OrNull(node.AllocationUUID)
+		state.NodeID, state.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
+		state.Rebuilds, state.Restarts = types.Int64Value(0), types.Int64Value(0)
+	}
+	if reason := provision.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
+		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s %s.", ironic.NodeLabel(node), reason))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	known := readFootprint(ctx, req.Private, &resp.Diagnostics)
+	switch {
+	case !provision.RunsInstance(node), d.onChangeOf(&state, &diag.Diagnostics{}) == onChangeIgnore:
+	case imported:
+		state.importImage(ctx, node)
+	case known.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
+		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, provision.FootprintOf(node))...)
+	case known.OtherImage(node):
+		state.showImage(ctx, node)
+	}
+	state.readBoot(ctx, node, imported)
+	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
+	state.volatile(node)
+	state.Protected = types.BoolValue(node.Protected)
+	warnNode(&resp.Diagnostics, node)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// noteUnchanged records in private state that the returned state needs no change, if so.
+func (m *model) noteUnchanged(ctx context.Context, private framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !diags.HasError() && m.nothingToDecide() {
+		diags.Append(framework.NothingToDecide(ctx, private)...)
+	}
+}
+
+// nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
+// applied last.
+func (m *model) nothingToDecide() bool {
+	return m.LiveISO.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
+}
+
+// runs reports whether the node's last deployment, finished or in progress, has the content of a state or configuration.
+func (d *deployment) runs(ctx context.Context, m *model, node *ironic.Node) bool {
+	wanted, diags := m.deployment(ctx)
+	return !diags.HasError() && wanted.DeployedWith(node)
+}
+
+// warnNode warns of a deployed node with a fault or in maintenance.
+func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
+	if node.Fault != "" {
+		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
+	} else if node.Maintenance {
+		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
+	}
+}
+
+// afterColon ends a sentence with a reason, if there is one.
+func afterColon(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	return ": " + reason
+}
+
+// Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
+// ends the protection.
+func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	u := d.newUpdate(ctx, req, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan, state := u.plan, u.state
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	u.seen = plan.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
+		return
+	}
+	node := machine.Node
+	attempts, failed, err := u.run(ctx, d.Client, machine)
+	restarts := failed == updateRestarts && ironic.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
+	arrived := err == nil || failed > updateRestarts || restarts || (failed == updateDeploys && u.what.DeployedWith(node()))
+	planned := *plan
+	switch {
+	case err == nil:
+	case !arrived: // the node still runs the former content: the state must say so
+		planned = *state
+		planned.ProvisionState = types.StringUnknown()
+	case failed == updateDeploys && !ironic.IsInterrupted(err): // it has to be repeated, and counts then
+		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
+	}
+	if err == nil {
+		machine.ForgetCreation(ctx, provision.MarkReservation)
+	}
+	next := planned
+	next.record(node(), state.InstanceID.ValueString(), attempts)
+	framework.Keep(&next.ProvisionState, planned.ProvisionState)
+	framework.Keep(&next.LastError, planned.LastError)
+	framework.Keep(&next.Attempts, planned.Attempts)
+	if err != nil && !ironic.IsInterrupted(err) {
+		next.Protected = types.BoolValue(node().Protected)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
+	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node())...)
+	doing := failed.of(ironic.NodeLabel(node()))
+	if err != nil && !arrived {
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	if plan.contentChange(ctx, state) != same || compare(ctx, plan.RebuildTriggers, state.RebuildTriggers) != same {
+		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, u.footprint(ctx, machine, err))...)
+	}
+	framework.Report(&resp.Diagnostics, doing, err)
+	next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// Delete undeploys the node and keeps the allocation, or leaves the machine running.
+func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state.OnDestroy.ValueString() == destroyForget {
+		if !d.Client.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+			d.Client.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
+		}
+		return
+	}
+	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
+	if ironic.IsNotFound(err) {
+		return
+	}
+	if d.Client.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
+		return
+	}
+	label, lost := state.ID.ValueString(), ""
+	if err == nil {
+		defer d.Client.Deleting(state.ID.ValueString())(false)
+		lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		label = ironic.NodeLabel(machine.Node())
+	}
+	if ironic.IsInterrupted(err) {
+		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
+			"Run the same command again to finish it. As long as the resource is in the configuration, terraform apply deploys the node again afterwards.")
+		return
+	}
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "undeploy node "+label, err)
+		return
+	}
+	if lost != "" {
+		resp.Diagnostics.AddWarning("Allocation not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
+			label, state.AllocationID.ValueString(), lost))
+	}
+}
+
+// ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS". The node must be deployed.
+func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	node, err := d.Client.FindNode(ctx, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import the deployment of node "+id, err)
+		return
+	}
+	if node.InstanceUUID == "" {
+		resp.Diagnostics.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. "+
+			"If its state is active, reserve it first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(node.UUID)})...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+}

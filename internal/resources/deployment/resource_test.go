@@ -1,0 +1,338 @@
+package deployment_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// deploymentIs checks an attribute of the deployment in state.
+func deploymentIs(attribute string, value knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(acctest.DeploymentAddress, tfjsonpath.New(attribute), value)
+}
+
+func TestAccDeployment_lifecycle(t *testing.T) {
+	s := acctest.Start(t, nil)
+	reserved := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("web")))
+	stays := statecheck.CompareValue(compare.ValuesSame())
+	sameAllocation := func() statecheck.StateCheck {
+		return stays.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))
+	}
+	acctest.Test(t,
+		resource.TestStep{
+			Config: reserved + acctest.Allocated(acctest.Image("v1"), `config_drive = { hostname = "web-0", user_data = "#cloud-config\n" }`),
+			ConfigStateChecks: []statecheck.StateCheck{
+				sameAllocation(),
+				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("id"), "metal_host.h1", tfjsonpath.New("id"), compare.ValuesSame()),
+				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("instance_id"), acctest.AllocationAddress, tfjsonpath.New("id"), compare.ValuesSame()),
+				deploymentIs("provision_state", knownvalue.StringExact("active")),
+				deploymentIs("last_error", knownvalue.Null()),
+				deploymentIs("attempts", knownvalue.Int64Exact(1)),
+			},
+		},
+		resource.TestStep{
+			ResourceName: acctest.DeploymentAddress, ImportState: true, ImportStateId: s.Name("h1"), ImportStateVerify: true,
+			ImportStateVerifyIgnore: []string{"config_drive", "attempts"}, // what cannot be read back
+		},
+		resource.TestStep{
+			Config:            reserved,
+			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(acctest.DeploymentAddress, plancheck.ResourceActionDestroy)}},
+			ConfigStateChecks: []statecheck.StateCheck{sameAllocation()},
+			Check: func(*terraform.State) error {
+				node, kept := s.Node(s.Name("h1")), acctest.AllocationNamed(s, s.Name("web"))
+				if node["provision_state"] != "available" || node["instance_uuid"] != kept["uuid"] || kept["node_uuid"] != node["uuid"] {
+					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
+				}
+				extra := node["extra"].(map[string]any)       //nolint:forcetypeassert // Ironic's schema
+				delete(extra, string(provision.MarkCreation)) // of the host, which stays
+				if info := acctest.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {
+					return fmt.Errorf("left on the node: instance_info %v, extra %v", info, node["extra"])
+				}
+				return nil
+			},
+		},
+	)
+	if left := s.Left(); len(left) > 0 {
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
+func TestAccDeployment_reservesWithoutAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	d := acctest.InState(t, w, acctest.DeploymentAddress)
+	if d.Values["id"] != node || d.Values["node_id"] != s.Name("n1") || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
+		t.Errorf("in state is %v; in Ironic, %v", d.Values, s.Node(node))
+	}
+	acctest.NoChanges(t, w)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	if output := w.Must("apply", "-auto-approve"); !strings.Contains(output, "0 added, 1 changed, 0 destroyed") {
+		t.Errorf("the node by its UUID is not the node by its name:\n%s", output)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active", "deleted")
+}
+
+func TestAccDeployment_contentArrives(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", map[string]any{"properties": map[string]any{"capabilities": "boot_mode:uefi"}})
+	acctest.AddTrait(s, node, "CUSTOM_A")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = {
+    url = "`+acctest.Images+`root.raw"
+    checksum = "d41d8cd98f00b204e9800998ecf8427e"
+    disk_format = "raw"
+    type = "partition"
+    kernel = "`+acctest.Images+`vmlinuz"
+    ramdisk = "`+acctest.Images+`initrd"
+    root_gb = 20
+    swap_mb = 512
+  }
+  capabilities = { boot_mode = "uefi" }
+  traits = ["CUSTOM_A"]
+  root_device = { serial = "S1" }
+  instance_info = { ramdisk_params = { a = 1 } }`))
+	w.Must("apply", "-auto-approve")
+	info := acctest.InstanceInfo(s, node)
+	for key, want := range map[string]any{
+		"image_source": acctest.Images + "root.raw", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e", "image_disk_format": "raw",
+		"image_type": "partition", "kernel": acctest.Images + "vmlinuz", "ramdisk": acctest.Images + "initrd",
+		"root_gb": 20.0, "swap_mb": 512.0, "capabilities": map[string]any{"boot_mode": "uefi"}, "traits": []any{"CUSTOM_A"},
+		"root_device": map[string]any{"serial": "S1"}, "ramdisk_params": map[string]any{"a": 1.0},
+	} {
+		if !reflect.DeepEqual(info[key], want) {
+			t.Errorf("instance_info.%s is %v, want %v", key, info[key], want)
+		}
+	}
+	acctest.NoChanges(t, w)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("whole")))
+	w.Must("apply", "-auto-approve")
+	if info := acctest.InstanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil || info["kernel"] != nil ||
+		info["root_gb"] != nil || info["capabilities"] != nil || info["root_device"] != nil || info["ramdisk_params"] != nil || info["traits"] != nil {
+		t.Errorf("instance_info after another image is %v", info)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_verbCarriesStepsAndConfigDrive(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = {
+    hostname = "web-0"
+    user_data = "#cloud-config\n"
+    meta_data = jsonencode({ rack = 7 })
+    network_data = jsonencode({ links = [], networks = [], services = [] })
+    vendor_data = jsonencode({ v = true })
+  }
+  deploy_steps = [{ interface = "bios", step = "factory_reset", priority = 60 }]`))
+	w.Must("apply", "-auto-approve")
+	var sent map[string]any
+	for _, r := range s.Fake.Requests() {
+		if strings.Contains(r.Body, `"active"`) && r.Method == http.MethodPut {
+			if err := json.Unmarshal([]byte(r.Body), &sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := map[string]any{
+		"target": "active",
+		"configdrive": map[string]any{
+			"user_data":    "#cloud-config\n",
+			"meta_data":    map[string]any{"hostname": "web-0", "local-hostname": "web-0", "name": "web-0", "rack": 7.0},
+			"network_data": map[string]any{"links": []any{}, "networks": []any{}, "services": []any{}},
+			"vendor_data":  map[string]any{"v": true},
+		},
+		"deploy_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "priority": 60.0}},
+	}
+	if !reflect.DeepEqual(sent, want) {
+		t.Errorf("sent with the verb:\n%v, want\n%v", sent, want)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_powerChangesInPlace(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(power string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = `+acctest.Quoted(power))
+	}
+	w := acctest.NewWorkspace(t, config("on"))
+	w.Must("apply", "-auto-approve")
+	if power := s.Node(node)["power_state"]; power != "power on" {
+		t.Errorf("the node is %v after the deployment", power)
+	}
+	acctest.NoChanges(t, w)
+	w.Configure(config("off"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Power is switched", "Node "+s.Name("n1")+" ("+node+") is switched off", "will be updated in-place")
+	w.Must("apply", "-auto-approve")
+	if power := s.Node(node)["power_state"]; power != "power off" {
+		t.Errorf("the node is %v after the change", power)
+	}
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_forgetLeavesTheMachineRunning(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_destroy = "forget"`))
+	w.Must("apply", "-auto-approve")
+	instance := s.Node(node)["instance_uuid"]
+	w.Must("destroy", "-auto-approve")
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance {
+		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
+	}
+	w.Must("import", acctest.DeploymentAddress, node) // it can be taken back
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active", "deleted")
+}
+
+func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
+	w.Must("apply", "-auto-approve")
+	output, code := w.Run("destroy", "-auto-approve")
+	if code == 0 {
+		t.Errorf("the allocation of a running machine was deleted:\n%s", output)
+	}
+	acctest.Mention(t, output, "something is deployed on it", "To leave the machine running with its reservation", "terraform state rm")
+	w.Must("state", "rm", acctest.AllocationAddress)
+	w.Must("destroy", "-auto-approve")
+	if now := s.Node(node); now["provision_state"] != "active" || acctest.AllocationNamed(s, s.Name("web"))["uuid"] != now["instance_uuid"] {
+		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
+	}
+	s.Verb(node, "deleted", "available")
+}
+
+func TestAccDeployment_contradictions(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for _, c := range []struct{ name, settings, want string }{
+		{"partition without size", `image = { url = "http://x/y", type = "partition" }`, "A partition image needs root_gb"},
+		{"kernel of a whole disk", `image = { url = "http://x/y", kernel = "http://x/k" }`, "kernel belongs to partition images"},
+		{"checksum", `image = { url = "http://x/y", checksum = "12345" }`, "must be an MD5, SHA-256 or SHA-512 checksum"},
+		{"scheme", `image = { url = "debian-12.qcow2" }`, "must begin with http://, https://, file://, oci:// or glance://"},
+		{"no checksum", `image = { url = "http://x/y" }`, "Ironic demands a checksum for http images: set checksum"},
+		{"no checksum of a file", `image = { url = "file:///y" }`, "Ironic demands a checksum for file images"},
+		{"host name", `config_drive = { hostname = "web 0" }`, "config_drive.hostname: \"web 0\" must be a host name"},
+		{"host name twice", `config_drive = { hostname = "web-0", meta_data = jsonencode({ name = "web-1" }) }`, `config_drive.hostname and "name" in config_drive.meta_data are the same setting`},
+		{"pull secret", `image = { url = "http://x/y", checksum = "http://x/y.md5", pull_secret_wo = "x", pull_secret_wo_version = 1 }`, "image.pull_secret_wo belongs to oci:// images"},
+		{"pull secret without version", `image = { url = "oci://x/y", pull_secret_wo = "x" }`, "must be specified when"},
+		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
+		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
+		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
+		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
+		{"no JSON, where", `config_drive = { network_data = "{" }`, "config_drive.network_data: "},
+		{"URL of a live ISO", `live_iso = { url = "live.iso" }`, `live_iso.url: "live.iso" must begin with`},
+		{"image, where", `image = { url = "debian-12.qcow2" }`, `image.url: "debian-12.qcow2" must begin`},
+		{"duration", `timeouts = { create = "45" }`, `timeouts.create: "45" must be a duration such as "90s" or "5m"`},
+		{"negative duration", `timeouts = { delete = "-5m" }`, `timeouts.delete: "-5m" must be a duration`},
+		{"JSON list", `config_drive = { meta_data = "[]" }`, "meta_data must be a JSON object"},
+		{"arguments", `deploy_steps = [{ interface = "bios", step = "x", priority = 1, args = "[]" }]`, "The arguments of a step must be a JSON object"},
+		{"interface", `deploy_steps = [{ interface = "dvd", step = "x", priority = 1 }]`, "must be one of"},
+		{"allocation", `allocation_id = "web-0"`, "must be the UUID of an allocation"},
+		{"trait", `traits = ["nvme"]`, `Write "CUSTOM_NVME"`},
+		{"marker", `instance_info = { terraform_metal = "x" }`, `"terraform_metal" is reserved for the provider`},
+		{"attempts", `max_attempts = 0`, "must be between 1 and 10"},
+	} {
+		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, c.settings))
+		output, code := w.Run("validate")
+		if code == 0 {
+			t.Errorf("%s: accepted", c.name)
+			continue
+		}
+		acctest.Mention(t, output, c.want)
+	}
+}
+
+func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for _, settings := range []string{
+		`image = { url = "glance://0b2a8047-0d5c-4a41-8a0f-0d5c0d5c0d5c" }`,
+		`image = { url = "oci://registry.example.com/debian:12" }`,
+		`image = { url = "http://x/y", checksum = "http://x/SHA256SUMS" }`,
+		`image = { url = "http://x/tree" }` + "\n" + `instance_info = { deploy_interface = "anaconda" }`,
+		`image = { url = "http://x/y" }` + "\n" + `instance_info = { image_checksum = "d41d8cd98f00b204e9800998ecf8427e" }`,
+	} {
+		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, settings))
+		w.Must("validate")
+	}
+}
+
+func TestAccDeployment_unfitNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	other := acctest.ForeignInstance(s)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
+	refused := func(want ...string) {
+		t.Helper()
+		output, code := w.Run("apply", "-auto-approve")
+		if code == 0 {
+			t.Errorf("the apply worked, want %v", want)
+		}
+		acctest.Mention(t, output, append(want, "Could not deploy node "+s.Name("n1"))...)
+		if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
+			t.Errorf("a deployment that never began is in state:\n%s", w.State())
+		}
+		if now := s.Node(node); now["instance_uuid"] != nil && now["instance_uuid"] != other {
+			t.Errorf("the node is reserved by %v", now["instance_uuid"])
+		}
+	}
+	s.Verb(node, "manage", "manageable")
+	refused(`is in state "manageable"`, `Make it available first (metal_host target_state = "available")`)
+	s.Verb(node, "provide", "available")
+
+	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan broken"})
+	refused("it is in maintenance (fan broken)")
+	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
+
+	s.Patch(node, "add", "/instance_uuid", other)
+	refused("is reserved by "+other, "If the reservation is yours, import it with", "terraform import <address of the metal_deployment> "+node, "Otherwise choose another node")
+	s.Patch(node, "remove", "/instance_uuid", nil)
+
+	s.Verb(node, "active", "active")
+	refused(`is in state "active"`, "something is deployed on it")
+	s.Verb(node, "deleted", "available")
+
+	w.Configure(s.Provider() + acctest.Deployment(`"unknown-`+s.Class()+`"`, acctest.Image("v1")))
+	plan, _ := w.Plan()
+	acctest.Mention(t, plan, "Ironic does not know this node", "Ironic knows no node unknown-"+s.Class(), "write the id of the metal_host")
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Error("a node that does not exist was deployed")
+	}
+	acctest.Mention(t, output, "Node unknown-"+s.Class()+" could not be found", "Check the name or UUID")
+}

@@ -1,0 +1,139 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// update has the values that the steps of an update share.
+type update struct {
+	plan, config, state *model
+	what                provision.Deployment
+	limit               time.Duration
+	known               provision.Footprint // of the node as of the recorded deployment
+	onChange            string              // in force
+	imported            bool                // and not applied since
+	seen                time.Time           // when the live ISO was first wanted
+}
+
+// newUpdate collects the values of an update.
+func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) *update {
+	u := &update{plan: &model{}, config: &model{}, state: &model{}}
+	diags.Append(req.Plan.Get(ctx, u.plan)...)
+	diags.Append(req.Config.Get(ctx, u.config)...)
+	diags.Append(req.State.Get(ctx, u.state)...)
+	limit, problems := u.plan.Timeouts.Update(ctx, deploymentTimeout)
+	diags.Append(problems...)
+	imported, problems := req.Private.GetKey(ctx, importedKey)
+	diags.Append(problems...)
+	u.limit, u.imported, u.onChange = limit, len(imported) > 0, d.onChangeOf(u.config, diags)
+	u.what = d.ironicDeployment(ctx, u.wanted(ctx), diags)
+	u.known = readFootprint(ctx, req.Private, diags)
+	return u
+}
+
+// wanted returns the configuration with the planned content, which may be that of the state with on_change = "ignore". The write-only
+// values are in the configuration only.
+func (u *update) wanted(ctx context.Context) *model {
+	m := *u.config
+	m.Image, m.ConfigDrive, m.DeploySteps, m.Capabilities = u.plan.Image, u.plan.ConfigDrive, u.plan.DeploySteps, u.plan.Capabilities
+	m.Traits, m.RootDevice, m.InstanceInfo = u.plan.Traits, u.plan.RootDevice, u.plan.InstanceInfo
+	if image, configured := m.image(ctx), u.config.image(ctx); image != nil && configured != nil && framework.IsSet(image.PullSecretWOVersion) {
+		image.PullSecretWO = configured.PullSecretWO
+		m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
+	}
+	if drive, configured := m.configDrive(ctx), u.config.configDrive(ctx); drive != nil && configured != nil && framework.IsSet(drive.UserDataWOVersion) {
+		drive.UserDataWO = configured.UserDataWO
+		m.ConfigDrive, _ = types.ObjectValueFrom(ctx, m.ConfigDrive.AttributeTypes(ctx), drive)
+	}
+	return &m
+}
+
+// updateStep is a step of an update. Steps that the plan does not ask for do nothing.
+type updateStep int
+
+// The steps, in order.
+const (
+	updateUnprotects updateStep = iota
+	updateDeploys
+	updateRestarts
+	updateSwitches
+	updateProtects
+)
+
+// of returns the step as an infinitive, for messages.
+func (s updateStep) of(node string) string {
+	return fmt.Sprintf([...]string{"end the protection of node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
+}
+
+// run takes all steps. It returns the step that failed, together with its error.
+func (u *update) run(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, failed updateStep, err error) {
+	attempts = int(u.state.Attempts.ValueInt64())
+	for step := updateUnprotects; step <= updateProtects; step++ {
+		switch {
+		case step == updateUnprotects && framework.IsFalse(u.config.Protected):
+			err = machine.Protect(ctx, false)
+		case step == updateDeploys && u.what.LiveISO != nil:
+			attempts, err = u.boot(ctx, client, machine)
+		case step == updateDeploys:
+			attempts, err = u.deploy(ctx, machine)
+		case step == updateRestarts && u.restarts():
+			err = machine.Reboot(ctx, u.limit)
+		case step == updateSwitches && u.switches():
+			err = machine.SetPower(ctx, u.config.PowerState.ValueString() == framework.PowerOn, u.limit)
+		case step == updateProtects && u.config.Protected.ValueBool():
+			err = machine.Protect(ctx, true)
+		}
+		if err != nil {
+			return attempts, step, err
+		}
+	}
+	return attempts, updateDeploys, nil
+}
+
+// isOurs returns a ReservedError if another user has deployed or reserved the machine since the plan.
+func (u *update) isOurs(machine *provision.Machine) error {
+	return provision.CheckReservation(machine.Node(), u.state.InstanceID.ValueString())
+}
+
+// restarts reports whether the plan has announced a restart by power, apart from a deployment.
+func (u *update) restarts() bool {
+	return !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
+}
+
+// switches reports whether the plan has announced that the apply switches the power. The first apply after an import does not.
+func (u *update) switches() bool {
+	return framework.IsSet(u.config.PowerState) && (u.plan.ProvisionState.IsUnknown() || (!u.imported && !u.config.PowerState.Equal(u.state.PowerState)))
+}
+
+// deploy continues an interrupted deployment of an image, or rebuilds the node, as planned.
+func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attempts int, err error) {
+	if !u.plan.ProvisionState.IsUnknown() { // ModifyPlan has planned no operation
+		return int(u.state.Attempts.ValueInt64()), u.isOurs(machine)
+	}
+	options := provision.DeployOptions{Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known}
+	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
+		options.Other = provision.RebuildOther
+	}
+	return machine.Deploy(ctx, u.what, options)
+}
+
+// footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
+// next refresh must not show that as a change by others.
+func (u *update) footprint(ctx context.Context, machine *provision.Machine, err error) provision.Footprint {
+	switch {
+	case err == nil && u.what.DeployedWith(machine.Node()):
+		return footprint(ctx, machine)
+	case err == nil && (u.state.adopted() || u.plan.adopted()):
+		return provision.FootprintOf(machine.Node())
+	}
+	return provision.Footprint{}
+}

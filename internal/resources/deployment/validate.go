@@ -1,0 +1,126 @@
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// ValidateConfig checks rules that concern more than one attribute.
+func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	_, problems := m.deployment(ctx)
+	resp.Diagnostics.Append(problems...)
+	m.validateKind(&resp.Diagnostics)
+	validateLiveISO(&m, &resp.Diagnostics)
+	if drive := m.configDrive(ctx); drive != nil {
+		drive.validate(&resp.Diagnostics)
+	}
+	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
+		image.validateChecksum(&m, &resp.Diagnostics)
+		image.validatePullSecret(&resp.Diagnostics)
+		image.validateType(&resp.Diagnostics)
+	}
+}
+
+// validateKind refuses a configuration that does not have exactly one of image, live_iso and adopt, and settings without effect beside
+// adopt.
+func (m *model) validateKind(diags *diag.Diagnostics) {
+	var set []path.Path
+	unknown := false
+	for _, kind := range []struct {
+		name  string
+		value attr.Value
+	}{{"image", m.Image}, {"live_iso", m.LiveISO}, {"adopt", m.Adopt}} {
+		unknown = unknown || kind.value.IsUnknown()
+		if framework.IsSet(kind.value) {
+			set = append(set, path.Root(kind.name))
+		}
+	}
+	if len(set) == 0 && !unknown {
+		diags.AddError("Missing setting", "A deployment needs one of image (writes an image to the disk), live_iso (boots an ISO), and adopt = true (leaves the machine as it runs).")
+	}
+	if len(set) > 1 {
+		diags.AddAttributeError(set[1], "Settings exclude each other", fmt.Sprintf("Exactly one of image, live_iso and adopt must be set. Remove %s or %s.", set[0], set[1]))
+	}
+	if !m.adopted() {
+		return
+	}
+	unused := m.content()
+	unused["rebuild_triggers"] = m.RebuildTriggers
+	for _, name := range slices.Sorted(maps.Keys(unused)) {
+		if name != "image" && !unused[name].IsNull() {
+			diags.AddAttributeError(path.Root(name), "Unused setting", name+" has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
+		}
+	}
+}
+
+// validate refuses a host name that is set twice.
+func (m *configDriveModel) validate(diags *diag.Diagnostics) {
+	var meta map[string]any
+	if m.Hostname.IsNull() || !framework.IsSet(m.MetaData) || json.Unmarshal([]byte(m.MetaData.ValueString()), &meta) != nil {
+		return
+	}
+	for _, key := range hostnameKeys() {
+		if _, given := meta[key]; given {
+			diags.AddAttributeError(path.Root("config_drive").AtName("hostname"), "Setting configured twice",
+				fmt.Sprintf("config_drive.hostname and %q in config_drive.meta_data are the same setting: remove one of them.", key))
+		}
+	}
+}
+
+// validateChecksum refuses a missing checksum, which Ironic would refuse during the apply.
+func (m *imageModel) validateChecksum(d *model, diags *diag.Diagnostics) {
+	scheme, _, _ := strings.Cut(m.URL.ValueString(), "://")
+	if !framework.IsSet(m.URL) || !m.Checksum.IsNull() || (scheme != "http" && scheme != "https" && scheme != "file") || d.InstanceInfo.IsUnknown() || d.InstanceInfo.IsUnderlyingValueUnknown() {
+		return
+	}
+	info := framework.JSONObject(d.InstanceInfo)
+	for _, key := range []string{"image_checksum", "image_os_hash_value", "deploy_interface"} {
+		if _, given := info[key]; given {
+			return
+		}
+	}
+	diags.AddAttributeError(path.Root("image").AtName("checksum"), "Missing setting", fmt.Sprintf("Ironic demands a checksum for %s images: set checksum to the image's SHA-256, or to the URL of a file of checksums. "+
+		"Only deploy interfaces such as anaconda do without; if the node has one of those, name it: instance_info = { deploy_interface = \"anaconda\" }.", scheme))
+}
+
+// validatePullSecret refuses a pull secret for an image that is not in a registry.
+func (m *imageModel) validatePullSecret(diags *diag.Diagnostics) {
+	if framework.IsSet(m.URL) && !m.PullSecretWOVersion.IsNull() && !strings.HasPrefix(m.URL.ValueString(), "oci://") {
+		diags.AddAttributeError(path.Root("image").AtName("pull_secret_wo"), "Unused setting", "image.pull_secret_wo belongs to oci:// images. Remove it.")
+	}
+}
+
+// validateType refuses settings that do not belong to the type of the image.
+func (m *imageModel) validateType(diags *diag.Diagnostics) {
+	if m.Type.IsUnknown() {
+		return
+	}
+	at := path.Root("image")
+	if provision.ImageType(m.Type.ValueString()) == provision.ImagePartition {
+		if m.RootGB.IsNull() {
+			diags.AddAttributeError(at.AtName("root_gb"), "Missing setting", "A partition image needs root_gb, the size of the root partition in GiB.")
+		}
+		return
+	}
+	for name, set := range map[string]bool{
+		"kernel": !m.Kernel.IsNull(), "ramdisk": !m.Ramdisk.IsNull(), "root_gb": !m.RootGB.IsNull(), "swap_mb": !m.SwapMB.IsNull(),
+	} {
+		if set {
+			diags.AddAttributeError(at.AtName(name), "Unused setting", name+" belongs to partition images: set type = \"partition\", or remove it.")
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package discoveryimport_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// A refresh right after an apply changes nothing, whether all machines of the site have a name or one is pending.
+func TestAccDiscoverRefresh_afterApplyFindsNoDrift(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartDiscovery(t)
+	s.Discover(s.Machine(1))
+	w := acctest.NewWorkspace(t, rack(s, s.Name("rack"), bySerial("r-"), "max_hosts = 2"))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	acctest.NoDrift(t, w)
+
+	s.DiscoverAll(s.Machine(2), s.Machine(3)) // one of them stays pending
+	w.Must(acctest.Apply()...)
+	acctest.NoDrift(t, w)
+}

@@ -1,0 +1,410 @@
+// Package discoveryimport implements the resource metal_discovery_import: names for discovered nodes.
+package discoveryimport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*discoveryImport)(nil)
+	_ resource.ResourceWithIdentity       = (*discoveryImport)(nil)
+	_ resource.ResourceWithImportState    = (*discoveryImport)(nil)
+	_ resource.ResourceWithModifyPlan     = (*discoveryImport)(nil)
+	_ resource.ResourceWithValidateConfig = (*discoveryImport)(nil)
+)
+
+const (
+	// surveyKey is the key in private state of the new machines that the last refresh or apply has found. Plan and apply use the same
+	// list, though more machines may appear in between.
+	surveyKey = "survey"
+	// claimers is the number of machines that are named at the same time.
+	claimers = 8
+)
+
+// New returns metal_discovery_import.
+func New() resource.Resource { return &discoveryImport{} }
+
+type discoveryImport struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (d *discoveryImport) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_discovery_import"
+}
+
+// IdentitySchema describes its identity.
+func (d *discoveryImport) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("Name of the resource: the owner label that it writes to nodes.")
+}
+
+// ModifyPlan decides which machines the resource takes, and their names. It decides during the plan, so that hosts is known to
+// the resources that refer to it.
+func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan, config discoveryModel
+	var state *discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !d.Known() {
+		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so that the plan cannot list the discovered machines. "+
+			"First apply the resources that it depends on, with -target, or set the values directly.")
+		return
+	}
+	if !config.fullyKnown(ctx) {
+		plan.Hosts, plan.Pending = types.MapUnknown(discoveredType), types.MapUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		return
+	}
+	if state != nil && !plan.Name.Equal(state.Name) { // a replacement: Terraform plans once more, without a state
+		plan.Hosts, plan.Pending = types.MapUnknown(discoveredType), types.MapUnknown(types.StringType)
+		state.warnLeaving(&resp.Diagnostics)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		return
+	}
+	text, _ := req.Private.GetKey(ctx, surveyKey)
+	seen := parseSurvey(text)
+	if seen == nil && state != nil { // the last refresh or apply has found no news
+		seen = &provision.Survey{}
+	}
+	remembered := seen != nil
+	if !remembered {
+		var err error
+		if seen, err = d.survey(ctx, &plan, state); err != nil {
+			framework.Report(&resp.Diagnostics, "list discovered machines", err)
+			return
+		}
+	}
+	plan.decide(ctx, seen, state, &resp.Diagnostics)
+	if state != nil && plan.Hosts.Equal(state.Hosts) {
+		plan.keepTime(ctx, seen, state)
+	}
+	if !remembered && (state == nil || !plan.Pending.Equal(state.Pending)) {
+		plan.Pending = types.MapUnknown(types.StringType) // Terraform plans again during apply, and reasons change by the second
+	}
+	plan.ID = plan.Name
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// keepTime keeps the discovered_before of the state, if both have one, because no new machine is taken. pending belongs to that time.
+func (m *discoveryModel) keepTime(ctx context.Context, seen *provision.Survey, state *discoveryModel) {
+	if m.Before.IsNull() || state.Before.IsNull() || m.Before.Equal(state.Before) {
+		return
+	}
+	m.Before = state.Before
+	var quiet diag.Diagnostics // the plan has reported what is pending now
+	m.decide(ctx, seen, state, &quiet)
+}
+
+// warnLeaving warns of the machines that hosts loses if the discovery gets another name.
+func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
+	if n := len(m.Hosts.Elements()); n > 0 {
+		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("%d machines leave hosts", n), fmt.Sprintf("Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
+			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", m.Name.ValueString()))
+	}
+}
+
+// decide sets hosts and pending.
+func (m *discoveryModel) decide(ctx context.Context, seen *provision.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+	rules, problems := m.rules(ctx)
+	diags.Append(problems...)
+	if problems.HasError() {
+		return
+	}
+	decided := rules.Decide(seen.All())
+	if decided.Err != nil {
+		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
+		return
+	}
+	hosts := map[string]attr.Value{}
+	if state != nil && framework.IsSet(state.Hosts) {
+		for name, value := range state.Hosts.Elements() {
+			hosts[name] = value
+		}
+	}
+	held := map[string]bool{}
+	for _, value := range hosts {
+		held[hostID(value)] = true
+	}
+	for _, named := range decided.Hosts {
+		if !held[named.Host.ID] {
+			hosts[named.Name] = discoveredValue(named.Host)
+		}
+	}
+	m.Hosts = types.MapValueMust(discoveredType, hosts)
+	pending := map[string]attr.Value{}
+	var lines []string
+	for _, h := range seen.Hosts {
+		if reason := decided.Pending[h.ID]; reason != "" && !held[h.ID] {
+			pending[h.ID] = types.StringValue(reason)
+			lines = append(lines, h.Describe()+": "+reason)
+		}
+	}
+	m.Pending = types.MapValueMust(types.StringType, pending)
+	if len(lines) > 0 {
+		diags.AddAttributeWarning(path.Root("pending"), "Discovered machines are pending", describePending(lines))
+	}
+}
+
+// describePending lists the first few pending machines with their reasons.
+func describePending(lines []string) string {
+	const few = 10
+	slices.Sort(lines)
+	if len(lines) > few {
+		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hostID returns the node UUID of a machine in hosts.
+func hostID(value attr.Value) string {
+	object, _ := value.(types.Object)
+	id, _ := object.Attributes()["id"].(types.String)
+	return id.ValueString()
+}
+
+// withID returns a machine in hosts with another node UUID.
+func withID(value attr.Value, id string) attr.Value {
+	object, _ := value.(types.Object)
+	facts := object.Attributes()
+	facts["id"] = types.StringValue(id)
+	return types.ObjectValueMust(discoveredType.AttrTypes, facts)
+}
+
+// Create names the planned machines.
+func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	var plan discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	d.settle(ctx, &plan, nil, &resp.Diagnostics)
+	d.lookAgain(ctx, &plan, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// Update names the new machines of the plan.
+func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	var plan, state discoveryModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	d.settle(ctx, &plan, &state, &resp.Diagnostics)
+	text, _ := req.Private.GetKey(ctx, surveyKey)
+	if seen := parseSurvey(text); seen != nil {
+		d.restoreMarks(ctx, &state, seen.Unmarked, &resp.Diagnostics)
+	}
+	d.lookAgain(ctx, &plan, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// settle claims the new machines of a plan. It reports an error for those that it could not claim, and removes them from the
+// plan's hosts, so that the state is correct.
+func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryModel, diags *diag.Diagnostics) {
+	hosts := plan.Hosts.Elements()
+	var had map[string]attr.Value
+	if state != nil {
+		had = state.Hosts.Elements()
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, claimers)
+	problems := map[string]error{}
+	for name, value := range hosts {
+		if _, held := had[name]; held {
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := d.claim(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				problems[name] = err
+			}
+		})
+	}
+	wg.Wait()
+	if len(problems) == 0 {
+		return
+	}
+	var lines []string
+	interrupted := false
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		interrupted = interrupted || ironic.IsInterrupted(problems[name])
+		_, detail := provision.Explain("", problems[name])
+		lines = append(lines, fmt.Sprintf("%s (node %s): %s", name, hostID(hosts[name]), detail))
+		delete(hosts, name)
+	}
+	plan.Hosts = types.MapValueMust(discoveredType, hosts)
+	advice := "The others have got their names. Plan again to name the remaining machines."
+	if interrupted {
+		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
+	}
+	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
+// all its operations.
+func (d *discoveryImport) claim(ctx context.Context, id string, mark provision.Discovery) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
+			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
+		}
+	}()
+	return d.Client.ClaimDiscovered(ctx, id, mark)
+}
+
+// lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
+// could not be planned.
+func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, private framework.SettablePrivate, diags *diag.Diagnostics) {
+	now := *plan
+	now.Pending = types.MapValueMust(types.StringType, nil)
+	seen, err := d.survey(ctx, plan, plan)
+	if err == nil {
+		var quiet diag.Diagnostics // the plan has reported it
+		now.decide(ctx, seen, plan, &quiet)
+		diags.Append(remember(ctx, seen, private)...)
+	} else {
+		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
+		if _, detail := provision.Explain("", err); plan.Pending.IsUnknown() && !ironic.IsInterrupted(err) {
+			diags.AddAttributeWarning(path.Root("pending"), "Pending machines could not be read", "The next refresh reads them again. "+detail)
+		}
+	}
+	if plan.Pending.IsUnknown() {
+		plan.Pending = now.Pending
+	}
+}
+
+// restoreMarks writes the mark again into nodes of hosts from which another client has removed it.
+func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryModel, unmarked []string, diags *diag.Diagnostics) {
+	for name, value := range state.Hosts.Elements() {
+		id := hostID(value)
+		if !slices.Contains(unmarked, id) {
+			continue
+		}
+		if err := d.Client.MarkDiscovered(ctx, id, state.mark(ctx, name)); err != nil && !ironic.IsNotFound(err) {
+			diags.AddWarning("Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", name, err))
+		}
+	}
+}
+
+// Read removes machines whose nodes are gone, updates those whose host was replaced by a new node, and lists new machines.
+func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state discoveryModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.Name})...)
+	seen, err := d.survey(ctx, &state, &state)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "list discovered machines", err)
+		return
+	}
+	hosts := map[string]attr.Value{}
+	for name, value := range state.Hosts.Elements() {
+		if id := seen.Replaced[name]; id != "" {
+			hosts[name] = withID(value, id)
+		} else if seen.Exists[hostID(value)] {
+			hosts[name] = value
+		}
+	}
+	imported := state.Hosts.IsNull()
+	if imported {
+		for _, h := range seen.Hosts {
+			if h.Owner == state.Name.ValueString() {
+				hosts[h.OwnerName] = discoveredValue(h)
+			}
+		}
+	}
+	state.Hosts = types.MapValueMust(discoveredType, hosts)
+	for name, now := range seen.Renamed {
+		resp.Diagnostics.AddWarning("Discovered host was renamed", fmt.Sprintf("The node of %s is called %q in Ironic now. Its key in hosts stays the same.", name, now))
+	}
+	if imported || state.NameTemplate.IsNull() {
+		state.Pending = types.MapValueMust(types.StringType, nil)
+	} else {
+		before := state.Hosts
+		var quiet diag.Diagnostics // the plan reports it
+		state.decide(ctx, seen, &state, &quiet)
+		state.Hosts = before
+	}
+	resp.Diagnostics.Append(remember(ctx, seen, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete removes the resource from the state only. Nodes keep their names and marks, so that a new resource of this name finds them.
+func (d *discoveryImport) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// ImportState imports the discovery with a name: all machines with its mark.
+func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	name, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), name)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(name)})...)
+}
+
+// survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.
+func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*provision.Survey, error) {
+	held := map[string]string{}
+	if state != nil {
+		for name, value := range state.Hosts.Elements() {
+			held[hostID(value)] = name
+		}
+	}
+	return d.Client.Survey(ctx, m.Name.ValueString(), held)
+}
+
+// remember stores in private state what the next plan needs of a survey.
+func remember(ctx context.Context, seen *provision.Survey, private framework.SettablePrivate) diag.Diagnostics {
+	news := seen.News()
+	if news == nil {
+		return private.SetKey(ctx, surveyKey, nil)
+	}
+	text, err := json.Marshal(news)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return private.SetKey(ctx, surveyKey, text)
+}
+
+func parseSurvey(text []byte) *provision.Survey {
+	var s provision.Survey
+	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
+		return nil
+	}
+	return &s
+}

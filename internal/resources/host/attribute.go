@@ -1,0 +1,128 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// attribute describes one attribute of a host: schema, API version, encoding, drift and plan. A nil function means that the
+// attribute needs no such step.
+type attribute struct {
+	name   string
+	schema schema.Attribute
+
+	// feature returns the API version that the configuration needs for this attribute.
+	feature func(config *model) framework.Feature
+
+	// encode adds the configured value to the settings.
+	encode func(ctx context.Context, config *model, s settings)
+
+	patchOnly bool // Ironic refuses the setting when a node is created (reference/ironic.md#creating-a-node)
+
+	// read copies the node's value into the model. Of maps and sets it copies only the elements that the model has already,
+	// unless everything is true, as after an import. An unknown value always becomes known.
+	read func(ctx context.Context, m *model, node *ironic.Node, everything bool)
+
+	// keep restores the planned value, if that is known.
+	keep func(ctx context.Context, m, planned *model)
+
+	// plan plans a value that the configuration omits. state is nil for a new host; before is what was managed until now.
+	plan func(ctx context.Context, m, config, state *model, before managed)
+}
+
+// settings are the configured values of a node, keyed by JSON patch path, such as "/extra/team". Both creating and updating a
+// node use them.
+type settings map[string]any
+
+// row describes an attribute whose value has type T. Its method attribute derives the functions from it.
+type row[T attr.Value] struct {
+	name      string
+	schema    schema.Attribute
+	since     ironic.Microversion  // first API version that has it; 0: every version that the provider supports
+	of        func(m *model) *T    // field of the model
+	path      string               // JSON patch path; empty if the attribute is not sent as a setting
+	with      string               // removing this managed path removes the value; default: path
+	node      func(*ironic.Node) T // the node's value; nil if it depends on more than the node
+	gone      T                    // planned value once it is removed, and for a new host
+	patchOnly bool                 // Ironic refuses it when a node is created
+	later     bool                 // on a new host, Ironic or the walk decides the value during the apply
+}
+
+// attribute derives the functions from the row.
+func (r row[T]) attribute() attribute {
+	a := attribute{name: r.name, schema: r.schema, patchOnly: r.patchOnly}
+	if r.with == "" {
+		r.with = r.path
+	}
+	if r.since > 0 {
+		a.feature = func(config *model) framework.Feature {
+			return framework.Feature{Used: !(*r.of(config)).IsNull(), Since: r.since, Name: path.Root(r.name)}
+		}
+	}
+	if r.path != "" {
+		a.encode = func(_ context.Context, config *model, s settings) {
+			if value := *r.of(config); framework.IsSet(value) {
+				s[r.path] = scalar(value)
+			}
+		}
+	}
+	if r.node != nil {
+		a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) { *r.of(m) = r.node(node) }
+	}
+	a.keep = func(_ context.Context, m, planned *model) { framework.Keep(r.of(m), *r.of(planned)) }
+	a.plan = func(_ context.Context, m, config, state *model, before managed) {
+		switch {
+		case !(*r.of(config)).IsNull():
+		case state == nil && r.later: // the framework has planned it as unknown
+		case state == nil, r.with != "" && before.has(r.with):
+			*r.of(m) = r.gone
+		default:
+			*r.of(m) = *r.of(state)
+		}
+	}
+	return a
+}
+
+// scalar converts a string or bool to its JSON value.
+func scalar(value attr.Value) any {
+	switch v := value.(type) {
+	case types.String:
+		return v.ValueString()
+	case types.Bool:
+		return v.ValueBool()
+	}
+	return nil
+}
+
+// mapRow makes the attribute of a map of strings whose keys are managed one by one; node returns all its entries on a node.
+func mapRow(r row[types.Map], node func(*ironic.Node) map[string]string) attribute {
+	r.gone = types.MapNull(types.StringType)
+	a := r.attribute()
+	a.encode = nil
+	if r.path != "" {
+		a.encode = func(_ context.Context, config *model, s settings) {
+			for key, value := range framework.StringMap(*r.of(config)) {
+				s[r.path+"/"+key] = value
+			}
+		}
+	}
+	a.read = func(_ context.Context, m *model, n *ironic.Node, everything bool) {
+		old := r.of(m)
+		switch {
+		case everything:
+			*old = framework.MapValue(node(n))
+		case old.IsUnknown():
+			*old = r.gone
+		default:
+			*old = framework.RefreshMap(*old, node(n))
+		}
+	}
+	return a
+}

@@ -1,0 +1,149 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+type bmcModel struct {
+	Address           types.String `tfsdk:"address"`
+	Username          types.String `tfsdk:"username"`
+	Password          types.String `tfsdk:"password"`
+	PasswordWO        types.String `tfsdk:"password_wo"`
+	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
+	VerifyCA          types.Bool   `tfsdk:"verify_ca"`
+}
+
+// bmcAttribute makes the bmc block, from which the driver, its driver_info and its interfaces follow.
+func bmcAttribute() attribute {
+	return attribute{
+		name: "bmc", schema: bmcSchema(),
+		encode: func(ctx context.Context, config *model, s settings) { config.encodeBMC(ctx, s) },
+		read:   func(ctx context.Context, m *model, node *ironic.Node, _ bool) { m.fromBMC(ctx, node) },
+		keep:   func(_ context.Context, m, planned *model) { framework.Keep(&m.BMC, planned.BMC) },
+	}
+}
+
+func bmcSchema() schema.Attribute {
+	password := path.MatchRelative().AtParent()
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "The machine's BMC, in place of `driver`. Address and credentials change in place; the machine does not notice. Removed, Ironic forgets the address and credentials, and the driver stays.",
+		Attributes: map[string]schema.Attribute{
+			"address": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "`ipmi://HOST[:PORT]`, `redfish://HOST[:PORT]/SYSTEM` or `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, the last two also " +
+					"with `+http` or `+https` (the default) after the scheme. SYSTEM is such as `/redfish/v1/Systems/1`; without it, the BMC must have one system only. A bare `HOST[:PORT]` means IPMI.",
+				Validators: []validator.String{framework.BMCAddress},
+			},
+			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name."},
+			"password": schema.StringAttribute{
+				Optional: true, Sensitive: true,
+				MarkdownDescription: "Password; stored in state. Prefer `password_wo` where the CLI has write-only arguments.",
+				Validators:          []validator.String{stringvalidator.ConflictsWith(password.AtName("password_wo"))},
+			},
+			"password_wo": schema.StringAttribute{
+				Optional: true, WriteOnly: true,
+				MarkdownDescription: "Password, write-only: in no plan and no state (Terraform and OpenTofu from 1.11).",
+				Validators:          []validator.String{stringvalidator.AlsoRequires(password.AtName("password_wo_version"))},
+			},
+			"password_wo_version": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Change it to send `password_wo` again. Costs nothing.",
+				Validators: []validator.Int64{int64validator.AlsoRequires(password.AtName("password_wo"))},
+			},
+			"verify_ca": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether Ironic verifies the BMC's certificate. Default: as the driver does, which is `true` for Redfish.",
+			},
+		},
+	}
+}
+
+// bmc returns the bmc block; nil if it is null or unknown.
+func (m *model) bmc(ctx context.Context) *bmcModel {
+	if !framework.IsSet(m.BMC) {
+		return nil
+	}
+	var bmc bmcModel
+	if m.BMC.As(ctx, &bmc, basetypes.ObjectAsOptions{}).HasError() {
+		return nil
+	}
+	return &bmc
+}
+
+// encodeBMC adds the settings that follow from the bmc block. Configured interfaces take precedence over those of its scheme.
+func (m *model) encodeBMC(ctx context.Context, s settings) {
+	block := m.bmc(ctx)
+	if block == nil {
+		return
+	}
+	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	if err != nil {
+		return // the validator refuses it
+	}
+	s["/driver"] = bmc.Driver
+	for key, value := range bmc.Info {
+		s["/driver_info/"+key] = value
+	}
+	for name, value := range bmc.Interfaces {
+		if path := "/" + name + "_interface"; s[path] == nil {
+			s[path] = value
+		}
+	}
+	if framework.IsSet(block.Username) {
+		s["/driver_info/"+bmc.UsernameKey] = block.Username.ValueString()
+	}
+	if framework.IsSet(block.VerifyCA) && bmc.VerifyCAKey != "" {
+		s["/driver_info/"+bmc.VerifyCAKey] = block.VerifyCA.ValueBool()
+	}
+	if framework.IsSet(block.Password) {
+		s["/driver_info/"+bmc.PasswordKey] = block.Password.ValueString()
+	}
+}
+
+// fromBMC copies the BMC address and user name of the node into the model if another client of Ironic has changed them. It also
+// replaces the address if the node's interfaces no longer follow from it.
+func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
+	block := m.bmc(ctx)
+	if block == nil {
+		return
+	}
+	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	if err != nil {
+		return
+	}
+	actual := framework.Scalars(node.DriverInfo)
+	if !m.leadsTo(bmc, node) {
+		block.Address = types.StringValue(ironic.DescribeBMC(node))
+	}
+	if framework.IsSet(block.Username) {
+		block.Username = framework.OrNull(actual[bmc.UsernameKey])
+	}
+	m.BMC, _ = types.ObjectValueFrom(ctx, m.BMC.AttributeTypes(ctx), block)
+}
+
+// leadsTo reports whether a node has the settings that follow from a BMC address.
+func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
+	actual := framework.Scalars(node.DriverInfo)
+	for key, value := range framework.Scalars(bmc.Info) {
+		if actual[key] != value {
+			return false
+		}
+	}
+	configured, interfaces := m.interfaces(), ironic.InterfacesOf(node)
+	for kind, value := range bmc.Interfaces {
+		if configured[kind] == "" && interfaces[kind] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// withPassword is the HCL of a write-only password.
+func withPassword(password string, version int) string {
+	return fmt.Sprintf("username = \"root\"\n    password_wo = %q\n    password_wo_version = %d", password, version)
+}
+
+// enrolled is a configuration with a host of a real driver that is only enrolled, because its BMC does not exist.
+func enrolled(s *acctest.Site, settings ...string) string {
+	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{acctest.Target("enroll")}, settings...)...)
+}
+
+func TestAccHost_bmcAddressSetsDriver(t *testing.T) {
+	for _, tt := range []struct {
+		name, bmc string
+		want      map[string]any
+	}{
+		{"ipmi", acctest.BMC("ipmi://192.0.2.11", `username = "root"`), map[string]any{
+			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.11", "ipmi_username": "root", "ipmi_port": nil, "ipmi_password": nil},
+		}},
+		{"ipmi with a port", acctest.BMC("ipmi://192.0.2.12:6230", withPassword("secret", 1)), map[string]any{
+			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.12", "ipmi_port": "6230", "ipmi_password": "******"},
+		}},
+		{"bare address", acctest.BMC("192.0.2.13"), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.13"}}},
+		{"redfish", acctest.BMC("redfish://192.0.2.14/redfish/v1/Systems/1", withPassword("secret", 1)), map[string]any{
+			"driver": "redfish", "boot_interface": "ipxe", "driver_info": map[string]any{
+				"redfish_address": "https://192.0.2.14", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
+				"redfish_password": "******", "redfish_verify_ca": nil,
+			},
+		}},
+		{"redfish over http", acctest.BMC("redfish+http://[2001:db8::1]:8000/redfish/v1/Systems/1/", `verify_ca = false`), map[string]any{
+			"driver": "redfish", "driver_info": map[string]any{
+				"redfish_address": "http://[2001:db8::1]:8000", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_verify_ca": false,
+			},
+		}},
+		{"redfish-virtualmedia", acctest.BMC("redfish-virtualmedia+https://192.0.2.15/redfish/v1/Systems/1"), map[string]any{
+			"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.15"},
+		}},
+		{"configured interface", acctest.BMC("redfish-virtualmedia://192.0.2.16/redfish/v1/Systems/1") + "\n  hardware_interfaces = { boot = \"pxe\", deploy = \"ramdisk\" }", map[string]any{
+			"driver": "redfish", "boot_interface": "pxe", "deploy_interface": "ramdisk",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := acctest.Start(t, nil)
+			acctest.Test(t, resource.TestStep{Config: enrolled(s, tt.bmc), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)}})
+		})
+	}
+}
+
+func TestAccHost_bmcChangesInPlace(t *testing.T) {
+	s := acctest.Start(t, nil)
+	stays := statecheck.CompareValue(compare.ValuesSame())
+	step := func(settings string, want map[string]any) resource.TestStep {
+		return resource.TestStep{
+			Config:            enrolled(s, settings),
+			ConfigStateChecks: []statecheck.StateCheck{stays.AddStateValue(acctest.HostAddress, tfjsonpath.New("id")), nodeHas(s, want)},
+		}
+	}
+	acctest.Test(t,
+		step(acctest.BMC("ipmi://192.0.2.21:6230", withPassword("secret", 1)), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_port": "6230"}}),
+		step(acctest.BMC("ipmi://192.0.2.22", withPassword("secret", 1)), map[string]any{
+			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.22", "ipmi_port": nil, "ipmi_password": "******"},
+		}),
+		step(acctest.BMC("redfish://192.0.2.22/redfish/v1/Systems/1", `username = "admin"`), map[string]any{
+			"driver": "redfish", "boot_interface": "ipxe", "power_interface": "redfish", "driver_info": map[string]any{
+				"redfish_address": "https://192.0.2.22", "redfish_username": "admin", "ipmi_address": nil, "ipmi_username": nil, "ipmi_password": nil,
+			},
+		}),
+		step(acctest.BMC("redfish-virtualmedia://192.0.2.22/redfish/v1/Systems/1", `username = "root"`), map[string]any{
+			"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_username": "root"},
+		}),
+		step(acctest.BMC("redfish://192.0.2.22/redfish/v1/Systems/1"), map[string]any{"boot_interface": "ipxe", "driver_info": map[string]any{"redfish_username": nil}}),
+		step("driver = \"ipmi\"\n  driver_info = { ipmi_address = \"192.0.2.23\" }", map[string]any{
+			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.23", "redfish_address": nil, "redfish_system_id": nil},
+		}),
+	)
+}
+
+// A host that was inspected is not inspected again when its BMC gets another address.
+func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
+	s := acctest.StartFake(t, nil)
+	config := func(address string, version int) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), acctest.BMC(address, withPassword("secret", version)), `inspect = true`, acctest.Target("available"))
+	}
+	var id string
+	acctest.Test(t,
+		resource.TestStep{
+			Config:            config("redfish://192.0.2.24/redfish/v1/Systems/1", 1),
+			ConfigStateChecks: []statecheck.StateCheck{hostIs("power_managed", knownvalue.Bool(true))},
+			Check: func(state *terraform.State) error {
+				id = state.RootModule().Resources[acctest.HostAddress].Primary.ID
+				s.Fake.ResetRequests()
+				return nil
+			},
+		},
+		resource.TestStep{
+			Config:            config("redfish://192.0.2.25/redfish/v1/Systems/1", 2),
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{hostIs("provision_state", knownvalue.StringExact("available"))},
+			Check: func(*terraform.State) error {
+				if sent := acctest.Verbs(s, id); len(sent) > 0 {
+					return fmt.Errorf("the node was sent %v", sent)
+				}
+				return nil
+			},
+		},
+	)
+}
+
+func TestAccHost_bmcAddressDrift(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := enrolled(s, acctest.BMC("redfish://192.0.2.26/redfish/v1/Systems/1", `username = "root"`))
+	has := map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.26", "redfish_username": "root"}}
+	acctest.Test(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig:         func() { s.Patch(s.Name("h"), "replace", "/driver_info/redfish_address", "https://192.0.2.27") },
+			Config:            config,
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, has)},
+		},
+		resource.TestStep{
+			PreConfig:         func() { s.Patch(s.Name("h"), "remove", "/driver_info/redfish_username", nil) },
+			Config:            config,
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, has)},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				s.Must(http.MethodPatch, "nodes/"+s.Name("h")+"?reset_interfaces=true", []any{map[string]any{"op": "replace", "path": "/driver", "value": "ipmi"}})
+			},
+			Config:            config,
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"driver": "redfish", "power_interface": "redfish"})},
+		},
+	)
+}
+
+func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
+	for _, tt := range []struct{ name, settings, want string }{
+		{"unknown scheme", acctest.BMC("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`},
+		{"unknown transport", acctest.BMC("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
+		{"credentials in it", acctest.BMC("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
+		{"no host", acctest.BMC("redfish:///redfish/v1/Systems/1"), "has no host"},
+		{"driver too", acctest.BMC("ipmi://192.0.2.1") + "\n  driver = \"ipmi\"", `"bmc" cannot be specified when "driver" is specified`},
+		{"both passwords", acctest.BMC("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
+		{"no version", acctest.BMC("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
+		{"certificates with ipmi", acctest.BMC("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},
+		{"set twice", acctest.BMC("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }", "ipmi_address follows from bmc"},
+		{"a page's address", acctest.BMC("https://192.0.2.1/redfish/v1/Systems/1"), `write "redfish://192.0.2.1/redfish/v1/Systems/1"`},
+		{"trait", "driver = \"fake-hardware\"\n  traits = [\"NVME\"]", `Write "CUSTOM_NVME"`},
+		{"secret in driver_info", "driver = \"irmc\"\n  driver_info = { irmc_password = \"a\" }", "Move irmc_password to driver_info_wo, or use bmc"},
+		{"neither", ``, "A new metal_host needs bmc, or driver with driver_info"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := acctest.StartFake(t, &fakeironic.Server{})
+			acctest.Test(t, resource.TestStep{
+				Config:      s.Provider() + acctest.HostBlock(s.Name("h"), tt.settings),
+				ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want)),
+				PlanOnly:    true,
+			})
+			t.Cleanup(func() {
+				if asked := s.Fake.Requests(); slices.ContainsFunc(asked, func(r fakeironic.Request) bool { return r.Method != http.MethodGet }) {
+					t.Errorf("requests to Ironic: %v", asked)
+				}
+			})
+		})
+	}
+}

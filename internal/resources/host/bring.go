@@ -1,0 +1,269 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+// change is the desired change of a host, and a record of the parts that have been applied.
+type change struct {
+	config, plan *model
+	state        *model // the prior state; nil for a new host
+	steps        steps  // the plan has announced them
+	limit        time.Duration
+	before       managed  // what was managed until now
+	written      settings // settings of the prior configuration
+	sendSecrets  bool
+	isMade       bool // this run has created the node
+
+	machine   *provision.Machine     // as of Ironic's latest answer
+	ports     map[string]ironic.Port // likewise, by MAC address; nil if the configuration has none
+	patched   bool                   // Ironic has the settings
+	complete  bool                   // and also traits, maintenance and ports
+	inspected bool                   // this run has inspected the machine
+}
+
+// node returns the node as of Ironic's latest answer.
+func (c *change) node() *ironic.Node { return c.machine.Node() }
+
+// bring applies a configuration to a node: settings, traits, ports and maintenance, then the walk to the target state, and
+// power last. With an error, it returns what it was doing.
+func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
+	label, power, occupied := ironic.NodeLabel(c.node()), provision.Power(c.node()), isOccupied(c.node())
+	if err := c.asPlanned(c.node()); err != nil {
+		return "change node " + label, err
+	}
+	if err := h.change(ctx, c); err != nil {
+		return "change node " + label, err
+	}
+	if err := h.bringPorts(ctx, c); err != nil {
+		return "set the ports of node " + label, err
+	}
+	c.complete = true
+	if err := h.prepare(ctx, c); err != nil {
+		return "prepare node " + label, err
+	}
+	want := c.config.PowerState.ValueString()
+	putBack := c.steps.walks && want == power // the walk may have switched it
+	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) {
+		if err := c.machine.SetPower(ctx, want == framework.PowerOn, c.limit); err != nil {
+			return "switch node " + label + " " + want, err
+		}
+	}
+	return "", nil
+}
+
+// change patches settings, traits and maintenance.
+func (h *host) change(ctx context.Context, c *change) error {
+	edits := c.edits(ctx)
+	if c.state == nil {
+		h.Client.TakesOver(&edits, c.node())
+	}
+	if err := sharing.KeepsHardware(c.node(), edits); err != nil {
+		return err
+	}
+	var err error
+	if c.patched, err = c.machine.PatchHost(ctx, edits); err != nil {
+		return err
+	}
+	if len(edits.OfExtra()) > 0 { // Ironic loses one of two concurrent changes of extra
+		if err := c.machine.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if err := h.changeTraits(ctx, c); err != nil {
+		return err
+	}
+	if !framework.IsSet(c.config.Maintenance) && !c.before.has("/maintenance") {
+		return nil
+	}
+	on, reason := c.config.Maintenance.ValueBool(), c.config.MaintenanceReason.ValueString()
+	if on == c.node().Maintenance && (!on || reason == c.node().MaintenanceReason) {
+		return nil
+	}
+	if err := h.Client.SetMaintenance(ctx, c.node().UUID, on, reason); err != nil {
+		return err
+	}
+	c.machine.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = on, reason })
+	return nil
+}
+
+// edits returns the settings that the node does not have yet.
+func (c *change) edits(ctx context.Context) ironic.Patch {
+	p := patch{node: asJSON(c.node()), settings: c.config.settings(ctx), before: c.before, written: c.written}
+	if p.written == nil { // the node was just enrolled with them
+		p.written = p.settings
+	}
+	if secrets := c.config.secrets(ctx); c.sendSecrets {
+		p.secrets = secrets
+	} else {
+		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
+	}
+	edits := p.edits(framework.StringMap(c.config.Capabilities))
+	provision.TakeDiscovered(&edits, c.node(), c.config.Name.ValueString())
+	return edits
+}
+
+// changeTraits adds the configured traits, and removes those that are not configured any more.
+func (h *host) changeTraits(ctx context.Context, c *change) error {
+	wanted := framework.StringSet(c.config.Traits)
+	var add, remove []string
+	for _, trait := range wanted {
+		if !slices.Contains(c.node().Traits, trait) {
+			add = append(add, trait)
+		}
+	}
+	for _, trait := range c.before.below("/traits") {
+		if !slices.Contains(wanted, trait) {
+			remove = append(remove, trait)
+		}
+	}
+	if len(add)+len(remove) == 0 {
+		return nil
+	}
+	if err := h.Client.SetTraits(ctx, c.node().UUID, add, remove); err != nil {
+		return err
+	}
+	c.machine.Changed(func(n *ironic.Node) {
+		n.Traits = slices.DeleteFunc(slices.Concat(n.Traits, add), func(trait string) bool { return slices.Contains(remove, trait) })
+	})
+	return nil
+}
+
+// portError says that the port with a MAC address could not be set.
+type portError struct {
+	address string
+	err     error
+}
+
+// Error names the port.
+func (e *portError) Error() string { return fmt.Sprintf("port %s: %v", e.address, e.err) }
+
+// Unwrap returns the cause.
+func (e *portError) Unwrap() error { return e.err }
+
+// bringPorts creates, changes and removes ports.
+func (h *host) bringPorts(ctx context.Context, c *change) (err error) {
+	wanted, before := c.config.ports(ctx), c.before.below("/ports")
+	if len(wanted) == 0 && len(before) == 0 {
+		return nil
+	}
+	c.ports = map[string]ironic.Port{}
+	if !c.isMade {
+		if c.ports, err = h.Client.Ports(ctx, c.node().UUID); err != nil {
+			return err
+		}
+	}
+	for _, mac := range before {
+		port, exists := c.ports[mac]
+		if _, stays := wanted[mac]; !exists || stays {
+			continue
+		}
+		if err := h.Client.DeletePort(ctx, port); err != nil {
+			return &portError{mac, err}
+		}
+		delete(c.ports, mac)
+	}
+	for _, mac := range slices.Sorted(maps.Keys(wanted)) {
+		port, err := h.bringPort(ctx, c, wanted[mac].spec(mac))
+		if err != nil {
+			return &portError{mac, err}
+		}
+		c.ports[mac] = *port
+	}
+	return nil
+}
+
+func (h *host) bringPort(ctx context.Context, c *change, spec ironic.PortSpec) (*ironic.Port, error) {
+	if port, exists := c.ports[spec.Address]; exists {
+		return h.Client.UpdatePort(ctx, port, spec)
+	}
+	return h.Client.CreatePort(ctx, c.node().UUID, spec)
+}
+
+// prepare walks the node to its target state, and inspects it on the way if planned.
+func (h *host) prepare(ctx context.Context, c *change) error {
+	target := c.plan.TargetState.ValueString()
+	if c.steps.verifies {
+		target = string(provision.GoalManageable)
+	}
+	if !provision.Preparable(c.node()) || target == targetEnroll || c.isOutOfService(c.node()) {
+		return nil
+	}
+	if err := h.inspect(ctx, c); err != nil {
+		return err
+	}
+	goal := provision.Goal(target)
+	if !c.steps.walks || provision.Settled(goal, ironic.State(c.node().ProvisionState)) {
+		if err := h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary); err != nil {
+			return err
+		}
+	} else if err := h.reach(ctx, c, goal); err != nil {
+		return err
+	}
+	if (c.steps.walks || c.steps.learnsPower) && goal == provision.GoalAvailable && c.node().PowerState == "" && !c.steps.switches && provision.PowerManaged(c.node()) &&
+		!provision.Deployed(c.node()) {
+		// Ironic allocates no node whose power state it does not know; after cleaning the node is off.
+		return c.machine.SetPower(ctx, false, c.limit)
+	}
+	return nil
+}
+
+// inspect inspects the node if the plan has announced that and the node has no inventory yet.
+func (h *host) inspect(ctx context.Context, c *change) error {
+	if !c.steps.inspects || !provision.InspectedAt(c.node()).IsZero() || provision.Deployed(c.node()) {
+		return nil
+	}
+	if !c.isMade {
+		if inventory, err := h.Client.Inventory(ctx, c.node().UUID); err != nil || inventory != nil {
+			return err
+		}
+	}
+	err := h.reach(ctx, c, provision.GoalInspected)
+	c.inspected = err == nil
+	return err
+}
+
+// reach walks the node to a goal. It then removes the temporary server profile that sharing.Pool.Check may have created on the
+// way, even if the walk has failed. After an interruption the machine still needs the profile, and a later run removes it.
+func (h *host) reach(ctx context.Context, c *change, goal provision.Goal) error {
+	err := c.machine.Reach(ctx, goal, c.limit)
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
+}
+
+// endTemporary removes the node's temporary server profile, if there is one, by calling end, a method of the pool. limit is the
+// time-out of the host.
+func (h *host) endTemporary(ctx context.Context, id string, limit time.Duration, end func(context.Context, string, time.Duration) error) error {
+	if !h.HasOneView() {
+		return nil
+	}
+	if err := end(ctx, id, limit); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
+	}
+	return nil
+}
+
+// addParts adds the traits and ports of the prior state to the planned ones. The next refresh removes those that are gone.
+func (m *model) addParts(ctx context.Context, state *model) {
+	if before := framework.StringSet(state.Traits); len(before) > 0 {
+		all := append(framework.StringSet(m.Traits), before...)
+		slices.Sort(all)
+		m.Traits = framework.SetValue(slices.Compact(all))
+	}
+	if before := state.ports(ctx); len(before) > 0 {
+		maps.Copy(before, m.ports(ctx))
+		m.Ports = portsValue(ctx, before)
+	}
+}

@@ -1,0 +1,200 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// ofNode returns the requests for a node and its ports, without the polls of its state.
+func ofNode(s *acctest.Site, id string) (sent []string) {
+	for _, r := range s.Fake.Requests() {
+		polls := strings.Contains(r.Query, "fields=")
+		if strings.Contains(r.Path+r.Query+r.Body, id) && !polls {
+			sent = append(sent, r.Method+" "+strings.ReplaceAll(r.Path, id, "ID"))
+		}
+	}
+	return sent
+}
+
+func TestFakeHost_creationSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.BMC("redfish://192.0.2.1/redfish/v1/Systems/1"),
+		`ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`, acctest.Target("available"), `power_state = "off"`))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	sent := ofNode(s, acctest.Text(s.Node(s.Name("h"))["uuid"]))
+	t.Log(sent)
+	var changes []string
+	for _, request := range sent {
+		switch {
+		case !strings.HasPrefix(request, "GET "):
+			changes = append(changes, request)
+		case request != "GET /v1/nodes/ID":
+			t.Errorf("unexpected request %s", request)
+		}
+	}
+	want := []string{"POST /v1/nodes", "POST /v1/ports", "PUT /v1/nodes/ID/states/provision", "PUT /v1/nodes/ID/states/provision", "PATCH /v1/nodes/ID"}
+	if !slices.Equal(changes, want) {
+		t.Errorf("changes sent: %v, want %v", changes, want)
+	}
+	if first := slices.Index(sent, want[2]); slices.Contains(sent[:max(first, 0)], "GET /v1/ports/detail") {
+		t.Errorf("the new ports were read: %v", sent)
+	}
+	acctest.NoChanges(t, w)
+}
+
+// twoHosts are two hosts with BMCs, which are only enrolled.
+func twoHosts(s *acctest.Site, first, second string) string {
+	config := s.Provider()
+	for i, address := range []string{first, second} {
+		config += fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  target_state = \"enroll\"\n  %s\n}\n", i+1, s.Name(fmt.Sprint("h", i+1)), acctest.BMC(address))
+	}
+	return config
+}
+
+func TestAccHost_twoHostsOnOneBMC(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	bmc := s.Name("bmc") + ".example.com"
+	first, same := "redfish://"+bmc+"/redfish/v1/Systems/1", "redfish-virtualmedia+https://"+strings.ToUpper(bmc)+":443/redfish/v1/Systems/1/"
+	w := acctest.NewWorkspace(t, twoHosts(s, first, same))
+	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+bmc+" already", "Two nodes on one BMC are one machine")
+	if s.Node(s.Name("h1")) != nil && s.Node(s.Name("h2")) != nil {
+		t.Error("both were enrolled")
+	}
+	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+bmc+" already") // now the other node is that of another run
+	w.Configure(twoHosts(s, first, "redfish://"+bmc+"/redfish/v1/Systems/2"))
+	w.Must("apply", "-auto-approve")
+	acctest.Destroy(t, s, w)
+}
+
+// A host that moves to another resource address is deleted and enrolled in one apply. Terraform may start with either.
+func TestFakeHost_enrollWaitsForDeletionInSameRun(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	host := func(name string) string {
+		return s.Provider() + strings.Replace(acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), acctest.BMC("redfish://192.0.2.1/redfish/v1/Systems/1"),
+			`ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`), `"h"`, acctest.Quoted(name), 1)
+	}
+	w := acctest.NewWorkspace(t, host("before"))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(s.Name("h"))["uuid"]
+	w.Configure(host("after"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed")
+	defer acctest.Destroy(t, s, w)
+	if after := s.Node(s.Name("h"))["uuid"]; after == nil || after == before {
+		t.Errorf("the node is %v, before %v", after, before)
+	}
+	acctest.NoChanges(t, w)
+}
+
+// Ironic may refuse a port that the list of ports does not show. The provider then deletes the new node.
+func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
+	t.Parallel()
+	var refusals atomic.Int32
+	text := func(mac string) string {
+		return fmt.Sprintf(`{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"A port with MAC address %s already exists.\", \"debuginfo\": null}"}`, mac)
+	}
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPost && r.URL.Path == "/v1/ports" && refusals.Add(1) == 1 {
+			return &fakeironic.Rejection{Status: http.StatusConflict, Body: text("52:54:00:00:00:01")}
+		}
+		return nil
+	}})
+	w := acctest.NewWorkspace(t, hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`))
+	acctest.Fails(t, w, acctest.Apply(), "Could not enroll node "+s.Name("h"), "A port with MAC address", "already exists")
+	if host := acctest.InState(t, w, acctest.HostAddress); host != nil || s.Node(s.Name("h")) != nil {
+		t.Errorf("state has %+v, Ironic %v, want neither", host, s.Node(s.Name("h")))
+	}
+	w.Must("apply", "-auto-approve")
+	acctest.Destroy(t, s, w)
+}
+
+func TestFakeHost_creationsShareTwoLists(t *testing.T) {
+	t.Parallel()
+	const hosts = 60
+	s := acctest.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
+resource "metal_host" "h" {
+  count        = %d
+  name         = "host-${count.index}"
+  target_state = "enroll"
+  bmc          = { address = "ipmi://192.0.2.${count.index}" }
+  ports        = { format("52:54:00:00:00:%%02x", count.index) = {} }
+}
+`, hosts))
+	w.Must("apply", "-auto-approve", "-parallelism=60")
+	defer w.Must("destroy", "-auto-approve", "-parallelism=60")
+	sent := map[string]int{}
+	for _, r := range s.Fake.Requests() {
+		sent[r.Method+" "+r.Path]++
+	}
+	t.Log(sent)
+	if sent["GET /v1/nodes"] != 1 || sent["GET /v1/ports"] != 1 || sent["POST /v1/nodes"] != hosts || sent["POST /v1/ports"] != hosts {
+		t.Errorf("the apply sent %v", sent)
+	}
+	if all := len(s.Fake.Requests()); all > 3*hosts+10 { // POST of node and port, and the PATCH that ends the creation
+		t.Errorf("%d requests for %d hosts that are only enrolled", all, hosts)
+	}
+}
+
+// A renamed key of for_each destroys and creates the host in one apply, along with what is reserved and deployed on it. The creation
+// waits until the node is undeployed and deleted, however long that takes.
+func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	config := func(key, more string) string {
+		return s.Provider() + fmt.Sprintf(`
+			locals { machines = { %q = %q, %q = %q } }
+			resource "metal_host" "h" {
+			  for_each       = local.machines
+			  name           = %q
+			  bmc            = { address = "ipmi://192.0.2.${each.value}" }
+			  ports          = { "52:54:00:00:00:${each.value}" = {} }
+			  resource_class = %q
+			  target_state   = "available"
+			}
+			resource "metal_deployment" "d" {
+			  for_each = local.machines
+			  node_id  = metal_host.h[each.key].id
+			  %s
+			}`, key, "71", s.Name("b"), "72", "${each.key}", s.Class(), acctest.Image("a")) + more
+	}
+	w := acctest.NewWorkspace(t, config(s.Name("a"), ""))
+	w.Must(acctest.Apply()...)
+	before, other := s.Node(s.Name("a"))["uuid"], s.Node(s.Name("b"))
+
+	w.Configure(config(s.Name("renamed"), ""))
+	acctest.Mention(t, w.Must(acctest.Apply()...), "2 added, 0 changed, 2 destroyed")
+	if left := s.Node(acctest.Text(before)); left != nil {
+		t.Errorf("the old node is left: %v", left)
+	}
+	if now := s.Node(s.Name("renamed")); now["provision_state"] != "active" {
+		t.Errorf("the new node is %v", now["provision_state"])
+	}
+	if now := s.Node(s.Name("b")); now["uuid"] != other["uuid"] || now["provision_updated_at"] != other["provision_updated_at"] {
+		t.Errorf("the other host was touched: it was %v and is %v", other["provision_updated_at"], now["provision_updated_at"])
+	}
+	acctest.NoChanges(t, w)
+
+	// With moved blocks, the rename is an update in place.
+	node := s.Node(s.Name("renamed"))["uuid"]
+	moved := ""
+	for _, resource := range []string{"metal_host.h", "metal_deployment.d"} {
+		moved += fmt.Sprintf("\nmoved {\n  from = %s[%q]\n  to   = %s[%q]\n}\n", resource, s.Name("renamed"), resource, s.Name("a"))
+	}
+	w.Configure(config(s.Name("a"), moved))
+	acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
+	if now := s.Node(s.Name("a")); now["uuid"] != node || now["provision_state"] != "active" {
+		t.Errorf("the node is %v, want %v, running", now, node)
+	}
+	acctest.Destroy(t, s, w)
+}

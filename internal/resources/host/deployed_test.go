@@ -1,0 +1,120 @@
+package host_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// deployedHost is a configuration with the host "h", with further settings, and its deployment.
+func deployedHost(s *acctest.Site, settings ...string) string {
+	return hostConfig(s, append([]string{acctest.Target("available")}, settings...)...) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
+}
+
+// Ironic changes the interfaces of a deployed node in maintenance only. One apply sets maintenance, changes them, and restores
+// maintenance.
+func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
+	s := acctest.Start(t, nil)
+	has := func(bios string, maintenance bool, reason any) []statecheck.StateCheck {
+		return []statecheck.StateCheck{nodeHas(s, map[string]any{
+			"bios_interface": bios, "maintenance": maintenance, "maintenance_reason": reason, "provision_state": "active",
+		})}
+	}
+	const noBIOS, fan = `hardware_interfaces = { bios = "no-bios" }`, "maintenance = true\n  maintenance_reason = \"fan\""
+	acctest.Test(t,
+		resource.TestStep{Config: deployedHost(s), ConfigStateChecks: has("fake", false, nil)},
+		resource.TestStep{Config: deployedHost(s, noBIOS), ConfigStateChecks: has("no-bios", false, nil)},
+		resource.TestStep{Config: deployedHost(s, `hardware_interfaces = { bios = "no-such-interface" }`), ExpectError: regexp.MustCompile("no-such-interface")},
+		resource.TestStep{Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop), ConfigStateChecks: has("no-bios", false, nil)},
+		resource.TestStep{Config: deployedHost(s, fan), ConfigStateChecks: has("fake", true, "fan")},
+		resource.TestStep{Config: deployedHost(s, fan, noBIOS), ConfigStateChecks: has("no-bios", true, "fan")},
+		resource.TestStep{
+			PreConfig: func() {
+				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": "by hand"})
+			},
+			Config: deployedHost(s, `description = "taken out"`), ConfigStateChecks: has("fake", false, nil),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": "by hand"})
+			},
+			Config: deployedHost(s, noBIOS), ConfigStateChecks: has("no-bios", true, "by hand"),
+		},
+		resource.TestStep{
+			PreConfig: func() { // a killed run
+				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": provision.ReasonChanging})
+			},
+			Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has("no-bios", false, nil),
+		},
+	)
+}
+
+// Without bmc, the settings of the driver are removed. The driver stays: a node needs one.
+func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
+	s := acctest.Start(t, nil)
+	step := func(settings string, want map[string]any) resource.TestStep {
+		return resource.TestStep{Config: enrolled(s, settings), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, want)}}
+	}
+	const redfish = "redfish-virtualmedia://192.0.2.38/redfish/v1/Systems/1"
+	removed := map[string]any{
+		"driver": "redfish", "boot_interface": "ipxe",
+		"driver_info": map[string]any{"redfish_address": nil, "redfish_system_id": nil, "redfish_username": nil, "redfish_password": nil},
+	}
+	first := []resource.TestStep{
+		step(acctest.BMC(redfish, withPassword("secret", 1)), map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media"}),
+		step("", removed),
+	}
+	if s.Fake == nil { // a BMC that comes later is verified, and a real Ironic cannot reach this one
+		acctest.Test(t, first...)
+		return
+	}
+	acctest.Test(t, append(first,
+		step(acctest.BMC(redfish, withPassword("secret", 2)), map[string]any{"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_password": "******"}}),
+		resource.TestStep{
+			PreConfig: func() { s.Fake.Set(s.Name("h"), "provision_state", "active") },
+			Config:    enrolled(s), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, removed)},
+		},
+		resource.TestStep{PreConfig: func() { s.Fake.Set(s.Name("h"), "provision_state", "enroll") }, Config: enrolled(s)},
+	)...)
+}
+
+// If a host and its deployment set power_state differently, the deployment's value applies while it exists.
+func TestAccHost_deploymentControlsPower(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	host := hostConfig(s, acctest.Target("available"), `power_state = "off"`)
+	w := acctest.NewWorkspace(t, host+acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	for range 2 {
+		output, changes := w.Plan()
+		if changes {
+			t.Errorf("the plan has changes:\n%s", output)
+		}
+		acctest.Mention(t, output, "Deployment controls the power", "Host "+s.Name("h")+" is deployed", "The machine stays on.")
+		w.Must(acctest.Apply()...)
+	}
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on"}); len(found) > 0 {
+		t.Errorf("the node in Ironic: %v", found)
+	}
+	w.Configure(hostConfig(s, acctest.Target("available"), `power_state = "off"`, `description = "changed"`) +
+		acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on", "description": "changed"}); len(found) > 0 {
+		t.Errorf("the node in Ironic: %v", found)
+	}
+	w.Configure(host)
+	w.Must(acctest.Apply()...)
+	w.Must(acctest.Apply()...)
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power off"}); len(found) > 0 {
+		t.Errorf("the node in Ironic, when nothing is deployed any more: %v", found)
+	}
+	acctest.NoChanges(t, w)
+}

@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// enrolled is the node of a new host.
+type enrolled struct {
+	node  *ironic.Node
+	found bool                // this run has not created it: it takes over a discovered node, or one of a killed run
+	by    *provision.Creation // the mark of the killed run; nil if there is none
+}
+
+// enroll creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node
+// with the configured BMC or port. It also takes over a node that a killed run has begun to create. If another node gets the name
+// meanwhile, enroll tries once more to take it over.
+func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (*enrolled, error) {
+	enrollment := config.enrollment(ctx)
+	candidate := provision.Candidate{
+		UUID: enrollment.UUID, Name: enrollment.Name, Driver: enrollment.Driver, DriverInfo: enrollment.DriverInfo,
+		Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
+	}
+	deadline := time.Now().Add(limit)
+	for try := 1; ; try++ {
+		found, err := h.Client.Admit(ctx, candidate, deadline)
+		switch {
+		case err != nil:
+			return nil, err
+		case found != nil && found.By != nil:
+			return &enrolled{found.Node, true, found.By}, nil
+		case found != nil:
+			node, err := h.takeOver(ctx, found.Node, config.Name.ValueString())
+			if err != nil {
+				h.Client.NotMade(node.UUID)
+				return nil, err
+			}
+			return &enrolled{node, true, nil}, nil
+		}
+		node, err := h.Client.Enroll(ctx, enrollment)
+		if err == nil {
+			return &enrolled{node, false, nil}, nil
+		}
+		h.Client.NotMade(candidate.UUID)
+		if !isDuplicate(err) || try > 1 {
+			return nil, err
+		}
+		h.Client.Refused()
+	}
+}
+
+// warn tells the user that the host takes over what a killed run has begun.
+func (e *enrolled) warn(diags *diag.Diagnostics) {
+	if e.by != nil {
+		framework.WarnTakenOver(diags, "node "+ironic.NodeLabel(e.node), e.by)
+	}
+}
+
+// isDuplicate reports whether Ironic refused because another node has the name, the BMC or the port.
+func isDuplicate(err error) bool { return ironic.IsStatus(err, http.StatusConflict, "already exists") }
+
+// takeOver names a discovered node after the host, unless it has a name, and returns the changed node.
+func (h *host) takeOver(ctx context.Context, node *ironic.Node, name string) (*ironic.Node, error) {
+	if provision.DiscoveryOf(node) != nil || name == "" {
+		return node, nil
+	}
+	err := h.Client.ClaimDiscovered(ctx, node.UUID, provision.Discovery{
+		Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return node, err
+	}
+	claimed, err := h.Client.Node(ctx, node.UUID)
+	if err != nil {
+		return node, err
+	}
+	return claimed, nil
+}
+
+// unmake deletes the node that this run has created, because another node has the MAC address of one of its ports, and returns
+// the reason. gone is false if it could not delete the node.
+func (h *host) unmake(ctx context.Context, machine *provision.Machine, refused *portError) (gone bool, why error) {
+	h.Client.Refused()
+	ctx, node := context.WithoutCancel(ctx), machine.Node()
+	if err := machine.CheckCreation(ctx); err != nil {
+		return false, err
+	}
+	if err := h.Client.DeleteNode(ctx, node.UUID); err != nil {
+		return false, errors.Join(refused, err)
+	}
+	h.Client.NotMade(node.UUID)
+	if other, err := h.Client.FindNode(ctx, refused.address); err == nil {
+		return true, &provision.TakenError{What: provision.SharedAddress, Value: refused.address, Node: other}
+	}
+	return true, refused
+}
+
+// reportNotMade reports why a host was not created, at the attribute whose value belongs to another node.
+func reportNotMade(diags *diag.Diagnostics, config *model, err error) {
+	doing := "enroll node " + config.Name.ValueString()
+	var taken *provision.TakenError
+	if !errors.As(err, &taken) {
+		framework.ReportUndone(diags, doing, err)
+		return
+	}
+	at := path.Root("name")
+	switch taken.What {
+	case provision.SharedName:
+	case provision.SharedBMC:
+		at = path.Root("driver_info")
+		if !config.BMC.IsNull() {
+			at = path.Root("bmc").AtName("address")
+		}
+	case provision.SharedAddress:
+		at = path.Root("ports").AtMapKey(taken.Value)
+	}
+	summary, detail := provision.Explain(doing, err)
+	diags.AddAttributeError(at, summary, detail)
+}

@@ -1,0 +1,177 @@
+package host_test
+
+import (
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+func TestAccHost_takenNameSaysToImport(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	s.Must(http.MethodPost, "nodes", map[string]any{"name": s.Name("taken"), "driver": "fake-hardware"})
+	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
+	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
+	w := acctest.NewWorkspace(t, named(s.Name("taken")))
+	refused := func() {
+		t.Helper()
+		output, code := w.Run("apply", "-auto-approve")
+		if code == 0 {
+			t.Fatalf("the apply succeeded:\n%s", output)
+		}
+		acctest.Mention(t, output, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node")
+	}
+	refused()
+	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
+		t.Errorf("a host that does not exist is in state: %v", host)
+	}
+	w.Configure(named(s.Name("free")))
+	w.Must("apply", "-auto-approve")
+	defer w.Must("destroy", "-auto-approve")
+	w.Configure(named(s.Name("taken"))) // a rename fails likewise, and changes nothing
+	refused()
+	if host := acctest.InState(t, w, acctest.HostAddress); host.Tainted || host.Values["name"] != s.Name("free") {
+		t.Errorf("the state has %+v", host)
+	}
+}
+
+func TestAccHost_takenMACSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	s.Must(http.MethodPost, "nodes", map[string]any{"name": s.Name("taken"), "driver": "fake-hardware"})
+	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
+	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(s.Name("taken"))["uuid"], "address": s.MAC(1)})
+	config := func(mac string) string { return hostConfig(s, `ports = { `+acctest.Quoted(mac)+` = {} }`) }
+	w := acctest.NewWorkspace(t, config(s.MAC(1)))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the apply succeeded:\n%s", output)
+	}
+	acctest.Mention(t, output, "Could not enroll node "+s.Name("h"), "A port with MAC address "+s.MAC(1)+" already exists, on node "+s.Name("taken"),
+		"A MAC address belongs to one node only. Import the node that has it")
+	if host := acctest.InState(t, w, acctest.HostAddress); host != nil || s.Node(s.Name("h")) != nil {
+		t.Fatalf("the state has %+v, in Ironic %v, want no half-made node", host, s.Node(s.Name("h")))
+	}
+	w.Configure(config(s.MAC(2)))
+	w.Must("apply", "-auto-approve")
+	defer w.Must("destroy", "-auto-approve")
+	acctest.NoChanges(t, w)
+}
+
+func TestAccHost_explainsRefusals(t *testing.T) {
+	for _, tt := range []struct{ name, config, want string }{
+		{"unknown driver", `driver = "no-such-driver"`, "no driver no-such-driver. Enabled are" + `[\s\S]*` + "fake-hardware"},
+		{"unknown interface", "driver = \"fake-hardware\"\n  hardware_interfaces = { deploy = \"no-such-interface\" }", "entrypoint: no-such-interface. Valid interfaces are"},
+		{"unknown trait", "driver = \"fake-hardware\"\n  traits = [\"HW_NO_SUCH_TRAIT\"]", "Add trait HW_NO_SUCH_TRAIT: Schema error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := acctest.Start(t, nil)
+			acctest.Test(t,
+				resource.TestStep{Config: s.Provider() + acctest.HostBlock(s.Name("h"), tt.config), ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want))},
+				resource.TestStep{Config: hostConfig(s)}, // the next apply repairs it
+			)
+		})
+	}
+}
+
+func TestAccHost_portsOfAvailableHostCannotChange(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := func(pxe string, more ...string) string {
+		return hostConfig(s, append([]string{`ports = { ` + acctest.Quoted(s.MAC(1)) + ` = { pxe_enabled = ` + pxe + ` } }`}, more...)...)
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config("true", acctest.Target("available"))},
+		resource.TestStep{
+			Config:      config("false", acctest.Target("available")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("can not have any connectivity attributes") + `[\s\S]*` + acctest.Wrapped(`Put it into maintenance for the change`)),
+		},
+		resource.TestStep{
+			Config:            config("false", acctest.Target("available"), `maintenance = true`),
+			ConfigStateChecks: []statecheck.StateCheck{onPort{s, s.MAC(1), map[string]any{"pxe_enabled": false}}},
+		},
+	)
+}
+
+// The plan refuses the attributes that an older API does not have.
+func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := func(version, setting string) string {
+		return s.Provider(`microversion = `+acctest.Quoted(version)) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, setting)
+	}
+	var steps []resource.TestStep
+	for _, tt := range []struct{ setting, attribute, below, needs string }{
+		{`owner = "alice"`, "owner", "1.49", "1.50"},
+		{`description = "d"`, "description", "1.50", "1.51"},
+		{`retired = true`, "retired", "1.60", "1.61"},
+		{`lessee = "carol"`, "lessee", "1.64", "1.65"},
+		{`shard = "s1"`, "shard", "1.50", "1.82"},
+		{`hardware_interfaces = { firmware = "fake" }`, "hardware_interfaces.firmware", "1.82", "1.86"},
+	} {
+		steps = append(steps, resource.TestStep{
+			Config: config(tt.below, tt.setting), PlanOnly: true,
+			ExpectError: regexp.MustCompile(acctest.Wrapped(tt.attribute + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
+		})
+	}
+	acctest.Test(t, append(steps,
+		resource.TestStep{
+			Config: config("1.50", `shard = "s1"`), PlanOnly: true,
+			ExpectError: regexp.MustCompile(acctest.Wrapped(`Raise microversion in the provider block to at least "1.82"`)),
+		},
+		resource.TestStep{Config: config("1.50", `owner = "alice"`)},
+		resource.TestStep{Config: config("1.50", `owner = "bob"`), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate)},
+	)...)
+}
+
+func TestFakeHost_planRefusesAttributesOfNewerIronic(t *testing.T) {
+	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
+	acctest.Test(t, resource.TestStep{
+		Config: hostConfig(s, `shard = "s1"`), PlanOnly: true,
+		ExpectError: regexp.MustCompile(acctest.Wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting")),
+	})
+}
+
+// The provider detects an Ironic that makes every changed node its own parent before it enrolls a host.
+func TestFakeHost_parentDefectLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{ParentNodeDefect: true, MaxMicroversion: "1.96"})
+	w := acctest.NewWorkspace(t, hostConfig(s, `owner = "alice"`, acctest.Target("available")))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the apply succeeded:\n%s", output)
+	}
+	acctest.Mention(t, output, "This Ironic has a defect: a change of any node makes the node its own parent", "Upgrade Ironic, or ask your distribution for the corrected package")
+	if nodes := s.Fake.Nodes(); len(nodes) > 0 {
+		t.Errorf("left in Ironic: %v", nodes)
+	}
+	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
+		t.Errorf("the state has %v", host)
+	}
+}
+
+// If the answer to a creation is lost, the provider does not create a second node or port.
+func TestFakeHost_lostAnswerCreatesNoSecondNode(t *testing.T) {
+	var nodes, ports atomic.Int32
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		lost := r.Method == http.MethodPost &&
+			(r.URL.Path == "/v1/nodes" && nodes.Add(1) == 1 || r.URL.Path == "/v1/ports" && ports.Add(1) == 1)
+		if lost {
+			return &fakeironic.Rejection{After: true, Drop: true}
+		}
+		return nil
+	}})
+	acctest.Test(t, resource.TestStep{
+		Config:            hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`),
+		ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"name": s.Name("h")}), onPort{s, s.MAC(1), map[string]any{"pxe_enabled": true}}},
+	})
+	if nodes.Load() != 1 || ports.Load() != 1 {
+		t.Errorf("%d node and %d port creations were sent, want 1 each", nodes.Load(), ports.Load())
+	}
+}

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Values of attributes of metal_host and metal_deployment.
+const (
+	targetEnroll    = "enroll"
+	destroyDelete   = "delete"
+	destroyForget   = "forget"
+	maskedByIronic  = "******"
+	capabilitiesKey = "capabilities"
+	rootDeviceKey   = "root_device"
+)
+
+type model struct {
+	ID                  types.String   `tfsdk:"id"`
+	Name                types.String   `tfsdk:"name"`
+	BMC                 types.Object   `tfsdk:"bmc"`
+	PowerControl        types.String   `tfsdk:"power_control"`
+	Driver              types.String   `tfsdk:"driver"`
+	DriverInfo          types.Map      `tfsdk:"driver_info"`
+	DriverInfoWO        types.Map      `tfsdk:"driver_info_wo"`
+	DriverInfoWOVersion types.Int64    `tfsdk:"driver_info_wo_version"`
+	Ports               types.Map      `tfsdk:"ports"`
+	ResourceClass       types.String   `tfsdk:"resource_class"`
+	Traits              types.Set      `tfsdk:"traits"`
+	Capabilities        types.Map      `tfsdk:"capabilities"`
+	Properties          types.Map      `tfsdk:"properties"`
+	RootDevice          types.Map      `tfsdk:"root_device"`
+	Interfaces          types.Object   `tfsdk:"hardware_interfaces"`
+	Extra               types.Dynamic  `tfsdk:"extra"`
+	Description         types.String   `tfsdk:"description"`
+	Owner               types.String   `tfsdk:"owner"`
+	Lessee              types.String   `tfsdk:"lessee"`
+	ConductorGroup      types.String   `tfsdk:"conductor_group"`
+	Shard               types.String   `tfsdk:"shard"`
+	AutomatedClean      types.Bool     `tfsdk:"automated_clean"`
+	Maintenance         types.Bool     `tfsdk:"maintenance"`
+	MaintenanceReason   types.String   `tfsdk:"maintenance_reason"`
+	Retired             types.Bool     `tfsdk:"retired"`
+	RetiredReason       types.String   `tfsdk:"retired_reason"`
+	TargetState         types.String   `tfsdk:"target_state"`
+	Inspect             types.Bool     `tfsdk:"inspect"`
+	PowerState          types.String   `tfsdk:"power_state"`
+	OnDestroy           types.String   `tfsdk:"on_destroy"`
+	Timeouts            timeouts.Value `tfsdk:"timeouts"`
+	ProvisionState      types.String   `tfsdk:"provision_state"`
+	PowerManaged        types.Bool     `tfsdk:"power_managed"`
+	LastError           types.String   `tfsdk:"last_error"`
+	Fault               types.String   `tfsdk:"fault"`
+	InstanceID          types.String   `tfsdk:"instance_id"`
+	AllocationID        types.String   `tfsdk:"allocation_id"`
+}
+
+// label names the host in messages.
+func (m *model) label() string {
+	if framework.IsSet(m.Name) {
+		return m.Name.ValueString()
+	}
+	return m.ID.ValueString()
+}
+
+// settings returns the settings of the node itself. Traits, ports, capabilities, maintenance and secrets are sent separately.
+func (m *model) settings(ctx context.Context) settings { return m.encode(ctx, false) }
+
+// encode returns the settings of a configuration: all, or those that Ironic accepts when a node is created.
+func (m *model) encode(ctx context.Context, forCreation bool) settings {
+	s := settings{}
+	for _, a := range attributes {
+		if a.encode != nil && (!forCreation || !a.patchOnly) {
+			a.encode(ctx, m, s)
+		}
+	}
+	return s
+}
+
+// secrets returns the write-only values by JSON patch path. Only a configuration has them.
+func (m *model) secrets(ctx context.Context) settings {
+	s := settings{}
+	for key, value := range framework.StringMap(m.DriverInfoWO) {
+		s["/driver_info/"+key] = value
+	}
+	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
+		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+			s["/driver_info/"+bmc.PasswordKey] = block.PasswordWO.ValueString()
+		}
+	}
+	return s
+}
+
+// secretsVersion returns a value that changes when the write-only values must be sent again.
+func (m *model) secretsVersion(ctx context.Context) [2]types.Int64 {
+	v := [2]types.Int64{m.DriverInfoWOVersion, types.Int64Null()}
+	if block := m.bmc(ctx); block != nil {
+		v[1] = block.PasswordWOVersion
+	}
+	return v
+}
+
+// fromNode copies Ironic's values into the model. Of maps, traits and ports it copies only the elements that the model has
+// already, unless everything is true, as after an import. Unknown values always become known.
+func (m *model) fromNode(ctx context.Context, node *ironic.Node, ports map[string]ironic.Port, everything bool) {
+	m.ID = types.StringValue(node.UUID)
+	for _, a := range attributes {
+		if a.read != nil {
+			a.read(ctx, m, node, everything)
+		}
+	}
+	m.fromPorts(ctx, ports, everything)
+}
+
+// keepPlanned restores all known planned values: Terraform demands that the state equals the plan. If Ironic has stored another
+// value, the next refresh shows it.
+func (m *model) keepPlanned(ctx context.Context, planned *model) {
+	for _, a := range attributes {
+		a.keep(ctx, m, planned)
+	}
+	m.Ports = keepPorts(ctx, m, planned)
+}

@@ -1,0 +1,249 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.
+func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return // destroy
+	}
+	var plan, config model
+	var state *model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if block := config.bmc(ctx); block != nil && framework.IsSet(block.Address) {
+		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+			plan.Driver = types.StringValue(bmc.Driver)
+		}
+	}
+	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
+	if state == nil {
+		plan.settle(ctx, &config, nil, nil)
+		h.planNew(ctx, &plan, &config, &resp.Diagnostics)
+		h.planUnguarded(&plan, &config, &resp.Diagnostics)
+	} else {
+		plan.settle(ctx, &config, state, readManaged(ctx, req.Private))
+		h.planWalk(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
+		h.planTemporary(ctx, &plan, &resp.Diagnostics)
+	}
+	if changes && h.Known() {
+		h.checkVersions(ctx, &config, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
+		h.Client.ExpectHost(provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()})
+	}
+}
+
+// planNew plans a new host.
+func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Diagnostics) {
+	if config.BMC.IsNull() && config.Driver.IsNull() && config.PowerControl.IsNull() {
+		diags.AddError("No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info, or power_control = \"agent\". Set one of them, so that Ironic can reach the machine. "+
+			"If Ironic has a node of the machine already, import that.")
+		return
+	}
+	if config.TargetState.IsNull() {
+		plan.TargetState = types.StringValue(string(provision.GoalManageable))
+	}
+	switch target := plan.TargetState.ValueString(); {
+	case framework.IsFalse(plan.PowerManaged) && !plan.byAgent():
+		plan.ProvisionState = types.StringValue(targetEnroll)
+		plan.warnUnmanaged(config, diags)
+	default:
+		inspects := plan.mayInspect() && target != targetEnroll
+		h.warnBoot(ctx, plan, inspects, slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+		if !config.PowerState.IsNull() {
+			warnPower(diags, plan)
+		}
+	}
+}
+
+// powerManaged returns whether a configuration names a BMC; unknown if that is known only after apply. A driver that needs none
+// counts as unknown, because the apply may find that Ironic has discovered the machine.
+func (m *model) powerManaged(ctx context.Context) types.Bool {
+	if !framework.FullyKnown(ctx, m.BMC, m.Driver, m.DriverInfo, m.DriverInfoWO, m.PowerControl) {
+		return types.BoolUnknown()
+	}
+	e := m.enrollment(ctx)
+	if managed := ironic.AddressKey(e.DriverInfo) != ""; managed || !provision.PowerManaged(&ironic.Node{Driver: e.Driver, Name: e.Name}) {
+		return types.BoolValue(managed)
+	}
+	return types.BoolUnknown()
+}
+
+// warnBoot warns of the steps that boot the machine or, if OneView users have it, that the apply will fail.
+func (h *host) warnBoot(ctx context.Context, plan *model, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	if inspects {
+		warnInspection(diags, plan)
+	}
+	if becomesAvailable {
+		warnCleaning(diags, plan)
+	}
+}
+
+// warnCleaning warns of cleaning. All hosts have the same summary, so that Terraform folds the warnings into one.
+func warnCleaning(diags *diag.Diagnostics, plan *model) {
+	if framework.IsSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
+		return
+	}
+	becomes := fmt.Sprintf("Host %s becomes available.", plan.describe())
+	if plan.TargetState.IsUnknown() {
+		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", plan.describe())
+	}
+	diags.AddAttributeWarning(path.Root("target_state"), "Cleaning erases data",
+		becomes+" Ironic cleans it on the way: the machine boots, and loses the data that the site's clean steps erase.")
+}
+
+// describe names the host in a plan's messages.
+func (m *model) describe() string {
+	switch {
+	case framework.IsSet(m.Name):
+		return m.Name.ValueString()
+	case framework.IsSet(m.ID):
+		return m.ID.ValueString()
+	}
+	return "(name not known yet)"
+}
+
+// settle plans the values that the configuration omits: it removes those that the prior configuration had, and keeps all others.
+// state is nil for a new host.
+func (m *model) settle(ctx context.Context, config, state *model, before managed) {
+	for _, a := range attributes {
+		if a.plan != nil {
+			a.plan(ctx, m, config, state, before)
+		}
+	}
+	m.planPorts(ctx, config, state, before)
+	if state == nil {
+		m.PowerManaged = config.powerManaged(ctx)
+		return
+	}
+	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == provision.ReasonChanging { // a killed run has set it
+		m.Maintenance, m.MaintenanceReason = types.BoolValue(false), types.StringNull()
+	}
+	m.PowerManaged = state.PowerManaged
+	if m.byAgent() {
+		m.PowerManaged = types.BoolValue(false)
+		return
+	}
+	if !m.Driver.Equal(state.Driver) || !m.DriverInfo.Equal(state.DriverInfo) || !m.BMC.Equal(state.BMC) {
+		m.PowerManaged = types.BoolUnknown()
+		if config.powerManaged(ctx).ValueBool() {
+			m.PowerManaged = types.BoolValue(true)
+		} // else the keys of driver_info that others have set may name a BMC
+	}
+}
+
+// planWalk plans the steps that the node still needs, and warns of their effects on the machine.
+func (h *host) planWalk(ctx context.Context, plan, config, state *model, known notes, diags *diag.Diagnostics) {
+	if plan.TargetState.ValueString() == targetEnroll && state.TargetState.ValueString() != targetEnroll && !state.TargetState.IsNull() {
+		diags.AddAttributeError(path.Root("target_state"), "Node cannot return to enroll", "A node cannot return to state enroll. Leave target_state as it is, or destroy the host.")
+		return
+	}
+	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
+		plan.warnUnmanaged(config, diags)
+		return
+	}
+	if isOccupied(state.node()) && framework.IsSet(config.PowerState) && framework.IsSet(state.PowerState) && !config.PowerState.Equal(state.PowerState) {
+		plan.PowerState = state.PowerState
+		diags.AddAttributeWarning(path.Root("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so that its metal_deployment controls its power. "+
+			"The machine stays %s. The host's power_state = %s takes effect when the host is not deployed any more.", plan.describe(), state.PowerState.ValueString(), config.PowerState))
+	}
+	steps := stepsFrom(state, plan, config, known)
+	if steps.heldByOneView {
+		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
+			"It stays out of service until the server is free; then metal oneview sync cleans it and makes it available.", plan.describe()))
+	}
+	if steps.walks {
+		plan.planWalked(config, state)
+	}
+	h.warnBoot(ctx, plan, steps.inspects, steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	if steps.switches {
+		warnPower(diags, plan)
+	}
+	if steps.learnsPower {
+		plan.PowerState = types.StringUnknown()
+		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("An interrupted run has made host %s available. Ironic does not know its power state, "+
+			"and allocates no such node. The host is switched off.", plan.describe()))
+	}
+}
+
+// planWalked plans the values that a walk over provision states changes. An empty last_error or fault stays empty.
+func (m *model) planWalked(config, state *model) {
+	m.ProvisionState = types.StringUnknown()
+	for plan, before := range map[*types.String]types.String{&m.LastError: state.LastError, &m.Fault: state.Fault} {
+		if !before.IsNull() {
+			*plan = types.StringUnknown()
+		}
+	}
+	if config.PowerState.IsNull() {
+		m.PowerState = types.StringUnknown()
+	}
+}
+
+// warnUnmanaged warns that Ironic cannot prepare or switch a machine without a BMC, if the configuration demands that and the
+// machine is not deployed.
+func (m *model) warnUnmanaged(config *model, diags *diag.Diagnostics) {
+	target, state := m.TargetState.ValueString(), m.ProvisionState.ValueString()
+	var missed []string
+	if target != targetEnroll && !provision.Settled(provision.Goal(target), ironic.State(state)) {
+		missed = append(missed, fmt.Sprintf("it stays in state %s and does not become %s", state, cmp.Or(target, "what target_state says")))
+	}
+	if framework.IsSet(config.PowerState) {
+		missed = append(missed, "its power is not switched")
+	}
+	if len(missed) == 0 || provision.Deployed(m.node()) {
+		return
+	}
+	diags.AddWarning("Host without BMC", fmt.Sprintf("Ironic knows no BMC of host %s: %s. Give the host a bmc with address, username and password_wo, a driver with its driver_info, or power_control = \"agent\". "+
+		"Until then, Ironic can only enroll the machine; target_state = \"enroll\" without power_state ends this warning.", m.describe(), strings.Join(missed, ", and ")))
+}
+
+func warnInspection(diags *diag.Diagnostics, plan *model) {
+	is := "is"
+	if plan.Inspect.IsUnknown() {
+		is = "may be"
+	}
+	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s %s inspected. For that, the machine boots.", plan.describe(), is))
+}
+
+func warnPower(diags *diag.Diagnostics, plan *model) {
+	is := "is switched " + plan.PowerState.ValueString()
+	if plan.PowerState.IsUnknown() {
+		is = "may be switched on or off"
+	}
+	diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Host %s %s.", plan.describe(), is))
+}
+
+// checkVersions refuses attributes that the server's API does not have.
+func (h *host) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	var features []framework.Feature
+	for _, a := range attributes {
+		if a.feature != nil {
+			features = append(features, a.feature(config))
+		}
+	}
+	h.Requires(ctx, diags, features...)
+}

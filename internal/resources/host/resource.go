@@ -1,0 +1,357 @@
+// Package host implements the resource metal_host: a node of Ironic and its ports.
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*host)(nil)
+	_ resource.ResourceWithIdentity       = (*host)(nil)
+	_ resource.ResourceWithImportState    = (*host)(nil)
+	_ resource.ResourceWithModifyPlan     = (*host)(nil)
+	_ resource.ResourceWithValidateConfig = (*host)(nil)
+	_ framework.Refresher                 = (*host)(nil)
+)
+
+// Default time-outs of a host, for each step of a walk.
+const (
+	hostTimeout       = 60 * time.Minute
+	hostDeleteTimeout = 30 * time.Minute
+)
+
+// Keys in private state.
+const (
+	// inspectedKey says that the node has been inspected.
+	inspectedKey = "inspected"
+	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
+	unverifiedKey = "unverified"
+)
+
+// New returns metal_host.
+func New() resource.Resource { return &host{} }
+
+type host struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (h *host) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_host"
+}
+
+// IdentitySchema describes its identity.
+func (h *host) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the node.")
+}
+
+// Create enrolls the node and prepares it up to target_state.
+func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer h.Finish(ctx, &resp.Diagnostics)
+	var plan, config model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	h.hide(ctx, &config)
+	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
+	resp.Diagnostics.Append(diags...)
+	made, err := h.enroll(ctx, &config, limit)
+	if err != nil {
+		reportNotMade(&resp.Diagnostics, &config, err)
+		return
+	}
+	made.warn(&resp.Diagnostics)
+	change := &change{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit, machine: h.Client.Record(made.node), isMade: !made.found}
+	if made.found {
+		change.written, change.sendSecrets = settings{}, true // the node has nothing of the configuration yet
+	}
+	if provision.Deployed(made.node) { // a killed run has deployed it
+		change.steps = steps{}
+	}
+	recorded := plan
+	recorded.recordNode(ctx, made.node)
+	plan.ID = recorded.ID // other unknown values stay unknown until the node is prepared
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
+	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+
+	doing, err := h.bring(ctx, change)
+	var refused *portError
+	if change.isMade && isDuplicate(err) && errors.As(err, &refused) {
+		gone, why := h.unmake(ctx, change.machine, refused)
+		if gone {
+			resp.State.RemoveResource(ctx)
+			reportNotMade(&resp.Diagnostics, &config, why)
+			return
+		}
+		err = why
+	}
+	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
+	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err)
+	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
+	if made.found && !change.inspected { // it may have an inventory though Ironic's own inspection has not run
+		h.noteInspection(ctx, change.node(), resp.Private, resp.Private, &resp.Diagnostics)
+	} else {
+		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
+	}
+	framework.Report(&resp.Diagnostics, doing, err)
+	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
+}
+
+// Read refreshes the state, and removes it if the node is gone.
+func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	found, err := h.look(ctx, state.ID.ValueString())
+	if ironic.IsNotFound(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "read host "+state.label(), err)
+		return
+	}
+	node, imported := found.node, state.Driver.IsNull()
+	state.fromNode(ctx, node, found.ports, imported)
+	if imported {
+		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
+	} else if !wasInspected(ctx, req.Private) {
+		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
+}
+
+// Update changes the node in place as planned.
+func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer h.Finish(ctx, &resp.Diagnostics)
+	var plan, config, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	h.hide(ctx, &config)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
+	resp.Diagnostics.Append(diags...)
+	node, err := h.Client.Node(ctx, state.ID.ValueString())
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
+		return
+	}
+	change := &change{
+		config: &config, plan: &plan, state: &state, steps: stepsFrom(&state, &plan, &config, readNotes(ctx, req.Private)),
+		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Client.Record(node),
+		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
+	}
+	doing, err := h.bring(ctx, change)
+	if err == nil {
+		change.machine.ForgetCreation(ctx, provision.MarkCreation)
+	}
+	switch {
+	case change.complete:
+		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+	case change.patched: // Ironic may still have what was to be removed: it stays managed, and in state
+		resp.Diagnostics.Append(config.managedBy(ctx).and(change.before).write(ctx, resp.Private)...)
+		plan.addParts(ctx, &state)
+	default: // Ironic has nothing of the new configuration
+		plan = state
+		plan.ProvisionState = types.StringUnknown()
+	}
+	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
+	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
+	if err != nil && !change.complete {
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	framework.Report(&resp.Diagnostics, doing, err)
+	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
+}
+
+// Delete removes the node from Ironic, unless the node is deployed, or forgets it, if on_destroy says so. It also forgets a
+// discovered node that was imported and never changed.
+func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer h.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyForget {
+		return
+	}
+	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
+		return
+	}
+	if foreign {
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so that it may "+
+			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
+		return
+	}
+	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
+	resp.Diagnostics.Append(diags...)
+	gone, ended := false, h.Client.Deleting(state.ID.ValueString())
+	defer func() { ended(gone) }()
+	if h.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
+		return
+	}
+	err = h.endTemporary(ctx, state.ID.ValueString(), limit, h.Pool.Vacate)
+	if err == nil || ironic.IsNotFound(err) {
+		err = h.Client.Withdraw(ctx, state.ID.ValueString(), limit)
+	}
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
+	}
+	gone = err == nil
+}
+
+// mayBeForeign reports whether a node was discovered and no configuration was ever applied to it. Another discovery may own such
+// a node, because Terraform imports it even if metal_discovery_import has lost the machine to another one.
+func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool, error) {
+	if ours != nil {
+		return false, nil
+	}
+	node, err := h.Client.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && provision.Discovered(node), err
+}
+
+// ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS".
+func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	node, err := h.Client.FindNode(ctx, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import host "+id, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(node.UUID)})...)
+}
+
+// recordNode completes a planned state with the values of the created node, so that all values are known.
+func (m *model) recordNode(ctx context.Context, node *ironic.Node) {
+	wanted := *m
+	m.fromNode(ctx, node, nil, false)
+	m.keepPlanned(ctx, &wanted)
+}
+
+// record writes the host into state, with the known planned values unchanged. After an error it reads the node first, because
+// Ironic may have applied only part of the change.
+func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk.State, diags *diag.Diagnostics) {
+	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
+	if failed != nil {
+		if err := h.readAgain(ctx, c); err != nil {
+			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards: "+err.Error())
+		}
+	}
+	planned := *c.plan
+	if failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(c.node()) {
+		c.plan.ProvisionState = types.StringValue(c.node().ProvisionState)
+		c.plan.warnUnmanaged(c.config, diags)
+		c.plan.ProvisionState = planned.ProvisionState
+	}
+	c.plan.fromNode(ctx, c.node(), c.ports, false)
+	c.plan.keepPlanned(ctx, &planned)
+	diags.Append(state.Set(ctx, c.plan)...)
+}
+
+// readAgain reads the node and its ports.
+func (h *host) readAgain(ctx context.Context, c *change) error {
+	err := c.machine.Refresh(ctx)
+	if err == nil {
+		c.ports, err = h.Client.Ports(ctx, c.node().UUID)
+	}
+	return err
+}
+
+// noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
+// inventory though Ironic's own inspection has not run.
+func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had private, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
+		noteInspected(ctx, node, p, diags)
+		return
+	}
+	inventory, err := h.Client.Inventory(ctx, node.UUID)
+	switch {
+	case err != nil:
+		diags.AddWarning("Inventory not read", "The inventory of "+ironic.NodeLabel(node)+" could not be read: "+err.Error())
+	case inventory != nil:
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+	}
+}
+
+// noteInspected records in private state that this run or an earlier one has inspected the machine.
+func (c *change) noteInspected(ctx context.Context, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if c.inspected {
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+		return
+	}
+	noteInspected(ctx, c.node(), p, diags)
+}
+
+// noteInspected records in private state that a node has been inspected, if Ironic says so.
+func noteInspected(ctx context.Context, node *ironic.Node, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !provision.InspectedAt(node).IsZero() {
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+	}
+}
+
+// noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
+func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
+	if c.steps.verifies && provision.PowerManaged(c.node()) && c.node().ProvisionState == targetEnroll {
+		return p.SetKey(ctx, unverifiedKey, []byte("true"))
+	}
+	return p.SetKey(ctx, unverifiedKey, nil)
+}
+
+// wasInspected reports whether private state says that the node has been inspected.
+func wasInspected(ctx context.Context, p private) bool {
+	noted, _ := p.GetKey(ctx, inspectedKey)
+	return string(noted) == "true"
+}
+
+// hide makes the client redact the secrets of a configuration in errors.
+func (h *host) hide(ctx context.Context, config *model) {
+	for _, secret := range config.secrets(ctx) {
+		if text, ok := secret.(string); ok {
+			h.Client.Hide(text)
+		}
+	}
+	if block := config.bmc(ctx); block != nil {
+		h.Client.Hide(block.Password.ValueString())
+	}
+	for key, value := range framework.StringMap(config.DriverInfo) {
+		if ironic.IsSecretKey(key) {
+			h.Client.Hide(value)
+		}
+	}
+}

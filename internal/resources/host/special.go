@@ -1,0 +1,311 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
+func driverAttribute() attribute {
+	r := row[types.String]{
+		name: "driver", path: "/driver", later: true,
+		schema: text("Ironic driver, such as `redfish` or `ipmi`. Give this, `bmc` or `power_control`. A change resets the interfaces that are not set; the machine does not notice.",
+			stringvalidator.ConflictsWith(path.MatchRoot("bmc")), stringvalidator.LengthAtLeast(1)),
+		of:   func(m *model) *types.String { return &m.Driver },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
+	}
+	a := r.attribute()
+	a.plan = func(_ context.Context, m, config, state *model, _ managed) {
+		switch {
+		case config.byAgent():
+			m.Driver = types.StringValue(provision.AgentDriver)
+		case config.Driver.IsNull() && config.BMC.IsNull() && state != nil:
+			m.Driver = state.Driver
+		}
+	}
+	return a
+}
+
+// driverInfoAttribute makes driver_info. bmc and driver_info_wo set other keys of the same map, and Ironic masks its secrets.
+func driverInfoAttribute() attribute {
+	r := row[types.Map]{
+		name: "driver_info", path: "/driver_info",
+		schema: schema.MapAttribute{
+			ElementType: types.StringType, Optional: true, Computed: true,
+			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Only these keys are managed. " +
+				"It is in the state, and plans show it: secrets are refused here; put them into `driver_info_wo`.",
+			Validators: framework.KeyValidators(),
+		},
+		of: func(m *model) *types.Map { return &m.DriverInfo },
+	}
+	a := mapRow(r, nil)
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		readable := framework.Scalars(node.DriverInfo)
+		maps.DeleteFunc(readable, func(_, value string) bool { return value == maskedByIronic })
+		switch {
+		case everything:
+			m.DriverInfo = framework.MapValue(readable)
+			return
+		case m.DriverInfo.IsUnknown():
+			m.DriverInfo = types.MapNull(types.StringType)
+		}
+		for key, value := range framework.StringMap(m.DriverInfo) {
+			if node.DriverInfo[key] == maskedByIronic { // assume that it is unchanged
+				readable[key] = value
+			}
+		}
+		m.DriverInfo = framework.RefreshMap(m.DriverInfo, readable)
+	}
+	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
+		switch {
+		case !config.DriverInfo.IsNull():
+		case state == nil, state.wroteDriverInfo(ctx, config, before):
+			m.DriverInfo = types.MapNull(types.StringType)
+		default:
+			m.DriverInfo = state.DriverInfo
+		}
+	}
+	return a
+}
+
+// wroteDriverInfo reports whether the prior configuration contained driver_info itself. The state does not tell: an import fills
+// driver_info, and bmc and driver_info_wo manage keys of it too.
+func (m *model) wroteDriverInfo(ctx context.Context, config *model, before managed) bool {
+	others := settings(config.secrets(ctx))
+	m.encodeBMC(ctx, others)
+	for key := range framework.StringMap(m.DriverInfo) {
+		path := "/driver_info/" + key
+		if _, other := others[path]; !other && slices.Contains(before, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
+func rootDeviceAttribute() attribute {
+	const setting = "/properties/" + rootDeviceKey
+	a := mapRow(row[types.Map]{
+		name: "root_device", with: setting,
+		schema: texts("Hints that select the disk to deploy to, such as `serial`, `wwn`, `size` (GiB), `rotational`. All must match. Changes take effect at the next deployment.",
+			framework.KeyValidators()...),
+		of: func(m *model) *types.Map { return &m.RootDevice },
+	}, func(n *ironic.Node) map[string]string {
+		hints, _ := n.Properties[rootDeviceKey].(map[string]any)
+		return framework.Scalars(hints)
+	})
+	a.encode = func(_ context.Context, config *model, s settings) {
+		if hints := framework.StringMap(config.RootDevice); len(hints) > 0 {
+			s[setting] = hints
+		}
+	}
+	return a
+}
+
+// traitsAttribute makes traits. Each trait is added and removed by a request of its own.
+func traitsAttribute() attribute {
+	a := row[types.Set]{
+		name: "traits", with: "/traits", since: 37, gone: types.SetNull(types.StringType),
+		schema: schema.SetAttribute{
+			ElementType: types.StringType, Optional: true, Computed: true,
+			MarkdownDescription: "Traits that allocations may ask for: standard ones, or `CUSTOM_` and capital letters, digits, underscores. Others that the node has stay. A change costs nothing.",
+			Validators:          framework.TraitValidators(),
+		},
+		of: func(m *model) *types.Set { return &m.Traits },
+	}.attribute()
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		wanted := framework.StringSet(m.Traits)
+		switch held := framework.Intersection(wanted, node.Traits); {
+		case everything:
+			m.Traits = framework.SetValue(node.Traits)
+		case m.Traits.IsUnknown():
+			m.Traits = types.SetNull(types.StringType)
+		case len(held) > 0:
+			m.Traits = framework.SetValue(held)
+		case wanted != nil:
+			m.Traits = types.SetValueMust(types.StringType, nil)
+		}
+	}
+	return a
+}
+
+func extraAttribute() attribute {
+	a := row[types.Dynamic]{
+		name: "extra", with: "/extra", gone: types.DynamicNull(),
+		schema: schema.DynamicAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Anything you want to keep with the node, as an object of JSON values. Only these keys are managed.",
+			Validators:          []validator.Dynamic{framework.JSONObjectValue{}},
+		},
+		of: func(m *model) *types.Dynamic { return &m.Extra },
+	}.attribute()
+	a.encode = func(_ context.Context, config *model, s settings) {
+		for key, value := range framework.JSONObject(config.Extra) {
+			if value != nil {
+				s["/extra/"+key] = value
+			}
+		}
+	}
+	a.read = func(ctx context.Context, m *model, node *ironic.Node, everything bool) {
+		switch {
+		case everything:
+			extra := maps.Clone(node.Extra)
+			maps.DeleteFunc(extra, func(key string, _ any) bool { return provision.OwnKey(key) })
+			m.Extra = framework.DynamicObject(ctx, extra)
+		case m.Extra.IsUnknown():
+			m.Extra = types.DynamicNull()
+		default:
+			m.Extra = framework.RefreshObject(ctx, m.Extra, node.Extra)
+		}
+	}
+	return a
+}
+
+var interfacesType = func() map[string]attr.Type {
+	kinds := map[string]attr.Type{}
+	for _, kind := range ironic.HardwareInterfaces {
+		kinds[kind] = types.StringType
+	}
+	return kinds
+}()
+
+// interfacesAttribute makes hardware_interfaces. The state has only the configured interfaces, so none after an import.
+func interfacesAttribute() attribute {
+	const name = "hardware_interfaces"
+	nested := map[string]schema.Attribute{}
+	for _, kind := range ironic.HardwareInterfaces {
+		description := fmt.Sprintf("The %s interface. Default: the driver's.", kind)
+		if kind == "firmware" {
+			description += " Needs API 1.86."
+		}
+		nested[kind] = schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	return attribute{
+		name: name,
+		schema: schema.SingleNestedAttribute{
+			Optional: true, Attributes: nested,
+			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Those that you leave out are not in the state; the data source " +
+				"`metal_host` has them all. Changes take effect at the next operation. While something is deployed, Ironic takes it in maintenance only: the apply " +
+				"puts the node into maintenance for that moment, and out again.",
+		},
+		feature: func(config *model) framework.Feature {
+			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
+		},
+		encode: func(_ context.Context, config *model, s settings) {
+			for kind, value := range config.interfaces() {
+				s["/"+kind+"_interface"] = value
+			}
+		},
+		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+			if !framework.IsSet(m.Interfaces) {
+				m.Interfaces = types.ObjectNull(interfacesType)
+				return
+			}
+			known, values := m.interfaces(), map[string]attr.Value{}
+			for kind, value := range ironic.InterfacesOf(node) {
+				values[kind] = types.StringNull()
+				if _, configured := known[kind]; configured {
+					values[kind] = framework.OrNull(value)
+				}
+			}
+			m.Interfaces = types.ObjectValueMust(interfacesType, values)
+		},
+		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.Interfaces, planned.Interfaces) },
+	}
+}
+
+// interfaces returns the known hardware interfaces of the model.
+func (m *model) interfaces() map[string]string {
+	known := map[string]string{}
+	if !framework.IsSet(m.Interfaces) {
+		return known
+	}
+	for kind, value := range m.Interfaces.Attributes() {
+		if text, ok := value.(types.String); ok && framework.IsSet(text) {
+			known[kind] = text.ValueString()
+		}
+	}
+	return known
+}
+
+// targetStateAttribute makes target_state. Ironic does not store it: after an import it follows from the provision state.
+func targetStateAttribute() attribute {
+	a := row[types.String]{
+		name: "target_state", later: true,
+		schema: text("How far to prepare the node: `enroll` (known), `manageable` (its BMC answers; the default), or `available` "+
+			"(ready to be allocated: **getting there cleans the node, which erases data**). A node that is deployed is left alone. "+
+			"When a host in `enroll` gets its `bmc` later, Ironic verifies it all the same: it becomes `manageable`, and nothing else happens to the machine. "+
+			"While Ironic knows no BMC, the node stays in `enroll`, and every plan warns of that.",
+			stringvalidator.OneOf(targetEnroll, string(provision.GoalManageable), string(provision.GoalAvailable))),
+		of: func(m *model) *types.String { return &m.TargetState },
+	}.attribute()
+	keeps := a.plan
+	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
+		keeps(ctx, m, config, state, before)
+		arrives := state != nil && config.TargetState.IsNull() && !config.BMC.IsNull()
+		if arrives && state.TargetState.ValueString() == targetEnroll && state.ProvisionState.ValueString() == targetEnroll {
+			m.TargetState = types.StringValue(string(provision.GoalManageable))
+		}
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		if everything || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
+			m.TargetState = types.StringValue(targetOf(node))
+		}
+	}
+	return a
+}
+
+// targetOf returns the target state that matches the provision state of an imported node.
+func targetOf(node *ironic.Node) string {
+	switch {
+	case node.ProvisionState == targetEnroll:
+		return targetEnroll
+	case node.InstanceUUID != "" || provision.Settled(provision.GoalAvailable, ironic.State(node.ProvisionState)):
+		return string(provision.GoalAvailable)
+	}
+	return string(provision.GoalManageable)
+}
+
+// powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.
+func powerStateAttribute() attribute {
+	a := row[types.String]{
+		name: "power_state", later: true,
+		schema: text("`on` or `off`. Not managed when unset; the attribute then shows the present state. A change switches the machine. "+
+			"While something is deployed on the node, this is ignored, with a warning: its `metal_deployment` decides.",
+			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
+		of: func(m *model) *types.String { return &m.PowerState },
+	}.attribute()
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		if node.PowerState != "" || m.PowerState.IsUnknown() || provision.PowerManaged(node) {
+			m.PowerState = framework.OrNull(provision.Power(node))
+		}
+	}
+	return a
+}
+
+// powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.
+func powerManagedAttribute() attribute {
+	a := row[types.Bool]{
+		name: "power_managed",
+		schema: schema.BoolAttribute{
+			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine: it knows its BMC. If not, power is left alone, and nothing is cleaned unless `power_control` is `agent`.",
+		},
+		of:   func(m *model) *types.Bool { return &m.PowerManaged },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(provision.PowerManaged(n)) },
+	}.attribute()
+	a.plan = nil
+	return a
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// noteUnchanged records in private state that the returned state needs no change, if so.
+func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
+	if !diags.HasError() && h.Pool == nil && m.nothingToDecide(ctx, readManaged(ctx, p), readNotes(ctx, p)) {
+		diags.Append(framework.NothingToDecide(ctx, p)...)
+	}
+}
+
+// sight is what a refresh sees of a host.
+type sight struct {
+	node  *ironic.Node
+	ports map[string]ironic.Port
+}
+
+// look reads a node and its ports from the lists that refreshes share. If the node is gone, ironic.IsNotFound recognises the error.
+func (h *host) look(ctx context.Context, id string) (sight, error) {
+	return framework.Once(ctx, func() (s sight, err error) {
+		if s.node, err = h.Client.NodeForRefresh(ctx, id); err == nil {
+			s.ports, err = h.Client.PortsForRefresh(ctx, s.node.UUID)
+		}
+		return s, err
+	})
+}
+
+// UpToDate reports whether Read would change nothing; see framework.Refresher.
+func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framework.Private) bool {
+	var m model
+	if state.Get(ctx, &m).HasError() {
+		return false
+	}
+	found, err := h.look(ctx, m.ID.ValueString())
+	known := readNotes(ctx, private)
+	if err != nil || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
+		return false
+	}
+	before := m
+	m.fromNode(ctx, found.node, found.ports, false)
+	return framework.EqualModels(&before, &m) && m.nothingToDecide(ctx, readManaged(ctx, private), known)
+}
+
+// nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
+// applied last. A wrong false only makes the plan slower. before is what that configuration manages.
+func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
+	target := provision.Goal(m.TargetState.ValueString())
+	reached := m.TargetState.ValueString() == targetEnroll || provision.Deployed(m.node()) || provision.Settled(target, ironic.State(m.ProvisionState.ValueString()))
+	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
+		return false
+	}
+	return m.MaintenanceReason.ValueString() != provision.ReasonChanging && m.keepsAll(before) && m.followsBMC(ctx)
+}
+
+// keepsAll reports whether settle removes nothing. It removes an attribute along with another one that is managed, such as
+// maintenance_reason along with maintenance.
+func (m *model) keepsAll(before managed) bool {
+	for path, reason := range map[string]types.String{
+		"/maintenance": m.MaintenanceReason, "/retired": m.RetiredReason,
+	} {
+		if before.has(path) && !reason.IsNull() {
+			return false
+		}
+	}
+	hintsOnly := before.has("/properties/" + rootDeviceKey)
+	for _, key := range before.below("/properties") {
+		hintsOnly = hintsOnly && key == rootDeviceKey
+	}
+	return m.Properties.IsNull() || !hintsOnly
+}
+
+// followsBMC reports whether the driver is the one that follows from the BMC address.
+func (m *model) followsBMC(ctx context.Context) bool {
+	wanted := settings{}
+	m.encodeBMC(ctx, wanted)
+	driver, asked := wanted["/driver"]
+	return !asked || driver == m.Driver.ValueString()
+}

@@ -1,0 +1,18 @@
+package oneviewprofile_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// A refresh right after an apply changes nothing of a profile and its host.
+func TestAccOneViewRefresh_afterApplyFindsNoDrift(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available"))+profile("metal_host.h.id"))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	acctest.NoDrift(t, w)
+}

@@ -1,0 +1,373 @@
+// Package oneviewprofile implements the resource metal_oneview_profile: the server profile of a shared machine.
+package oneviewprofile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*oneviewProfile)(nil)
+	_ resource.ResourceWithIdentity    = (*oneviewProfile)(nil)
+	_ resource.ResourceWithImportState = (*oneviewProfile)(nil)
+	_ resource.ResourceWithModifyPlan  = (*oneviewProfile)(nil)
+)
+
+// statusUnfinished is the status of a profile that an interrupted run has not applied or not recorded in Ironic.
+const statusUnfinished = "Unfinished"
+
+// New returns metal_oneview_profile.
+func New() resource.Resource { return &oneviewProfile{} }
+
+type oneviewProfile struct{ framework.WithClient }
+
+type oneviewProfileModel struct {
+	ID          types.String   `tfsdk:"id"`
+	NodeID      types.String   `tfsdk:"node_id"`
+	HardwareURI types.String   `tfsdk:"server_hardware_uri"`
+	TemplateURI types.String   `tfsdk:"server_profile_template_uri"`
+	Name        types.String   `tfsdk:"name"`
+	Ownership   types.String   `tfsdk:"ownership"`
+	Compliance  types.String   `tfsdk:"template_compliance"`
+	Status      types.String   `tfsdk:"status"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+}
+
+// Metadata names the resource.
+func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_oneview_profile"
+	resp.ResourceBehavior.MutableIdentity = true // see planInPlace
+}
+
+// IdentitySchema describes its identity.
+func (o *oneviewProfile) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("URI of the server profile.")
+}
+
+// Schema describes metal_oneview_profile.
+func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	stays := stringplanmodifier.UseStateForUnknown()
+	uri := func(kind string) []validator.String {
+		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The server profile of a node whose server hardware Ironic shares with other users of HPE OneView. The provider creates the profile for the time in which you need the node, and removes it afterwards, so that idle hardware is free for all users. " +
+			"The provider never changes hardware to which another user has applied a profile. See the guide [OneView](../guides/oneview.md).\n\n" +
+			"Let the `metal_deployment` depend on this resource, by `node_id`: then Terraform creates the profile before the deployment, and removes it after it has undeployed and cleaned the node. " +
+			"To create and to destroy the profile, OneView **switches the server off**. The provider refuses both while the node may run a deployment.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
+			"node_id": schema.StringAttribute{
+				Required: true, MarkdownDescription: "UUID or name of the node. A change to another node removes this profile and creates another. Another name of the same node changes nothing.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"server_hardware_uri": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
+				MarkdownDescription: "Server hardware of the node. Default: `driver_info.server_hardware_uri` of the node. If the node has no such key, the provider writes it. A change removes this profile and creates another. After the replacement of a blade, OneView may leave the profile in the bay: then correct `driver_info.server_hardware_uri` of the node in Ironic instead, and the next refresh reads the new value.",
+			},
+			"server_profile_template_uri": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
+				MarkdownDescription: "Template of the profile. Default: the node's capability `server_profile_template_uri` at the time of creation. A change applies the other template in place. OneView switches the server off if the change requires that. The provider refuses the change while the node may run a deployment.",
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends")},
+				MarkdownDescription: "Name of the profile, unique in OneView, without quotes. Default: `NAME [UUID]` of the node. A change renames the profile.",
+			},
+			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: `ironic` if it has this profile, `oneview` if it has another profile, `free` if it has none."},
+			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "Whether the profile matches its template: `Compliant`, `NonCompliant`, or `Unknown` if it is not linked to a template. If the template has changed, the next apply updates the profile from it, once the node runs no deployment."},
+			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished` means that an interrupted run has not applied the profile yet; the next apply does."},
+			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "Time-out of applying the profile. Default: `45m`.",
+				Update: true, UpdateDescription: "Time-out of changing the profile. Default: `45m`.",
+				Delete: true, DeleteDescription: "Time-out of removing the profile. Default: `45m`.",
+			}),
+		},
+	}
+}
+
+// configured reports whether an appliance is configured. If not, it adds an error.
+func (o *oneviewProfile) configured(diags *diag.Diagnostics) bool {
+	if o.Pool == nil {
+		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+	}
+	return o.Pool != nil
+}
+
+// Create creates the profile. It records the URI in state as soon as the appliance returns it.
+func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer o.Finish(ctx, &resp.Diagnostics)
+	var plan oneviewProfileModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	limit, diags := plan.Timeouts.Create(ctx, sharing.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	record := func(uri string) {
+		if uri == "" {
+			resp.State.RemoveResource(ctx)
+			return
+		}
+		made := plan
+		made.begun(uri)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: made.ID})...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &made)...)
+	}
+	applied, err := o.Pool.Prepare(ctx, plan.prepare(limit, record))
+	if err != nil {
+		doing := "give node " + o.label(ctx, plan.NodeID.ValueString()) + " a server profile"
+		if resp.State.Raw.IsNull() {
+			framework.ReportUndone(&resp.Diagnostics, doing, err) // the appliance has created nothing
+			return
+		}
+		framework.Report(&resp.Diagnostics, doing, err)
+		return
+	}
+	plan.applied(applied)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// prepare returns the options of Prepare.
+func (m *oneviewProfileModel) prepare(limit time.Duration, record func(string)) sharing.ProfileSpec {
+	return sharing.ProfileSpec{
+		NodeID: m.NodeID.ValueString(), Name: m.Name.ValueString(), HardwareURI: m.HardwareURI.ValueString(), TemplateURI: m.TemplateURI.ValueString(),
+		Limit: limit, Record: record,
+	}
+}
+
+// begun completes a planned state with a profile that is being applied, so that all values are known.
+func (m *oneviewProfileModel) begun(uri string) {
+	m.ID, m.Status = types.StringValue(uri), types.StringValue(statusUnfinished)
+	m.Ownership, m.Compliance = types.StringValue(string(sharing.UsedByOneView)), types.StringValue(string(oneview.ComplianceUnknown))
+	for _, value := range []*types.String{&m.HardwareURI, &m.TemplateURI, &m.Name} {
+		if value.IsUnknown() {
+			*value = types.StringNull() // the next refresh sets it
+		}
+	}
+}
+
+// applied completes a planned state with a profile that is applied to its hardware.
+func (m *oneviewProfileModel) applied(a *sharing.Applied) {
+	m.ID, m.Ownership = types.StringValue(a.Profile.URI), types.StringValue(string(sharing.UsedByIronic))
+	wanted := *m
+	m.HardwareURI, m.TemplateURI, m.Name = types.StringValue(a.Hardware.URI), framework.OrNull(a.Profile.TemplateURI), types.StringValue(a.Profile.Name)
+	framework.Keep(&m.HardwareURI, wanted.HardwareURI)
+	framework.Keep(&m.TemplateURI, wanted.TemplateURI)
+	framework.Keep(&m.Name, wanted.Name)
+	m.Compliance, m.Status = types.StringValue(string(a.Profile.Compliance)), framework.OrNull(a.Profile.Status)
+}
+
+// Read refreshes the state, and removes the profile from it only if the appliance says that it does not exist.
+func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state oneviewProfileModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	doing := "read server profile " + state.ID.ValueString()
+	profile, err := o.Pool.OneView.Profile(ctx, state.ID.ValueString())
+	if oneview.IsNotFound(err) {
+		o.warnGone(ctx, &state, &resp.Diagnostics)
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err == nil && state.NodeID.IsNull() {
+		err = o.findNode(ctx, &state)
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, doing, err)
+		return
+	}
+	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)), framework.OrNull(profile.Status)
+	if profile.TemplateURI != "" {
+		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
+	}
+	node, err := o.Client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
+		node, err = o.Client.NodeForRefresh(ctx, state.NodeID.ValueString())
+	}
+	if ironic.IsNotFound(err) {
+		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
+		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s does not exist in Ironic any more, but its server profile %s exists. Destroy this resource to remove the profile.", state.NodeID.ValueString(), oneview.ProfileLabel(profile)))
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		return
+	}
+	var holding sharing.Holding
+	if err == nil {
+		holding, err = o.Pool.Inspect(ctx, node)
+	}
+	if err == nil {
+		state.locate(profile, holding.Hardware)
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, doing, err)
+		return
+	}
+	state.show(node, profile, holding, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// locate sets the hardware on which the profile was applied. If another user moves the profile, the hardware stays the same, unless
+// the node has moved too: a blade was replaced, and an operator has corrected driver_info.
+func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.Hardware) {
+	if m.HardwareURI.IsNull() || (profile.HardwareURI != "" && oneview.SameURI(profile.HardwareURI, ofNode.URI)) {
+		m.HardwareURI = sameOr(m.HardwareURI, ofNode.URI)
+	}
+}
+
+// warnGone warns of a profile that another user has deleted.
+func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
+	label, runs := state.NodeID.ValueString(), ""
+	if node, err := o.Client.NodeForRefresh(ctx, label); err == nil {
+		label = ironic.NodeLabel(node)
+		if !provision.Parked(ironic.State(node.ProvisionState)) {
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so that the apply will fail. "+
+				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first.", node.ProvisionState)
+		}
+	}
+	diags.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", state.ID.ValueString(), label, runs))
+}
+
+// labelLimit is the longest time that a message waits for the name of its node.
+const labelLimit = 5 * time.Second
+
+// label names a node in messages: by its name if Ironic answers.
+func (o *oneviewProfile) label(ctx context.Context, id string) string {
+	ctx, cancel := context.WithTimeout(ctx, labelLimit)
+	defer cancel()
+	if node, err := o.Client.NodeForRefresh(ctx, id); err == nil {
+		return ironic.NodeLabel(node)
+	}
+	return id
+}
+
+// show warns if another user has the hardware, or if the profile differs from its template.
+func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, h sharing.Holding, diags *diag.Diagnostics) {
+	m.Ownership = types.StringValue(string(h.Ownership))
+	applied := h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI)
+	switch {
+	case h.Ownership == sharing.UsedByOneView && !h.Unfinished:
+		what := "a profile that the provider cannot read"
+		if h.Profile != nil {
+			what = oneview.ProfileLabel(h.Profile)
+		}
+		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has server profile %s, which is not Ironic's. The provider does not change this server. "+
+			"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
+	case !applied || h.Unfinished || profile.InProgress:
+		m.Status = types.StringValue(statusUnfinished)
+	}
+	if applied && len(h.Differences) > 0 {
+		diags.AddWarning("Server profile differs from its template", fmt.Sprintf("Server profile %s of node %s: %s.", oneview.ProfileLabel(profile), ironic.NodeLabel(node), strings.Join(h.Differences, "; ")))
+	}
+}
+
+// sameOr returns the present value if it means the same URI, else the other.
+func sameOr(present types.String, uri string) types.String {
+	if oneview.SameURI(present.ValueString(), uri) {
+		return present
+	}
+	return types.StringValue(uri)
+}
+
+// Update completes an interrupted profile, renames the profile, or applies a template.
+func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer o.Finish(ctx, &resp.Diagnostics)
+	var plan, state oneviewProfileModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := plan.Timeouts.Update(ctx, sharing.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	if !plan.Status.IsUnknown() { // only timeouts
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
+	change := sharing.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
+	doing := func() string { return "change the server profile of node " + o.label(ctx, plan.NodeID.ValueString()) }
+	var busy *ironic.Node
+	if state.Compliance.ValueString() == string(oneview.NonCompliant) {
+		var err error
+		if busy, err = o.busy(ctx, plan.NodeID.ValueString()); err != nil {
+			framework.ReportUndone(&resp.Diagnostics, doing(), err)
+			return
+		}
+		change.Reapply = busy == nil
+	}
+	if !plan.Name.Equal(state.Name) {
+		change.Name = plan.Name.ValueString()
+	}
+	if !plan.TemplateURI.Equal(state.TemplateURI) {
+		change.TemplateURI = plan.TemplateURI.ValueString()
+	}
+	var applied *sharing.Applied
+	var err error
+	if state.Status.ValueString() == statusUnfinished {
+		applied, err = o.Pool.Prepare(ctx, plan.prepare(limit, nil))
+	} else {
+		applied, err = o.Pool.Update(ctx, change)
+	}
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, doing(), err)
+		return
+	}
+	plan.applied(applied)
+	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
+		warnNotApplied(busy, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// busy returns the node if it may run a deployment, so that the template cannot be applied; else nil. The state of the node may have
+// changed since the plan.
+func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
+	node, err := o.Client.Node(ctx, id)
+	if err != nil || provision.Parked(ironic.State(node.ProvisionState)) {
+		return nil, err
+	}
+	return node, nil
+}
+
+// Delete removes the profile if Ironic uses it.
+func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer o.Finish(ctx, &resp.Diagnostics)
+	var state oneviewProfileModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	limit, diags := state.Timeouts.Delete(ctx, sharing.DefaultLimit)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	gone := sharing.ReleaseOptions{
+		NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit,
+		Left: func(profile *oneview.Profile, why string) {
+			resp.Diagnostics.AddWarning("Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), o.label(ctx, state.NodeID.ValueString()), why))
+		},
+	}
+	if err := o.Pool.Release(ctx, gone); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
+	}
+}

@@ -1,0 +1,306 @@
+package oneviewprofile_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// refusal returns the texts that every refusal of taken hardware contains: that it is in use, and that nothing has changed.
+func refusal(o *acctest.OneView, theirs string) []string {
+	return append(inUse(o, theirs), "Server and profile are unchanged")
+}
+
+// inUse returns the texts that every message on taken hardware contains: the hardware, its profile, and what to do.
+func inUse(o *acctest.OneView, theirs string) []string {
+	return []string{
+		"its server hardware " + o.Hardware(1).Name + " (" + o.Blades.Hardware[0] + ") is used by OneView: server profile " + theirs,
+		"Wait until its user removes the profile, or choose another node",
+	}
+}
+
+// unmoved returns a check that Ironic has got no verb, power change or preparation of a node since then.
+func unmoved(t *testing.T, s *acctest.Site, node string) func() {
+	t.Helper()
+	attributes := []string{"provision_state", "provision_updated_at", "power_state", "instance_uuid", "instance_info"}
+	before := s.Node(node)
+	acctest.ForgetVerbs(s)
+	return func() {
+		t.Helper()
+		acctest.WantVerbs(t, s, acctest.Text(before["uuid"]))
+		after := s.Node(node)
+		for _, attribute := range attributes {
+			if fmt.Sprint(after[attribute]) != fmt.Sprint(before[attribute]) {
+				t.Errorf("%s of the node is %v, was %v", attribute, after[attribute], before[attribute])
+			}
+		}
+	}
+}
+
+func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
+	theirs := o.Take(1)
+	unmoved := unmoved(t, s, node)
+	output, _ := w.Plan()
+	acctest.Mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "As it is now, the apply will fail")...)
+	if strings.Contains(output, "are unchanged") {
+		t.Errorf("a plan says what an apply has left unchanged:\n%s", output)
+	}
+	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
+	if p := acctest.InState(t, w, profileAddress); p != nil {
+		t.Errorf("the state has %+v", p)
+	}
+	unmoved()
+
+	o.GiveBack(1)
+	w.Must("apply", "-auto-approve")
+	wantHeld(t, s, o, w, node)
+	w.Must("destroy", "-auto-approve")
+	wantFree(t, s, o, node)
+}
+
+func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	for name, config := range map[string]string{
+		"node":       acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")),
+		"allocation": acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1")),
+		"live ISO":   acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`x.iso" }`),
+	} {
+		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+config)
+		theirs := o.Take(1)
+		if name == "allocation" {
+			w.Must("apply", "-auto-approve", "-target=metal_allocation.a")
+		}
+		unmoved := unmoved(t, s, node)
+		acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
+		if d := acctest.InState(t, w, acctest.DeploymentAddress); d != nil {
+			t.Errorf("%s: the state has %+v", name, d)
+		}
+		unmoved()
+		o.GiveBack(1)
+		w.Must("destroy", "-auto-approve")
+	}
+}
+
+func TestAccOneView_hardwareWithoutAProfileIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	unmoved := unmoved(t, s, node)
+	acctest.Fails(t, w, acctest.Apply(), "has no server profile", "Add a metal_oneview_profile, and let the node's metal_deployment depend on it")
+	if d := acctest.InState(t, w, acctest.DeploymentAddress); d != nil {
+		t.Errorf("the state has %+v", d)
+	}
+	unmoved()
+
+	w.Configure(s.Provider(o.Setting()) + profile(acctest.Quoted(node)) + deployedProfile())
+	w.Must("apply", "-auto-approve")
+	wantHeld(t, s, o, w, node)
+	w.Must("destroy", "-auto-approve")
+	wantFree(t, s, o, node)
+}
+
+func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	config := func(version, power string) string {
+		return s.Provider(o.Setting()) + profile(acctest.Quoted(node)) +
+			acctest.Deployment("metal_oneview_profile.p.node_id", acctest.Image(version), `power_state = `+acctest.Quoted(power))
+	}
+	w := acctest.NewWorkspace(t, config("v1", "on"))
+	w.Must("apply", "-auto-approve")
+	o.GiveBack(1) // another user removes the profile of a deployed node
+	theirs := o.Take(1)
+	w.Must("state", "rm", profileAddress)
+	w.Configure(s.Provider(o.Setting()) + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`))
+	w.Must("apply", "-auto-approve")
+	unmoved := unmoved(t, s, node)
+	for _, tt := range []struct{ name, config string }{
+		{"rebuild", acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `power_state = "on"`)},
+		{"power", acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`)},
+		{"undeploy", ""},
+	} {
+		w.Configure(s.Provider(o.Setting()) + tt.config)
+		for range 2 { // a second try is refused too
+			acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
+			unmoved()
+			if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Tainted || d.Values["provision_state"] != "active" || acctest.ImageInState(t, w) != acctest.Images+"v1.qcow2" {
+				t.Errorf("%s: the state has %+v", tt.name, d)
+			}
+		}
+	}
+	if power := o.Hardware(1).Power; power != fakeoneview.On {
+		t.Errorf("the other user's server is %s", power)
+	}
+	o.GiveBack(1)
+	w.Must("destroy", "-auto-approve")
+	s.Patch(node, "remove", "/driver_info/applied_server_profile_uri", nil)
+}
+
+func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(`target_state = "manageable"`))
+	w.Must("apply", "-auto-approve")
+	theirs := o.Take(1)
+	unmoved := unmoved(t, s, s.Name("h"))
+	for name, settings := range map[string][]string{
+		"provide": {acctest.Target("available")}, "provide without cleaning": {acctest.Target("available"), `automated_clean = false`},
+		"inspect": {`inspect = true`}, "power": {`power_state = "on"`},
+	} {
+		w.Configure(config(settings...))
+		acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
+		if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Tainted || h.Values["provision_state"] != "manageable" {
+			t.Errorf("%s: the state has %+v", name, h)
+		}
+		unmoved()
+	}
+	w.Configure(config(acctest.Target("available"), `description = "spare"`))
+	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...) // changes that do not concern the machine are applied
+	if got := s.Node(s.Name("h"))["description"]; got != "spare" {
+		t.Errorf("the description is %v", got)
+	}
+	o.GiveBack(1)
+	w.Must("apply", "-auto-approve")
+	if now := s.Node(s.Name("h"))["provision_state"]; now != "available" {
+		t.Errorf("the host is %v", now)
+	}
+	wantFree(t, s, o, s.Name("h"))
+	acctest.NoChanges(t, w)
+	o.Take(1)
+	acctest.Destroy(t, s, w) // deleting the node does not touch the machine
+}
+
+func TestAccOneView_takenBetweenPlanAndApply(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())))
+	w.Must("apply", "-auto-approve")
+	w.Configure(s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())) + profile("metal_host.h.id") + deployedProfile())
+	w.Must("plan", "-out=plan")
+	unmoved := unmoved(t, s, s.Name("h"))
+	theirs := o.Take(1)
+	acctest.Fails(t, w, []string{"apply", "plan"}, refusal(o, theirs)...)
+	if acctest.InState(t, w, profileAddress) != nil || acctest.InState(t, w, acctest.DeploymentAddress) != nil {
+		t.Errorf("in state is\n%s", w.State())
+	}
+	unmoved()
+	acctest.Destroy(t, s, w)
+}
+
+// The appliance decides which of two users gets the hardware. The other one gets an error, and leaves nothing.
+func TestAccOneView_lostRaces(t *testing.T) {
+	t.Parallel()
+	for name, effect := range map[string]func(take func()) fakeoneview.Effect{
+		"before the post":          fakeoneview.Meanwhile,
+		"between post and running": fakeoneview.BeforeRunning,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := acctest.StartOneView(t, nil, 1)
+			theirs := ""
+			o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Effect: effect(func() { theirs = o.Take(1) })})
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, `resource_class = `+acctest.Quoted(s.Class()))+profile("metal_host.h.id"))
+			output := acctest.Fails(t, w, acctest.Apply())
+			acctest.Mention(t, output, refusal(o, theirs)...)
+			if p := acctest.InState(t, w, profileAddress); p != nil {
+				t.Errorf("the state has %+v", p)
+			}
+			if left := o.Profiles(); len(left) > 0 || applied(s, s.Name("h")) != "" {
+				t.Errorf("profiles are left: %+v and %q", left, applied(s, s.Name("h")))
+			}
+			o.GiveBack(1)
+			w.Must("apply", "-auto-approve")
+			wantHeld(t, s, o, w, s.Name("h"))
+			acctest.Destroy(t, s, w)
+		})
+	}
+}
+
+// Another user takes the hardware while its host waits for a slot or for its temporary profile. The provider does not touch it then.
+func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fakeoneview.Fault{
+		"before the temporary profile": {Method: http.MethodPost, Path: allProfiles},
+		"right before the verb":        {Method: http.MethodGet, Path: oneHardware, Nth: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			o := acctest.StartOneView(t, nil, 1)
+			theirs := ""
+			fault.Effect = fakeoneview.Meanwhile(func() { theirs = o.Take(1) })
+			settings := []string{acctest.Target("available")}
+			if fault.Nth > 0 { // without cleaning the provider reads the hardware twice: before and after waiting for a slot
+				settings = append(settings, `automated_clean = false`)
+			}
+			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, settings...))
+			o.Fake.Inject(fault)
+			output := acctest.Fails(t, w, acctest.Apply())
+			acctest.Mention(t, output, refusal(o, theirs)...)
+			if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Values["provision_state"] != "manageable" {
+				t.Errorf("the state has %+v", h)
+			}
+			if left := o.Profiles(); len(left) > 0 || applied(s, s.Name("h")) != "" {
+				t.Errorf("profiles are left: %+v and %q", left, applied(s, s.Name("h")))
+			}
+			if s.Fake != nil {
+				acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "manage")
+			}
+			acctest.Destroy(t, s, w)
+		})
+	}
+}
+
+// The plan says that the apply will fail if OneView users have the hardware of a host to be cleaned or inspected.
+func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(acctest.Target("available")))
+	theirs := o.Take(1)
+	says := func() {
+		t.Helper()
+		output, _ := w.Plan()
+		acctest.Mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As it is now, the apply will fail for host "+s.Name("h"))...)
+		for _, warning := range []string{"Cleaning erases data", "Inspection boots the machine"} {
+			if strings.Contains(output, warning) {
+				t.Errorf("the plan warns of %q:\n%s", warning, output)
+			}
+		}
+	}
+	says() // of a new host
+	w.Configure(config(acctest.Target("manageable")))
+	w.Must(acctest.Apply()...) // this does not touch the machine
+	w.Configure(config(acctest.Target("available"), `inspect = true`))
+	says()
+	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
+
+	o.GiveBack(1)
+	w.Configure(config(acctest.Target("available")))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Cleaning erases data")
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must(destroyAll()...)
+}
