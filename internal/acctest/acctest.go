@@ -1,5 +1,4 @@
-// Package acctest starts an Ironic for an acceptance test: a fake of its own, or a place of its own on a real one. It is
-// imported by tests only.
+// Package acctest starts an Ironic for an acceptance test: a fake, or unique names on a real Ironic. Only tests import it.
 package acctest
 
 import (
@@ -21,46 +20,53 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
-// Variables that point the suite at a real Ironic. Tests named TestAcc… run there too; those named TestFake… need a
-// fault that only the fake can be made to have.
+// Variables that point the tests at a real Ironic. Tests named TestAcc… run there too. Tests named TestFake… need the fake, for
+// example because it injects faults.
 const (
 	endpointVariable          = "METAL_ACC_ENDPOINT"
-	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // one whose deployments and cleanings take seconds
-	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // one that makes nodes of unknown machines
+	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // an Ironic that takes seconds to deploy and clean
+	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // an Ironic with discovery
 )
 
-// Factories serve the provider to the plugin testing framework.
+// Factories returns the provider for the plugin testing framework.
 func Factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"metal": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test"), nil },
 	}
 }
 
-// Site is an Ironic, and names on it that no other test has.
+// Site is an Ironic with names that are unique to a test.
 type Site struct {
 	Endpoint string
-	// Fake is the fake behind it; nil when the Ironic is real.
+	// Fake is the fake; nil if the Ironic is real.
 	Fake *fakeironic.Server
 
 	t          testing.TB
 	unique     string
-	discovered []string // UUIDs of the nodes that Discover has made
+	discovered []string // UUIDs of the nodes that Discover created
 }
 
-// Start gives a test an Ironic: the real one if the environment names one, else the given fake (nil: an ordinary one).
-// When the test ends, nothing that carries its names may be left.
+// Start returns an Ironic for a test: the real one if METAL_ACC_ENDPOINT is set, else the given fake (nil: an empty one). The
+// test fails if nodes or allocations with its names are left on the real Ironic at the end.
 func Start(t testing.TB, fake *fakeironic.Server) *Site {
 	t.Helper()
 	return start(t, os.Getenv(endpointVariable), fake)
 }
 
-// StartSlow is Start with an Ironic on which deploying and cleaning take some seconds.
+// StartSlow is Start with an Ironic that takes seconds to deploy and clean.
 func StartSlow(t testing.TB) *Site {
+	t.Helper()
+	return StartSlowWith(t, &fakeironic.Server{})
+}
+
+// StartSlowWith is StartSlow with the given fake. It sets the StepTime of the fake.
+func StartSlowWith(t testing.TB, fake *fakeironic.Server) *Site {
 	t.Helper()
 	if os.Getenv(endpointVariable) != "" && os.Getenv(slowEndpointVariable) == "" {
 		t.Fatalf("%s is set, so %s must be too", endpointVariable, slowEndpointVariable)
 	}
-	return start(t, os.Getenv(slowEndpointVariable), &fakeironic.Server{StepTime: 2 * time.Second})
+	fake.StepTime = 2 * time.Second
+	return start(t, os.Getenv(slowEndpointVariable), fake)
 }
 
 // StartFake is Start for tests that need the fake.
@@ -89,7 +95,7 @@ func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 	return s
 }
 
-// skipUnlessAsked skips a test where nobody has asked for acceptance tests.
+// skipUnlessAsked skips a test unless TF_ACC is set.
 func skipUnlessAsked(t testing.TB) {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
@@ -97,12 +103,12 @@ func skipUnlessAsked(t testing.TB) {
 	}
 }
 
-// Provider is a provider block for the site, with further settings.
+// Provider returns a provider block for the site, with further settings.
 func (s *Site) Provider(settings ...string) string {
 	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n  %s\n}\n", s.Endpoint, strings.Join(settings, "\n  "))
 }
 
-// Until waits until something is done, and fails the test if that takes more than a minute.
+// Until polls done until it returns true, and fails the test after a minute. what describes the condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !inTime(done) {
@@ -110,7 +116,7 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// inTime waits until something is done, and reports whether that took less than a minute.
+// inTime polls done until it returns true. It returns false after a minute.
 func inTime(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -120,32 +126,35 @@ func inTime(done func() bool) bool {
 	return true
 }
 
-// Name makes a name unique to the test.
+// Name returns a name that is unique to the test.
 func (s *Site) Name(base string) string { return base + "-" + s.unique }
 
-// Class is a resource class unique to the test.
+// Class returns a resource class that is unique to the test.
 func (s *Site) Class() string { return "class-" + s.unique }
 
-// MAC is the nth MAC address of the test.
+// Trait returns a custom trait that is unique to the test.
+func (s *Site) Trait(base string) string { return "CUSTOM_" + base + "_" + strings.ToUpper(s.unique) }
+
+// MAC returns the nth MAC address of the test; n is at most 255.
 func (s *Site) MAC(n int) string {
 	return fmt.Sprintf("52:%s:%s:%s:%s:%02x", s.unique[:2], s.unique[2:4], s.unique[4:6], s.unique[6:8], n)
 }
 
-// Call is the hand of somebody else: it sends a request to Ironic, behind Terraform's back, and returns the answer.
-// Retries cover that the node is locked for a moment.
+// Call sends a request to Ironic as another client and returns the answer. It repeats the request for up to a minute while the
+// node is locked.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	return s.callAt("1.82", method, path, body)
 }
 
-// callAt is Call in a version of the API.
+// callAt is Call in the given version of the API.
 func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	Until(s.t, "the end of the lock that refuses "+method+" "+path, func() bool {
+	Until(s.t, "the lock that refuses "+method+" "+path+" to end", func() bool {
 		var text []byte
 		status, text = s.send(version, method, path, content)
 		answer = nil
@@ -176,7 +185,7 @@ func (s *Site) send(version, method, path string, body []byte) (status int, answ
 	return resp.StatusCode, answer
 }
 
-// Must is Call that fails the test on any status but 2xx.
+// Must is Call, and fails the test on any status but 2xx.
 func (s *Site) Must(method, path string, body any) map[string]any {
 	s.t.Helper()
 	status, answer := s.Call(method, path, body)
@@ -186,7 +195,7 @@ func (s *Site) Must(method, path string, body any) map[string]any {
 	return answer
 }
 
-// Patch changes one attribute of a node behind Terraform's back.
+// Patch changes one attribute of a node as another client.
 func (s *Site) Patch(node, op, path string, value any) {
 	s.t.Helper()
 	edit := map[string]any{"op": op, "path": path}
@@ -196,14 +205,14 @@ func (s *Site) Patch(node, op, path string, value any) {
 	s.Must(http.MethodPatch, "nodes/"+node, []any{edit})
 }
 
-// Verb asks a node to do something behind Terraform's back, and waits until it is in a state.
+// Verb sends a provision verb as another client, and waits until the node is in a state.
 func (s *Site) Verb(node, verb, until string) {
 	s.t.Helper()
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": verb})
 	s.Await(node, "provision_state", until)
 }
 
-// Await waits until an attribute of a node has a value and the node is not locked.
+// Await waits up to a minute until an attribute of a node has a value and the node is not locked. It returns the node.
 func (s *Site) Await(node, attribute string, value any) map[string]any {
 	s.t.Helper()
 	var answer map[string]any
@@ -219,7 +228,7 @@ func (s *Site) Await(node, attribute string, value any) map[string]any {
 	return answer
 }
 
-// Node returns a node; nil if there is none.
+// Node returns the node with a UUID or name; nil if there is none.
 func (s *Site) Node(ref string) map[string]any {
 	s.t.Helper()
 	status, answer := s.Call(http.MethodGet, "nodes/"+ref, nil)
@@ -229,7 +238,7 @@ func (s *Site) Node(ref string) map[string]any {
 	return answer
 }
 
-// Left lists what of the test's names is still in Ironic.
+// Left lists the nodes and allocations with the test's names in Ironic.
 func (s *Site) Left() []string {
 	var left []string
 	for _, kind := range []string{"nodes", "allocations"} {
@@ -244,12 +253,12 @@ func (s *Site) Left() []string {
 	return left
 }
 
-// sweep removes what a failed test has left on a real Ironic, and fails a test that passed but left something.
+// sweep removes what the test left on a real Ironic, and fails a test that passed but left something.
 func (s *Site) sweep() {
 	if s.Fake != nil {
 		return // ends with the test
 	}
-	for _, uuid := range s.discovered { // they have no name of the test's until it gives them one
+	for _, uuid := range s.discovered { // they may have no name yet
 		s.Call(http.MethodPut, "nodes/"+uuid+"/maintenance", map[string]any{})
 		s.Call(http.MethodDelete, "nodes/"+uuid, nil)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// StartDiscovery is Start with an Ironic that makes nodes of unknown machines. Tests that use it are named
-// TestAccDiscover…, so that they can be left out where Ironic is older than 24.1 and cannot do that. The real Ironic is
-// shared with other tests, and so are its discovered nodes: tests tell their own apart by Product.
+// StartDiscovery is Start with an Ironic that has discovery. Tests that use it are named TestAccDiscover…, so that -skip can
+// exclude them on an Ironic before 24.1. Tests share the real Ironic and its discovered nodes, and recognise their own by
+// Product.
 func StartDiscovery(t testing.TB) *Site {
 	t.Helper()
 	if os.Getenv(endpointVariable) != "" && os.Getenv(discoveryEndpointVariable) == "" {
@@ -20,11 +20,11 @@ func StartDiscovery(t testing.TB) *Site {
 	return start(t, os.Getenv(discoveryEndpointVariable), &fakeironic.Server{Discovery: true, DefaultResourceClass: "discovered"})
 }
 
-// Product is the product name of the test's machines, which no others have.
+// Product returns the product name of the test's machines, which is unique to the test.
 func (s *Site) Product() string { return "Rack One " + s.unique }
 
-// Machine is what the ramdisk of the nth machine of the test posts: serial number SN-<unique>-n, hostname
-// host-<unique>-n; it boots from MAC(n). The result is the caller's own, to be changed at will. n is at most 255.
+// Machine returns the data that the ramdisk of the test's nth machine posts: serial number SN-<unique>-n, hostname
+// host-<unique>-n, booted from MAC(n). The caller may change the result. n is at most 255.
 func (s *Site) Machine(n int) map[string]any {
 	s.t.Helper()
 	data := fakeironic.SampleInventory(n)
@@ -42,7 +42,7 @@ func (s *Site) Machine(n int) map[string]any {
 	return data
 }
 
-// part is a member of a JSON object.
+// part returns a member of a JSON object.
 func part[T any](t testing.TB, object map[string]any, key string) T {
 	t.Helper()
 	value, ok := object[key].(T)
@@ -52,14 +52,14 @@ func part[T any](t testing.TB, object map[string]any, key string) T {
 	return value
 }
 
-// Discover is an unknown machine that boots the ramdisk, which posts data (see Machine). It returns the UUID of the new
-// node, once Ironic has processed the data.
+// Discover posts data (see Machine) as the ramdisk of an unknown machine does. It waits until Ironic has processed the data and
+// returns the UUID of the new node.
 func (s *Site) Discover(data map[string]any) string {
 	s.t.Helper()
 	return s.DiscoverAll(data)[0]
 }
 
-// DiscoverAll is Discover for machines that are switched on together.
+// DiscoverAll is Discover for several machines that post at the same time.
 func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 	s.t.Helper()
 	var uuids []string
@@ -77,8 +77,8 @@ func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 	return uuids
 }
 
-// DiscoverGhost makes what posts leave that reach Ironic at the same moment as the one that counts: a node of the machine
-// that has its inventory but no ports. To be called before the machine's Discover; it returns the UUID of the ghost.
+// DiscoverGhost creates a node of the machine with its inventory and without ports, as simultaneous posts do. Call it before the
+// machine's Discover. It returns the UUID of the node.
 func (s *Site) DiscoverGhost(data map[string]any) string {
 	s.t.Helper()
 	uuid := s.Discover(data)

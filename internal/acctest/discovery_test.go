@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// What the fake makes of an unknown machine is what Ironic makes of it: this runs on both.
+// The fake creates the same node for an unknown machine as Ironic: this test runs on both.
 func TestAccDiscoverMachine_becomesANode(t *testing.T) {
 	t.Parallel()
 	site := acctest.StartDiscovery(t)
@@ -51,7 +51,7 @@ func TestAccDiscoverMachine_ghostsHaveNoPorts(t *testing.T) {
 	}
 }
 
-// addresses are the MAC addresses of a node's ports.
+// addresses returns the MAC addresses of a node's ports.
 func addresses(site *acctest.Site, uuid string) []any {
 	list := []any{}
 	ports, _ := site.Must(http.MethodGet, "nodes/"+uuid+"/ports", nil)["ports"].([]any)

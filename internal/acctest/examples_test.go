@@ -18,11 +18,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// Every file below examples is applied here, as it is. Those of resources and data sources find the hosts of examples/fleet,
-// those about discovery some machines that Ironic has discovered, those about OneView an appliance with free blades.
+// These tests apply every file below examples unchanged. Examples of resources and data sources use the hosts of
+// examples/fleet, examples of discovery use discovered machines, and examples of OneView use an appliance with free blades.
 const examples = "../../examples"
 
-func TestAccQuickstart(t *testing.T) {
+func TestAccExamples_quickstart(t *testing.T) {
 	t.Parallel()
 	site := acctest.Start(t, nil)
 	w := workspace(t, site, examples+"/quickstart")
@@ -33,11 +33,11 @@ func TestAccQuickstart(t *testing.T) {
 			t.Errorf("the outputs lack %s:\n%s", want, output)
 		}
 	}
-	wantNoChanges(t, w)
+	acctest.NoChanges(t, w)
 }
 
 // TestFakeReadme applies the example of README.md, which has a BMC.
-func TestFakeReadme(t *testing.T) {
+func TestFakeExamples_readme(t *testing.T) {
 	t.Parallel()
 	site := acctest.StartFake(t, nil)
 	_, text, _ := strings.Cut(read(t, "../../README.md"), "```terraform\n")
@@ -50,22 +50,22 @@ func TestFakeReadme(t *testing.T) {
 	write(t, filepath.Join(w.Dir, "web.cloud-config"), "#cloud-config\npackages: [nginx]\n")
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
-	wantNoChanges(t, w)
+	acctest.NoChanges(t, w)
 }
 
-func TestAccExamples(t *testing.T) {
+func TestAccExamples_each(t *testing.T) {
 	t.Parallel()
 	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
-// TestFakeExamples is for examples with BMCs: a real Ironic looks for them.
-func TestFakeExamples(t *testing.T) {
+// TestFakeExamples_each applies examples with BMCs, which a real Ironic would contact.
+func TestFakeExamples_each(t *testing.T) {
 	t.Parallel()
 	testExamples(t, acctest.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
-// TestFakeDiscoveryExamples is for examples that take discovered machines: a real Ironic may have some of others.
-func TestFakeDiscoveryExamples(t *testing.T) {
+// TestFakeExamples_discovery applies examples that take all discovered machines; on a real Ironic these may be other users'.
+func TestFakeExamples_discovery(t *testing.T) {
 	t.Parallel()
 	for _, file := range exampleFiles(t) {
 		text := read(t, file)
@@ -77,7 +77,7 @@ func TestFakeDiscoveryExamples(t *testing.T) {
 			fake := &fakeironic.Server{Discovery: true}
 			site := acctest.StartFake(t, fake)
 			for n := range 4 {
-				fake.Discover(fakeironic.SampleInventory(n))
+				fake.Set(fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
 			}
 			testExample(t, site, file)
 			left, _ := site.Must(http.MethodGet, "nodes", nil)["nodes"].([]any) // destroying a host deletes its node
@@ -88,8 +88,8 @@ func TestFakeDiscoveryExamples(t *testing.T) {
 	}
 }
 
-// TestFakeOneViewExamples is for examples that need an appliance.
-func TestFakeOneViewExamples(t *testing.T) {
+// TestFakeExamples_oneView applies examples that need an appliance.
+func TestFakeExamples_oneView(t *testing.T) {
 	t.Parallel()
 	for _, file := range exampleFiles(t) {
 		if !needsOneView(read(t, file)) {
@@ -116,23 +116,23 @@ func needsDiscovery(text string) bool { return strings.Contains(text, "discover"
 
 func needsOneView(text string) bool { return strings.Contains(text, "metal_oneview_") }
 
-// exampleFiles are the examples of resources, data sources and functions.
+// exampleFiles are the examples of resources and data sources.
 func exampleFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"resources/*/resource*.tf", "data-sources/*/data-source*.tf", "functions/*/function*.tf"} {
+	for _, pattern := range []string{"resources/*/resource*.tf", "data-sources/*/data-source*.tf"} {
 		files = append(files, glob(t, examples, pattern)...)
 	}
 	return files
 }
 
-// testExamples applies the chosen examples of resources and data sources one after the other on a site with the fleet, and
-// does the imports that belong to each.
+// testExamples applies examples of resources and data sources one after the other on a site with the fleet, and runs the imports
+// of each.
 func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) bool) {
 	fleet := workspace(t, site, examples+"/fleet")
 	defer destroy(t, fleet)
 	fleet.Must("apply", "-auto-approve")
-	wantNoChanges(t, fleet)
+	acctest.NoChanges(t, fleet)
 	for _, file := range exampleFiles(t) {
 		if chosen(read(t, file)) {
 			t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) { testExample(t, site, file) })
@@ -140,8 +140,7 @@ func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) boo
 	}
 }
 
-// testExample applies an example of a resource, a data source or a function, does the imports that belong to it, and
-// destroys it. What else its workspace needs is added by further.
+// testExample applies an example, runs its imports and destroys it. further adds to its workspace.
 func testExample(t *testing.T, site *acctest.Site, file string, further ...func(*acctest.Workspace)) {
 	t.Helper()
 	text := read(t, file)
@@ -150,14 +149,24 @@ func testExample(t *testing.T, site *acctest.Site, file string, further ...func(
 		add(w)
 	}
 	defer destroy(t, w)
+	if strings.Contains(text, `variable "protected"`) {
+		defer unprotect(t, w)
+	}
 	w.Must("apply", "-auto-approve")
-	wantNoChanges(t, w)
+	acctest.NoChanges(t, w)
 	for _, example := range importsInto(t, text, filepath.Dir(file)) {
 		testImport(t, site, w, example)
 	}
 }
 
-// exampleWorkspace is a workspace with one file and a provider block for the site.
+// unprotect ends the protection of an example's machines. Until then destroying them must be refused.
+func unprotect(t *testing.T, w *acctest.Workspace) {
+	t.Helper()
+	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Machine is protected")
+	w.Must("apply", "-auto-approve", "-var=protected=false")
+}
+
+// exampleWorkspace returns a workspace with one file and a provider block for the site.
 func exampleWorkspace(t *testing.T, site *acctest.Site, text string) *acctest.Workspace {
 	t.Helper()
 	w := acctest.NewWorkspace(t, site.Provider())
@@ -168,7 +177,7 @@ func exampleWorkspace(t *testing.T, site *acctest.Site, text string) *acctest.Wo
 	return w
 }
 
-// workspace is a workspace with a directory of examples that has a provider block of its own.
+// workspace returns a workspace with a directory of examples that has its own provider block.
 func workspace(t *testing.T, site *acctest.Site, dir string) *acctest.Workspace {
 	t.Helper()
 	w := acctest.NewWorkspace(t, "")
@@ -179,7 +188,7 @@ func workspace(t *testing.T, site *acctest.Site, dir string) *acctest.Workspace 
 	return w
 }
 
-// importExample is one way to import what an example has made: arguments of "terraform import", or an import block.
+// importExample is one way to import the resource of an example: arguments of "terraform import", or an import block.
 type importExample struct {
 	name, address, id, block string
 }
@@ -191,7 +200,7 @@ var (
 	anyUUID       = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
-// importsInto are the import examples of a directory whose target is in a text.
+// importsInto returns the import examples of a directory with targets in a text.
 func importsInto(t *testing.T, text, dir string) []importExample {
 	t.Helper()
 	if !strings.Contains(dir, "/resources/") {
@@ -217,8 +226,8 @@ func importsInto(t *testing.T, text, dir string) []importExample {
 	return matching
 }
 
-// testImport forgets a resource and imports it again. Nothing may be made or destroyed, no machine is touched, and afterwards
-// nothing is left to do. A UUID in an example stands for the one in the real ID.
+// testImport removes a resource from the state and imports it again. The import must create and destroy nothing, change no
+// machine, and leave an empty plan. It replaces a UUID in an example by the one in the real ID.
 func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example importExample) {
 	t.Helper()
 	if strings.Contains(example.block, "identity =") && !hasIdentity(t, w) {
@@ -229,8 +238,8 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 	if found == nil {
 		t.Fatalf("%s has no id", example.address)
 	}
-	uuid := anyUUID.FindString(found[1])               // of some things the ID is a name, of others a URI
-	touched := site.Node(uuid)["provision_updated_at"] // null for what is no node
+	uuid := anyUUID.FindString(found[1])               // the ID may also be a name or a URI
+	touched := site.Node(uuid)["provision_updated_at"] // null if it is not a node
 	w.Must("state", "rm", example.address)
 	if example.block == "" {
 		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, uuid))
@@ -249,10 +258,10 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 	if example.block != "" && !strings.Contains(output, " 1 imported,") {
 		t.Errorf("%s: nothing was imported:\n%s", example.name, output)
 	}
-	wantNoChanges(t, w)
+	acctest.NoChanges(t, w)
 }
 
-// hasIdentity reports whether the CLI knows resource identities, as Terraform and OpenTofu do from 1.12.
+// hasIdentity reports whether the CLI supports resource identities, as Terraform and OpenTofu do from 1.12.
 func hasIdentity(t *testing.T, w *acctest.Workspace) bool {
 	t.Helper()
 	var version struct {
@@ -268,13 +277,13 @@ func hasIdentity(t *testing.T, w *acctest.Workspace) bool {
 	return major > 1 || minor >= 12
 }
 
-// exampleEndpoint is what the examples of the provider block call Ironic.
+// exampleEndpoint matches the endpoint of Ironic in the examples of the provider block.
 var exampleEndpoint = regexp.MustCompile(`https?://ironic\.example\.com:6385`)
 
-// exampleAppliance is what they call OneView.
+// exampleAppliance is the endpoint of OneView in these examples.
 const exampleAppliance = "https://oneview.example.com"
 
-func TestFakeProviderExamples(t *testing.T) {
+func TestFakeExamples_provider(t *testing.T) {
 	t.Parallel()
 	tested := map[string]func(t *testing.T, w *acctest.Workspace) (ironic, oneview string){
 		"provider.tf": func(t *testing.T, _ *acctest.Workspace) (ironic, oneview string) {
@@ -289,6 +298,7 @@ func TestFakeProviderExamples(t *testing.T) {
 		},
 		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			endpoint := acctest.StartFake(t, nil).Endpoint
+			w.OwnProcess() // the provider looks for clouds.yaml in its working directory
 			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
 				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
 				"      project_domain_name: Default\n", startKeystone(t, endpoint)))
@@ -327,7 +337,7 @@ func TestFakeProviderExamples(t *testing.T) {
 	}
 }
 
-// startKeystone starts as much of a Keystone as it takes to find Ironic in the region "north".
+// startKeystone starts a minimal Keystone with a catalog that has Ironic in the region "north".
 func startKeystone(t *testing.T, ironic string) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -356,7 +366,7 @@ func writeCertificate(t *testing.T, name string, config *tls.Config) {
 	write(t, name, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]})))
 }
 
-func TestExamplesAreFormatted(t *testing.T) {
+func TestFakeExamples_formatted(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewWorkspace(t, "")
 	dir, err := filepath.Abs(examples)
@@ -368,14 +378,6 @@ func TestExamplesAreFormatted(t *testing.T) {
 	}
 }
 
-// wantNoChanges fails the test unless a plan is empty.
-func wantNoChanges(t *testing.T, w *acctest.Workspace) {
-	t.Helper()
-	if output, changes := w.Plan(); changes {
-		t.Errorf("the plan after the apply is not empty:\n%s", output)
-	}
-}
-
 func destroy(t *testing.T, w *acctest.Workspace) {
 	t.Helper()
 	if output, code := w.Run("destroy", "-auto-approve"); code != 0 {
@@ -383,7 +385,7 @@ func destroy(t *testing.T, w *acctest.Workspace) {
 	}
 }
 
-// glob lists the files of a directory that match a pattern. None is a mistake in the pattern.
+// glob lists the files of a directory that match a pattern. It fails the test if there are none.
 func glob(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, pattern))

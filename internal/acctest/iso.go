@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// ISOServer serves live ISOs: to Ironic, which fetches what machines boot, and to the provider, which asks how old they are.
-// Every name that ends in ".iso" is there.
+// ISOServer serves live ISOs to Ironic, which fetches them, and to the provider, which reads their age. It has an image for
+// every name that ends in ".iso".
 type ISOServer struct {
 	url string
 
 	mu    sync.Mutex
 	built map[string]time.Time
-	late  map[string]bool // to be built
-	looks map[string]int
+	late  map[string]bool // images to build at the next request
+	looks map[string]int  // HEAD requests of the provider
 	delay time.Duration
 }
 
-// ServeISO starts a server for a test, on this machine, where the real Ironic of a test runs too.
+// ServeISO starts a server for a test on 127.0.0.1. A real Ironic must run on the same machine.
 func ServeISO(t testing.TB) *ISOServer {
 	t.Helper()
 	skipUnlessAsked(t)
@@ -33,39 +33,38 @@ func ServeISO(t testing.TB) *ISOServer {
 	return s
 }
 
-// URL is where an image is.
+// URL returns the URL of an image.
 func (s *ISOServer) URL(name string) string { return s.url + "/" + name + ".iso" }
 
-// Build makes an image anew. One that is never built is an hour old.
+// Build sets the age of an image to zero. An image that was never built is an hour old.
 func (s *ISOServer) Build(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.built[name] = time.Now()
 }
 
-// BuildLate makes an image anew at the moment at which somebody first asks for it: tests of what happens then depend less on
-// how long a CLI takes to get there.
+// BuildLate is Build at the next request for the image, so that a test does not depend on how long the CLI takes to send it.
 func (s *ISOServer) BuildLate(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.late[name] = true
 }
 
-// Built is when an image was built; zero if it never was.
+// Built returns the time of an image's last build; zero if it was never built.
 func (s *ISOServer) Built(name string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.built[name]
 }
 
-// Delay makes everybody who fetches an image wait.
+// Delay makes GET requests wait.
 func (s *ISOServer) Delay(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = d
 }
 
-// Looks is how often the provider has asked for the age of an image.
+// Looks returns how often the provider read the age of an image.
 func (s *ISOServer) Looks(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

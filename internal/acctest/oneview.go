@@ -11,10 +11,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// OneView is a fake appliance of a test's own. There is no real one to test with.
+// OneView is a fake appliance for one test. The tests do not run with a real appliance.
 type OneView struct {
 	Endpoint   string
-	CACertFile string // of the authority that signed its certificate
+	CACertFile string // CA certificate of the appliance
 	Username   string
 	Password   string
 	Fake       *fakeoneview.Server
@@ -23,8 +23,8 @@ type OneView struct {
 	t testing.TB
 }
 
-// StartOneView gives a test an appliance with some blades: the given fake (nil: an ordinary one), behind TLS. When the test
-// ends, nothing that belongs to another user may have been touched, and no profile but theirs may be left.
+// StartOneView starts an appliance with TLS and free blades for a test: the given fake (nil: an empty one). The test fails if it
+// changes anything of another user, or leaves a profile of its own.
 func StartOneView(t testing.TB, fake *fakeoneview.Server, blades int) *OneView {
 	t.Helper()
 	skipUnlessAsked(t)
@@ -52,7 +52,7 @@ func StartOneView(t testing.TB, fake *fakeoneview.Server, blades int) *OneView {
 	return o
 }
 
-// sweep fails a test that has done harm, and one that passed but left a profile.
+// sweep fails a test that changed something of another user, and a test that passed but left a profile.
 func (o *OneView) sweep() {
 	for _, harm := range o.Fake.Harm() {
 		o.t.Errorf("another user of OneView was harmed: %s", harm)
@@ -62,7 +62,7 @@ func (o *OneView) sweep() {
 	}
 }
 
-// Profiles are those that are not another user's.
+// Profiles returns the profiles except those of other users.
 func (o *OneView) Profiles() []fakeoneview.Profile {
 	var ours []fakeoneview.Profile
 	for _, p := range o.Fake.Profiles() {
@@ -73,12 +73,12 @@ func (o *OneView) Profiles() []fakeoneview.Profile {
 	return ours
 }
 
-// Hardware is the nth blade, from 1, as it is now.
+// Hardware returns the present state of the nth blade, counted from 1.
 func (o *OneView) Hardware(n int) fakeoneview.Hardware {
 	return o.Fake.HardwareAt(o.Blades.Hardware[n-1])
 }
 
-// Take is another user who takes the nth blade. It returns the name of their profile.
+// Take acts as another user who takes the nth blade. It returns the name of the user's profile.
 func (o *OneView) Take(n int) string {
 	o.t.Helper()
 	uri := o.Fake.TakeHardware(o.Blades.Hardware[n-1])
@@ -91,10 +91,10 @@ func (o *OneView) Take(n int) string {
 	return ""
 }
 
-// GiveBack is another user who gives the nth blade back.
+// GiveBack acts as another user who frees the nth blade.
 func (o *OneView) GiveBack(n int) { o.Fake.ReleaseHardware(o.Blades.Hardware[n-1]) }
 
-// Setting is the setting oneview of a provider block: the appliance, with further settings.
+// Setting returns the attribute oneview of a provider block, with further settings.
 func (o *OneView) Setting(settings ...string) string {
 	all := append([]string{
 		fmt.Sprintf("endpoint = %q", o.Endpoint), fmt.Sprintf("cacert_file = %q", o.CACertFile),
@@ -103,7 +103,7 @@ func (o *OneView) Setting(settings ...string) string {
 	return "oneview = {\n    " + strings.Join(all, "\n    ") + "\n  }"
 }
 
-// Setenv gives a workspace the appliance in its environment, where it needs no setting.
+// Setenv sets the appliance in a workspace's environment instead of the provider block.
 func (o *OneView) Setenv(w *Workspace) {
 	w.Setenv("ONEVIEW_ENDPOINT", o.Endpoint)
 	w.Setenv("ONEVIEW_CACERT_FILE", o.CACertFile)

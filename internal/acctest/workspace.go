@@ -3,6 +3,7 @@ package acctest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,17 +16,19 @@ import (
 	"time"
 )
 
-// Workspace is a directory with a configuration, in which a real CLI runs the real provider in processes of their own:
-// what interrupts, kills and logs look like cannot be seen inside one test process.
+// Workspace is a directory with a configuration, in which a real CLI runs. Run, Must and Plan serve the provider from the test
+// process, which takes a quarter of the time. Start runs the provider's binary, so that a test can interrupt or kill it, and so
+// do all calls after OwnProcess, Setenv or Trace: environment, working directory and log belong to a process.
 type Workspace struct {
 	Dir string
 
-	t   testing.TB
-	cli string
-	env []string
+	t          *testing.T
+	cli        string
+	env        []string // of the CLI
+	ownProcess bool
 }
 
-// build makes the provider's binary once for a test process.
+// build builds the provider's binary once for a test process, and returns its directory.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "metal-acc-")
 	if err != nil {
@@ -39,24 +42,19 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// NewWorkspace makes a workspace with a configuration, which needs no terraform block. It needs the CLI that acceptance
-// tests need, and skips the test where those are not asked for (TF_ACC).
-func NewWorkspace(t testing.TB, config string) *Workspace {
+// NewWorkspace returns a workspace with a configuration, to which it adds the terraform block. The CLI is
+// TF_ACC_TERRAFORM_PATH or terraform in PATH. NewWorkspace skips the test unless TF_ACC is set.
+func NewWorkspace(t *testing.T, config string) *Workspace {
 	t.Helper()
 	skipUnlessAsked(t)
-	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
 	if cli == "" {
+		var err error
 		if cli, err = exec.LookPath("terraform"); err != nil {
 			t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
 		}
 	}
 	w := &Workspace{Dir: t.TempDir(), t: t, cli: cli}
-	rc := filepath.Join(w.Dir, "cli.rc")
-	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", binary))
 	w.Configure(config)
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
@@ -64,7 +62,7 @@ func NewWorkspace(t testing.TB, config string) *Workspace {
 			w.env = append(w.env, variable)
 		}
 	}
-	w.env = append(w.env, "TF_CLI_CONFIG_FILE="+rc, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+	w.env = append(w.env, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return w
 }
 
@@ -82,29 +80,39 @@ func (w *Workspace) write(name, content string) {
 	}
 }
 
-// Setenv adds a variable for the CLI and the provider.
-func (w *Workspace) Setenv(name, value string) { w.env = append(w.env, name+"="+value) }
+// OwnProcess makes all calls run the provider's binary, in the working directory of the CLI.
+func (w *Workspace) OwnProcess() { w.ownProcess = true }
 
-// Trace makes the provider log all that it does.
+// Setenv adds a variable for the CLI and the provider.
+func (w *Workspace) Setenv(name, value string) {
+	w.OwnProcess()
+	w.env = append(w.env, name+"="+value)
+}
+
+// Trace makes the provider log at level TRACE.
 func (w *Workspace) Trace() {
 	w.Setenv("TF_LOG_PROVIDER", "TRACE")
 	w.Setenv("TF_LOG_PATH", filepath.Join(w.Dir, "trace.log"))
 }
 
-// trace is the log of a workspace that Traces.
+// trace returns the log after Trace.
 func (w *Workspace) trace() string {
-	content, _ := os.ReadFile(filepath.Join(w.Dir, "trace.log")) // without one there is nothing in it
+	content, _ := os.ReadFile(filepath.Join(w.Dir, "trace.log")) // a missing log is an empty one
 	return string(content)
 }
 
-// Run runs the CLI and returns what it printed, without colours, and its exit code.
+// Run runs the CLI and returns its output without colours and its exit code. The CLI is killed after five minutes.
 func (w *Workspace) Run(args ...string) (output string, code int) {
 	w.t.Helper()
-	r := w.Start(args...)
-	return r.Wait()
+	if w.ownProcess {
+		return w.Start(args...).Wait()
+	}
+	attach, end := serve(w.t)
+	defer end()
+	return w.start(args, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_REATTACH_PROVIDERS="+attach).Wait()
 }
 
-// Must is Run that fails the test on any exit code but 0.
+// Must is Run, and fails the test on any exit code but 0.
 func (w *Workspace) Must(args ...string) string {
 	w.t.Helper()
 	output, code := w.Run(args...)
@@ -124,20 +132,60 @@ func (w *Workspace) Plan() (output string, changes bool) {
 	return output, code == 2
 }
 
-// Running is a CLI at work, in a process group of its own with its provider.
+// Change is the planned change of a resource, as in the JSON form of a saved plan.
+type Change struct {
+	Actions       []string
+	Before, After map[string]any
+	Unknown       map[string]any `json:"after_unknown"`
+}
+
+// Save saves a plan in the file "saved", and returns its changes by address, as "show -json" prints them.
+func (w *Workspace) Save(args ...string) map[string]Change {
+	w.t.Helper()
+	w.Must(append([]string{"plan", "-out=saved"}, args...)...)
+	var shown struct {
+		Changes []struct {
+			Address string
+			Change  Change
+		} `json:"resource_changes"`
+	}
+	text := w.Must("show", "-json", "saved")
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		w.t.Fatalf("show -json: %v\n%s", err, text)
+	}
+	changes := map[string]Change{}
+	for _, c := range shown.Changes {
+		changes[c.Address] = c.Change
+	}
+	return changes
+}
+
+// Running is a running CLI. It and its provider have their own process group.
 type Running struct {
 	w      *Workspace
 	cmd    *exec.Cmd
 	output bytes.Buffer
 }
 
-// Start starts the CLI.
+// Start starts the CLI, which starts the provider's binary.
 func (w *Workspace) Start(args ...string) *Running {
+	w.t.Helper()
+	binary, err := build()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rc := filepath.Join(w.Dir, "cli.rc")
+	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", binary))
+	return w.start(args, "TF_CLI_CONFIG_FILE="+rc)
+}
+
+// start starts the CLI with further variables.
+func (w *Workspace) start(args []string, env ...string) *Running {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	w.t.Cleanup(cancel)
 	r := &Running{w: w, cmd: exec.CommandContext(ctx, w.cli, args...)}
-	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = w.Dir, w.env, &r.output, &r.output
+	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = w.Dir, slices.Concat(w.env, env), &r.output, &r.output
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := r.cmd.Start(); err != nil {
 		w.t.Fatal(err)
@@ -148,31 +196,30 @@ func (w *Workspace) Start(args ...string) *Running {
 // Wait waits for the CLI to end.
 func (r *Running) Wait() (output string, code int) {
 	r.w.t.Helper()
-	_ = r.cmd.Wait() // the exit code says it
+	_ = r.cmd.Wait() // the exit code has the result
 	return r.output.String(), r.cmd.ProcessState.ExitCode()
 }
 
-// CPU is the processor time that the CLI and its providers took. Unlike the time on the clock, it does not depend on what else the machine
-// is doing.
+// CPU returns the processor time of the CLI and its providers. Unlike elapsed time it does not depend on the machine's load.
 func (r *Running) CPU() time.Duration {
 	return r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime()
 }
 
-// Interrupt is Ctrl-C: SIGINT to the CLI and all that it started.
+// Interrupt sends SIGINT to the CLI and its providers, as Ctrl-C does.
 func (r *Running) Interrupt() { r.signal(syscall.SIGINT) }
 
-// InterruptProvider is Interrupt for the hooks of a fake: it returns when the provider has been told to stop, and its contexts
-// have ended. That is in its log, so the workspace must be one that Traces.
+// InterruptProvider is Interrupt for the hooks of a fake: it waits until the provider has ended its contexts. It reads that in
+// the log, so the workspace needs Trace.
 func (r *Running) InterruptProvider() {
 	r.w.t.Helper()
 	before := len(r.w.trace())
 	r.Interrupt()
 	if !inTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
-		r.w.t.Error("waited a minute for the provider to be told to stop")
+		r.w.t.Error("waited a minute for the provider to end its contexts")
 	}
 }
 
-// Kill is kill -9 of the CLI and the provider.
+// Kill sends SIGKILL to the CLI and its providers.
 func (r *Running) Kill() { r.signal(syscall.SIGKILL) }
 
 func (r *Running) signal(s syscall.Signal) {
@@ -182,7 +229,7 @@ func (r *Running) signal(s syscall.Signal) {
 	}
 }
 
-// State is the state file, and whatever backup of it there is.
+// State returns the content of the state file and its backups.
 func (w *Workspace) State() string {
 	w.t.Helper()
 	var all strings.Builder

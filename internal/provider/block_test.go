@@ -6,7 +6,7 @@ import (
 )
 
 // Wrong and missing settings name the attribute, and the variable that may stand in for it.
-func TestWrongSettingsAreExplained(t *testing.T) {
+func TestProviderBlock_wrongSettings(t *testing.T) {
 	clearEnvironment(t)
 	const url = "http://ironic.example.com:6385"
 	for _, tt := range []struct {
@@ -18,8 +18,8 @@ func TestWrongSettingsAreExplained(t *testing.T) {
 		{"no endpoint", block{}, nil, []string{"endpoint", "Set endpoint in the provider block, or METAL_ENDPOINT in the environment"}},
 		{"endpoint without scheme", block{"endpoint": "ironic.example.com:6385"}, nil, []string{"endpoint", "METAL_ENDPOINT"}},
 		{"endpoint of another kind", block{"endpoint": "ftp://ironic.example.com"}, nil, []string{"endpoint", "does not begin with http:// or https://"}},
-		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "names no host"}},
-		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "is no URL"}},
+		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "has no host"}},
+		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "is not a URL"}},
 		{"empty endpoint", block{"endpoint": ""}, nil, []string{"endpoint", "METAL_ENDPOINT"}},
 		{"credentials in the endpoint", block{"endpoint": "http://admin:pw@ironic"}, nil, []string{"endpoint", "contains credentials; use username and password"}},
 		{"endpoint in the environment", block{}, map[string]string{"METAL_ENDPOINT": "ironic:6385"}, []string{"endpoint", `"ironic:6385"`, "METAL_ENDPOINT"}},
@@ -46,13 +46,13 @@ func TestWrongSettingsAreExplained(t *testing.T) {
 			"number of hosts in the environment",
 			block{"endpoint": url},
 			map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"},
-			[]string{"max_hosts", `MAX_CONCURRENT_PROVISIONING_HOSTS is "many"`, "must be a whole number, 0 for no limit"},
+			[]string{"max_concurrent", `MAX_CONCURRENT_PROVISIONING_HOSTS is "many"`, "must be a whole number, 0 for no limit"},
 		},
 		{
 			"negative number in the environment",
 			block{"endpoint": url},
 			map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "-1"},
-			[]string{"max_hosts", `MAX_CONCURRENT_PROVISIONING_HOSTS is "-1"`},
+			[]string{"max_concurrent", `MAX_CONCURRENT_PROVISIONING_HOSTS is "-1"`},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWrongSettingsAreExplained(t *testing.T) {
 	}
 }
 
-func TestCompleteSettingsAreAcceptedWithoutARequest(t *testing.T) {
+func TestProviderBlock_completeSettingsNeedNoRequest(t *testing.T) {
 	clearEnvironment(t)
 	const url = "https://nobody.invalid:6385/v1/" // a request to it would fail
 	for _, tt := range []struct {

@@ -48,7 +48,7 @@ func test(t *testing.T, steps ...resource.TestStep) {
 	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Factories(), Steps: steps})
 }
 
-// website is a server that is no Ironic.
+// website is a server that is not Ironic.
 func website(t *testing.T, status int, kind, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -60,17 +60,17 @@ func website(t *testing.T, status int, kind, body string) string {
 	return server.URL
 }
 
-func TestFakeProvider_whatAnswersInIronicsPlaceIsNamed(t *testing.T) {
+func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 	const check = "Check endpoint (METAL_ENDPOINT)"
 	for _, tt := range []struct {
 		name, endpoint string
 		want           []string
 	}{
-		{"404", website(t, http.StatusNotFound, "text/plain", "404 page not found"), []string{"404 page not found", "Something answers there, but not Ironic", check}},
+		{"404", website(t, http.StatusNotFound, "text/plain", "404 page not found"), []string{"404 page not found", "The server that answers there is not Ironic", check}},
 		{"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"), []string{"the answer is not JSON", check}},
 		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not Ironic's API: 502 Bad Gateway", check}},
-		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer names no API version", check}},
-		{"nobody", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running, and can this machine reach it", check, "Set api_timeout to wait"}},
+		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer contains no API version", check}},
+		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running, and can this machine reach it", check, "Set api_timeout to wait"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
@@ -79,7 +79,7 @@ func TestFakeProvider_whatAnswersInIronicsPlaceIsNamed(t *testing.T) {
 	}
 }
 
-func TestFakeProvider_waitsForAnIronicThatIsJustStarting(t *testing.T) {
+func TestFakeProvider_apiTimeoutWaitsForStart(t *testing.T) {
 	var asked atomic.Int32
 	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		switch n := asked.Add(1); {
@@ -94,7 +94,7 @@ func TestFakeProvider_waitsForAnIronicThatIsJustStarting(t *testing.T) {
 }
 
 // An endpoint that something else of the same configuration makes is not known while planning: the plan works all the same.
-func TestAccProvider_endpointMayBeKnownOnlyAfterApply(t *testing.T) {
+func TestAccProvider_endpointKnownAfterApply(t *testing.T) {
 	s := acctest.Start(t, nil)
 	config := "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" +
 		"provider \"metal\" {\n  endpoint = terraform_data.site.output\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n}\n"
@@ -111,12 +111,12 @@ func TestAccProvider_endpointMayBeKnownOnlyAfterApply(t *testing.T) {
 	)
 }
 
-func TestAccProvider_dataSourceOfAnUnknownEndpointSaysWhatToDo(t *testing.T) {
+func TestAccProvider_dataSourceAtUnknownEndpoint(t *testing.T) {
 	s := acctest.Start(t, nil)
 	test(t, resource.TestStep{
 		Config: "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" + using(`endpoint = terraform_data.site.output`),
 		ExpectError: said("The provider's configuration is not known yet: endpoint depends on something that does not exist yet",
-			"Apply what it depends on first, with -target, or give the value directly"),
+			"Apply what it depends on first, with -target, or set the value directly"),
 	})
 }
 
@@ -139,7 +139,7 @@ func basic(endpoint, username, password string) string {
 	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  username = %q\n  password = %q\n  poll_interval = \"200ms\"\n}\n", endpoint, username, password)
 }
 
-func TestAccProvider_httpBasicWorks(t *testing.T) {
+func TestAccProvider_httpBasic(t *testing.T) {
 	endpoint, username, password, name := secured(t)
 	config := basic(endpoint, username, password) + strings.Replace(host(name), "enroll", "manageable", 1)
 	test(t,
@@ -148,7 +148,7 @@ func TestAccProvider_httpBasicWorks(t *testing.T) {
 	)
 }
 
-func TestAccProvider_refusedCredentialsAreExplained(t *testing.T) {
+func TestAccProvider_refusedCredentials(t *testing.T) {
 	endpoint, username, password, _ := secured(t)
 	refused := said("401", "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD)")
 	all := "data \"metal_hosts\" \"all\" {}\n"
@@ -160,7 +160,7 @@ func TestAccProvider_refusedCredentialsAreExplained(t *testing.T) {
 }
 
 // The environment can hold everything, and then no secret is in any file.
-func TestAccProvider_isConfiguredByTheEnvironment(t *testing.T) {
+func TestAccProvider_environment(t *testing.T) {
 	t.Parallel()
 	endpoint, username, password, name := secured(t)
 	w := acctest.NewWorkspace(t, host(name))
@@ -185,7 +185,7 @@ func TestAccProvider_isConfiguredByTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAccProvider_wrongEnvironmentIsNamed(t *testing.T) {
+func TestAccProvider_wrongEnvironment(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+host(s.Name("h")))

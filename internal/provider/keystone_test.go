@@ -75,7 +75,7 @@ func startKeystone(t *testing.T) (s *acctest.Site, url string) {
 }
 
 // What Keystone is given, and what it gives, is in no file, output or log, however much is logged.
-func TestFakeProvider_keystoneSecretsAreNowhere(t *testing.T) {
+func TestFakeProvider_keystoneSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	byPassword := func(password string) map[string]string {
 		return map[string]string{

@@ -16,93 +16,81 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // Defaults of provisioning_limit.
 const (
-	defaultMaxHosts   = 20
-	defaultStuckAfter = 45 * time.Minute
-	defaultExempt     = "*virtual-media"
-	maxHostsVariable  = "MAX_CONCURRENT_PROVISIONING_HOSTS"
+	defaultMaxConcurrent  = 20
+	defaultStuckAfter     = 45 * time.Minute
+	maxConcurrentVariable = "MAX_CONCURRENT_PROVISIONING_HOSTS"
 )
 
 type limitModel struct {
-	MaxHosts             types.Int64  `tfsdk:"max_hosts"`
+	MaxConcurrent        types.Int64  `tfsdk:"max_concurrent"`
 	Scope                types.String `tfsdk:"scope"`
 	Coordination         types.String `tfsdk:"coordination"`
-	Count                types.String `tfsdk:"count"`
 	StuckAfter           types.String `tfsdk:"stuck_after"`
 	ExemptBootInterfaces types.List   `tfsdk:"exempt_boot_interfaces"`
 }
 
-// limitSchema describes provisioning_limit.
+// limitSchema returns the schema of provisioning_limit.
 func limitSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How many hosts are in work at once: cleaning, inspecting, deploying, undeploying, rescuing, in service. The others wait their turn; " +
-			"time limits of resources do not run meanwhile. See the guide [Large applies](guides/large-applies.md).",
+		MarkdownDescription: "Limits how many machines have an operation in progress at once: cleaning, inspecting, deploying, undeploying, rescue, service, or a start by power. Every machine counts, " +
+			"whatever it boots from. The others wait for a slot; that time does not count against `timeouts`. See the guide [Large applies](guides/large-applies.md).",
 		Attributes: map[string]schema.Attribute{
-			"max_hosts": schema.Int64Attribute{
+			"max_concurrent": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "Hosts in work at once, those that others have put to work included. `0`: no limit. Default: `20`. Environment: `" + maxHostsVariable + "`. " +
+				MarkdownDescription: "Number of machines with an operation in progress at once, including operations that other clients of Ironic started. `0`: no limit. Default: `20`. Environment: `" + maxConcurrentVariable + "`. " +
 					"Terraform itself works on 10 resources at once unless told otherwise (`-parallelism`).",
 			},
 			"scope": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Which hosts share the limit: `all` (the default), or those of one `conductor_group` or `shard` (needs API 1.82).",
-				Validators:          []validator.String{stringvalidator.OneOf(string(ironic.ScopeAll), string(ironic.ScopeConductorGroup), string(ironic.ScopeShard))},
+				MarkdownDescription: "Which machines share the limit: `all` (the default), or those of one `conductor_group` or `shard` (needs API 1.82).",
+				Validators:          []validator.String{stringvalidator.OneOf(string(throttle.ScopeAll), string(throttle.ScopeConductorGroup), string(throttle.ScopeShard))},
 			},
 			"coordination": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "`ironic` (the default): the limit is exact over all runs that share this Ironic, by a lock record in it that is held for seconds. " +
-					"`process`: exact within this run; two runs that start hosts in the same moment may exceed it.",
-				Validators: []validator.String{stringvalidator.OneOf(string(ironic.CoordinationIronic), string(ironic.CoordinationProcess))},
-			},
-			"count": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Which hosts count: `busy` (the default), every host in work; or `agent`, only those whose agent has reported. " +
-					"The latter leaves out the hosts that are just booting, which load DHCP and the image server most: prefer the default.",
-				Validators: []validator.String{stringvalidator.OneOf(string(ironic.CountBusy), string(ironic.CountAgent))},
+					"`process`: exact within this run; two runs that start machines at the same moment may exceed it.",
+				Validators: []validator.String{stringvalidator.OneOf(string(throttle.CoordinationIronic), string(throttle.CoordinationProcess))},
 			},
 			"stuck_after": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "After how long in one state a host hangs and does not count any more, which a warning says. Never more than `max_hosts` hosts at once are left out so. " +
+				MarkdownDescription: "A machine in one state for longer is considered stuck: it is no longer counted, and a warning names it. At most `max_concurrent` machines are left out of the count in this way. " +
 					"`0s`: never. Default: `45m`.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
 			"exempt_boot_interfaces": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Patterns (`*`, `?`, `[a-z]`) of boot interfaces whose hosts need no slot and take none. Default: `[\"" + defaultExempt + "\"]`, " +
-					"because virtual media uses neither DHCP nor TFTP.",
+				MarkdownDescription: "Patterns (`*`, `?`, `[a-z]`) of boot interfaces whose machines need no slot and take none, such as `[\"*virtual-media\"]` " +
+					"for a site where the limit protects DHCP and TFTP. Default: `[]`: every machine counts, virtual media included.",
 				Validators: []validator.List{listvalidator.ValueStringsAre(pattern)},
 			},
 		},
 	}
 }
 
-// limit is the provisioning limit: the configured one, with the environment's number of hosts, and the defaults.
-func limit(ctx context.Context, m model, diags *diag.Diagnostics) ironic.Limit {
+// limit returns the configured provisioning limit. The environment may set the number of hosts; unset values have defaults.
+func limit(ctx context.Context, m model, diags *diag.Diagnostics) throttle.Limit {
 	var block limitModel
 	if !m.ProvisioningLimit.IsNull() && !m.ProvisioningLimit.IsUnknown() {
 		diags.Append(m.ProvisioningLimit.As(ctx, &block, objectAsOptions)...)
 	}
-	l := ironic.Limit{
-		Limit: throttle.Limit{Max: maxHosts(block, diags), StuckAfter: defaultStuckAfter},
-		Scope: ironic.ScopeAll, Coordination: ironic.CoordinationIronic, Count: ironic.CountBusy, Exempt: []string{defaultExempt},
+	l := throttle.Limit{
+		Max: maxConcurrent(block, diags), StuckAfter: defaultStuckAfter,
+		Scope: throttle.ScopeAll, Coordination: throttle.CoordinationIronic,
 	}
 	if v := block.StuckAfter; !v.IsNull() && !v.IsUnknown() {
 		l.StuckAfter = duration(v)
 	}
 	if v := block.Scope.ValueString(); v != "" {
-		l.Scope = ironic.Scope(v)
+		l.Scope = throttle.Scope(v)
 	}
 	if v := block.Coordination.ValueString(); v != "" {
-		l.Coordination = ironic.Coordination(v)
-	}
-	if v := block.Count.ValueString(); v != "" {
-		l.Count = ironic.Count(v)
+		l.Coordination = throttle.Coordination(v)
 	}
 	if v := block.ExemptBootInterfaces; !v.IsNull() && !v.IsUnknown() {
 		diags.Append(v.ElementsAs(ctx, &l.Exempt, false)...)
@@ -110,19 +98,19 @@ func limit(ctx context.Context, m model, diags *diag.Diagnostics) ironic.Limit {
 	return l
 }
 
-// maxHosts is max_hosts, else the environment's number, else the default.
-func maxHosts(block limitModel, diags *diag.Diagnostics) int {
-	if !block.MaxHosts.IsNull() && !block.MaxHosts.IsUnknown() {
-		return int(block.MaxHosts.ValueInt64())
+// maxConcurrent returns max_concurrent, else the environment's number, else the default.
+func maxConcurrent(block limitModel, diags *diag.Diagnostics) int {
+	if !block.MaxConcurrent.IsNull() && !block.MaxConcurrent.IsUnknown() {
+		return int(block.MaxConcurrent.ValueInt64())
 	}
-	text := os.Getenv(maxHostsVariable)
+	text := os.Getenv(maxConcurrentVariable)
 	if text == "" {
-		return defaultMaxHosts
+		return defaultMaxConcurrent
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		diags.AddAttributeError(tfpath.Root("provisioning_limit").AtName("max_hosts"), "Not a number of hosts",
-			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", maxHostsVariable, text))
+		diags.AddAttributeError(tfpath.Root("provisioning_limit").AtName("max_concurrent"), "Not a number of hosts",
+			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", maxConcurrentVariable, text))
 	}
 	return max(n, 0)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// locate puts the name of a nested attribute before what is wrong with its value: Terraform shows the line where the resource
-// begins, or the outermost attribute.
+// locate adds the name of a nested attribute to the error about its value, because Terraform shows only the line of the resource
+// or of the outermost attribute.
 func locate(diagnostics []*tfprotov6.Diagnostic) {
 	for _, d := range diagnostics {
 		name := attributeName(d.Attribute)
@@ -20,8 +20,8 @@ func locate(diagnostics []*tfprotov6.Diagnostic) {
 	}
 }
 
-// attributeName is a path as one writes it, such as config_drive.hostname or ports["52:54:00:aa:bb:01"]. An element of a set
-// has no name.
+// attributeName returns a path in HCL syntax, such as config_drive.hostname or ports["52:54:00:aa:bb:01"]. An element of a set has
+// no name.
 func attributeName(at *tftypes.AttributePath) string {
 	var name strings.Builder
 	for i, step := range at.Steps() {

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-func TestAWrongValueIsToldByTheNameOfItsAttribute(t *testing.T) {
+func TestLocate_namesAttribute(t *testing.T) {
 	t.Parallel()
 	at := tftypes.NewAttributePath
 	for _, c := range []struct {

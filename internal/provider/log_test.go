@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
-func TestNobodyPaysForALogThatTheCLIThrowsAway(t *testing.T) {
+func TestLog_disabledCostsNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ given, want map[string]string }{
 		"no log":                 {map[string]string{}, map[string]string{"TF_LOG_SDK": "off", "TF_LOG_PROVIDER_METAL": "off"}},

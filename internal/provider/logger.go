@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// tflogHandler carries what the code below the Terraform glue logs to Terraform's log (TF_LOG_PROVIDER).
+// tflogHandler writes the log records of the packages below framework to Terraform's log (TF_LOG_PROVIDER).
 type tflogHandler struct{}
 
 func (tflogHandler) Enabled(context.Context, slog.Level) bool { return true }
@@ -32,6 +32,6 @@ func (tflogHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs and WithGroup are not used below the glue.
+// WithAttrs returns the handler unchanged. The packages below framework use neither WithAttrs nor WithGroup.
 func (h tflogHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 func (h tflogHandler) WithGroup(string) slog.Handler      { return h }

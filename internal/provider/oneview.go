@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
-// oneviewModel is the block oneview.
+// oneviewModel is the attribute oneview.
 type oneviewModel struct {
 	Endpoint   types.String `tfsdk:"endpoint"`
 	Username   types.String `tfsdk:"username"`
@@ -35,7 +35,7 @@ func oneviewSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users: see the guide [OneView](guides/oneview.md). Without it, and without `ONEVIEW_ENDPOINT` in the " +
-			"environment, OneView is not used, **and nodes with `driver_info.dynamic_allocation` true are not deployed, cleaned, inspected or switched**, because nobody can tell whose server it is. Every setting has a variable, so `oneview = {}` or no block at all will do.",
+			"environment, OneView is not used, **and nodes with `driver_info.dynamic_allocation` true are not deployed, cleaned, inspected or switched**, because the provider cannot tell who uses the server. Every setting has a variable, so `oneview = {}` or no block at all is enough.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint":    text("URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
 			"username":    text("User, with a role that may manage servers. Environment: `ONEVIEW_USERNAME`."),
@@ -43,12 +43,12 @@ func oneviewSchema() schema.Attribute {
 			"domain":      text("Directory that the user logs in with. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
 			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) to speak, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
 			"cacert_file": text("PEM file of the authority that signed the appliance's certificate. Default: the system's authorities. Environment: `ONEVIEW_CACERT_FILE`."),
-			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate: whoever is between sees the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
+			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate. Anyone on the network path can then read the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
 		},
 	}
 }
 
-// oneviewClient makes the client of the appliance; nil if none is configured. It makes no request.
+// oneviewClient returns the client of the appliance; nil if none is configured. It makes no request.
 func oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagnostics) *oneview.Client {
 	var block oneviewModel
 	at := path.Root("oneview")
@@ -101,7 +101,7 @@ func oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagn
 	return client
 }
 
-// firstUnknown names a setting that is not known yet; empty if there is none.
+// firstUnknown returns the name of a setting that is not known yet; empty if there is none.
 func (m oneviewModel) firstUnknown() string {
 	for _, setting := range []struct {
 		name    string

@@ -25,7 +25,7 @@ func appliance(more block) block {
 }
 
 // Wrong and missing settings name the attribute, and the variable that may stand in for it.
-func TestWrongOneViewSettingsAreExplained(t *testing.T) {
+func TestOneViewBlock_wrongSettings(t *testing.T) {
 	clearEnvironment(t)
 	for _, tt := range []struct {
 		name  string
@@ -50,7 +50,7 @@ func TestWrongOneViewSettingsAreExplained(t *testing.T) {
 		{"no truth in the environment", appliance(nil), map[string]string{"ONEVIEW_INSECURE": "perhaps"}, []string{"insecure", `ONEVIEW_INSECURE is "perhaps"`, "must be true or false"}},
 		{"verified or not", appliance(block{"oneview.insecure": "true", "oneview.cacert_file": "ca.pem"}), nil, []string{"oneview", "set only one of the two"}},
 		{"no such file", appliance(block{"oneview.cacert_file": "/no/such/ca.pem"}), nil, []string{"oneview", "cacert_file: open /no/such/ca.pem"}},
-		{"no certificate", appliance(block{"oneview.cacert_file": os.DevNull}), nil, []string{"oneview", "holds no PEM certificate"}},
+		{"no certificate", appliance(block{"oneview.cacert_file": os.DevNull}), nil, []string{"oneview", "contains no PEM certificate"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for name, value := range tt.env {
@@ -76,7 +76,7 @@ func TestWrongOneViewSettingsAreExplained(t *testing.T) {
 }
 
 // An empty setting asks for all three at once.
-func TestEmptyOneViewNamesAllThatIsMissing(t *testing.T) {
+func TestOneViewBlock_emptyNamesMissingSettings(t *testing.T) {
 	clearEnvironment(t)
 	said := configured(t, block{"endpoint": "http://ironic", "oneview": "{}"})
 	if len(said) != 3 {
@@ -89,7 +89,7 @@ func TestEmptyOneViewNamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestCompleteOneViewSettingsAreAcceptedWithoutARequest(t *testing.T) {
+func TestOneViewBlock_completeSettingsNeedNoRequest(t *testing.T) {
 	clearEnvironment(t)
 	environment := map[string]string{
 		"ONEVIEW_ENDPOINT": "https://nobody.invalid", "ONEVIEW_USERNAME": "admin", "ONEVIEW_PASSWORD": "pw", "ONEVIEW_DOMAIN": "corp", "ONEVIEW_API_VERSION": "3800",
@@ -128,7 +128,7 @@ func TestCompleteOneViewSettingsAreAcceptedWithoutARequest(t *testing.T) {
 // servers is the HCL of a data source that asks the appliance.
 const servers = "data \"metal_oneview_server_hardware\" \"all\" {}\n"
 
-func TestFakeProvider_certificatesOfOneView(t *testing.T) {
+func TestFakeProvider_oneViewCertificates(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	other, err := fakeoneview.NewAuthority()
@@ -152,7 +152,7 @@ func TestFakeProvider_certificatesOfOneView(t *testing.T) {
 }
 
 // The environment can hold everything, and no secret is in any file, output or log.
-func TestFakeProvider_oneviewIsConfiguredByTheEnvironment(t *testing.T) {
+func TestFakeProvider_oneViewEnvironment(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
@@ -178,7 +178,7 @@ func TestFakeProvider_oneviewIsConfiguredByTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestFakeProvider_oneviewThatRefusesTheUserIsExplained(t *testing.T) {
+func TestFakeProvider_oneViewRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, &fakeoneview.Server{Domain: "corp"}, 1)
@@ -200,13 +200,13 @@ func TestFakeProvider_oneviewThatRefusesTheUserIsExplained(t *testing.T) {
 	w.Must("plan")
 }
 
-// What is no appliance, or none that this provider can talk to, is named.
-func TestFakeProvider_whatAnswersInOneViewsPlaceIsNamed(t *testing.T) {
+// The error names a server that is not an appliance or not supported.
+func TestFakeProvider_otherServerAtOneViewEndpoint(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	old := acctest.StartOneView(t, &fakeoneview.Server{CurrentVersion: 500, MinimumVersion: 300}, 1)
 	for name, tt := range map[string]struct{ settings, want string }{
-		"another kind":   {fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = \"u\"\n    password = \"p\"\n  }", s.Endpoint), "not from OneView; check endpoint"},
-		"nobody":         {"oneview = {\n    endpoint = \"http://127.0.0.1:1\"\n    username = \"u\"\n    password = \"p\"\n  }", "connection refused"},
+		"another kind":   {fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = \"u\"\n    password = \"p\"\n  }", s.Endpoint), "not from OneView"},
+		"no server":      {"oneview = {\n    endpoint = \"http://127.0.0.1:1\"\n    username = \"u\"\n    password = \"p\"\n  }", "connection refused"},
 		"too old for us": {old.Setting(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ resource "metal_oneview_profile" "p" {
 }
 
 // An appliance that something else of the same configuration makes is not known while planning: the plan works all the same.
-func TestAccProvider_oneviewMayBeKnownOnlyAfterApply(t *testing.T) {
+func TestAccProvider_oneViewKnownAfterApply(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)

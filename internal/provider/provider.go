@@ -1,44 +1,54 @@
-// Package provider turns the provider block into clients, and lists what the provider offers.
+// Package provider creates the clients from the provider block, and lists the provider's resources and data sources.
 package provider
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/discoveryimport"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/oneviewprofile"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 var (
 	_ provider.Provider                   = (*metal)(nil)
 	_ provider.ProviderWithValidateConfig = (*metal)(nil)
-	_ provider.ProviderWithFunctions      = (*metal)(nil)
 )
 
-// New returns a constructor of the provider, as the framework wants it.
+// New returns a constructor of the provider, as the framework requires.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &metal{version: version} }
 }
 
 type metal struct {
-	version string
+	version   string
+	transport http.RoundTripper // nil: sockets
+
+	configured atomic.Pointer[configured] // nil until all settings are known
 
 	mu         sync.Mutex
-	appliances []*oneview.Client // to log out of at the end
+	appliances []*oneview.Client // Close logs out of them
 }
 
 type model struct {
@@ -57,11 +67,12 @@ type model struct {
 	APITimeout        types.String `tfsdk:"api_timeout"`
 	PollInterval      types.String `tfsdk:"poll_interval"`
 	InspectorURL      types.String `tfsdk:"inspector_url"`
+	OnChange          types.String `tfsdk:"on_change"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
 	OneView           types.Object `tfsdk:"oneview"`
 }
 
-// Metadata names the provider.
+// Metadata sets the provider's name.
 func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "metal"
 	resp.Version = p.version
@@ -69,7 +80,7 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{resources.NewHost, resources.NewAllocation, resources.NewDeployment, resources.NewDiscoveryImport, resources.NewOneViewProfile}
+	return []func() resource.Resource{host.New, allocation.New, deployment.New, discoveryimport.New, oneviewprofile.New}
 }
 
 // DataSources lists the data sources.
@@ -80,12 +91,7 @@ func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	}
 }
 
-// Functions lists the functions.
-func (p *metal) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{newDiscoveredName}
-}
-
-// ValidateConfig checks what is known without the environment: the combinations of settings.
+// ValidateConfig checks combinations of settings without the environment.
 func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -95,7 +101,7 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 	requireBoth(&resp.Diagnostics, "client_cert_file", m.ClientCertFile, "client_key_file", m.ClientKeyFile)
 	auth := ironic.AuthType(m.AuthType.ValueString())
 	if auth != "" && auth != ironic.AuthHTTPBasic && !m.Password.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("password"), "Password without use",
+		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused password",
 			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))
 	}
 }
@@ -106,12 +112,12 @@ func requireBoth(diags *diag.Diagnostics, a string, av types.String, b string, b
 		have, other types.String
 	}{{a, av, bv}, {b, bv, av}} {
 		if missing.have.IsNull() && !missing.other.IsNull() {
-			diags.AddAttributeError(path.Root(missing.name), "Setting missing", a+" and "+b+" go together; "+missing.name+" is not set.")
+			diags.AddAttributeError(path.Root(missing.name), "Missing setting", a+" and "+b+" go together; "+missing.name+" is not set.")
 		}
 	}
 }
 
-// Configure makes the client. It makes no request and accepts unknown values: the client then says so on first use.
+// Configure creates the clients. It makes no request and accepts unknown values, which the clients report on first use.
 func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -124,19 +130,35 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	}
 	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
 	cfg.Logger = slog.New(tflogHandler{})
-	pool := &oneview.Pool{Ironic: ironic.New(cfg), OneView: oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)}
-	pool.Ironic.SetGuard(pool)
-	if pool.OneView != nil {
+	cfg.Transport, cfg.Images = p.transport, p.transport
+	appliance := oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)
+	if appliance != nil {
 		p.mu.Lock()
-		p.appliances = append(p.appliances, pool.OneView)
+		p.appliances = append(p.appliances, appliance)
 		p.mu.Unlock()
 	}
-	resp.ResourceData, resp.DataSourceData = pool, pool
+	clients := framework.Clients{OnChange: m.OnChange}
+	clients.Site, clients.Pool = sharing.New(cfg, appliance)
+	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
+	resp.ResourceData, resp.DataSourceData = clients, clients
 }
 
-// config merges the provider block with the environment. What is wrong is reported at its attribute.
-func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ironic.Config {
-	cfg := ironic.Config{
+// configuredWith returns what the server needs to leave out plans and Reads; nil while a setting is not known.
+func (p *metal) configuredWith(ctx context.Context, cfg ironic.Config, clients framework.Clients) *configured {
+	if cfg.Unknown != "" || clients.OnChange.IsUnknown() {
+		return nil
+	}
+	return &configured{
+		conditions: framework.Conditions{
+			Provider: p.version, OnChange: clients.OnChange.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
+		},
+		refreshers: p.refreshersOf(ctx, clients),
+	}
+}
+
+// config merges the provider block with the environment. It reports each error at its attribute.
+func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) provision.Config {
+	cfg := provision.Config{Config: ironic.Config{
 		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
 		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: fromEnv(m.Cloud, "OS_CLOUD"), Region: fromEnv(m.Region, "OS_REGION_NAME"),
@@ -144,7 +166,7 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ir
 		Insecure:     m.Insecure.ValueBool(),
 		InspectorURL: m.InspectorURL.ValueString(),
 		Unknown:      firstUnknown(m),
-	}
+	}}
 	cfg.RequestTimeout = duration(m.RequestTimeout)
 	cfg.APITimeout = duration(m.APITimeout)
 	cfg.PollInterval = duration(m.PollInterval)
@@ -156,14 +178,14 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ir
 		cfg.Microversion = version
 	}
 	cfg.Limit = limit(ctx, m, diags)
-	cfg.Auth = authType(m, cfg)
+	cfg.Auth = authType(m, cfg.Config)
 	if cfg.Unknown == "" {
-		requireSettings(cfg, diags)
+		requireSettings(cfg.Config, diags)
 	}
 	return cfg
 }
 
-// authType is the configured one, or the one that the other settings stand for.
+// authType returns the configured way to authenticate, or the one that the other settings imply.
 func authType(m model, cfg ironic.Config) ironic.AuthType {
 	switch {
 	case m.AuthType.ValueString() != "":
@@ -176,7 +198,7 @@ func authType(m model, cfg ironic.Config) ironic.AuthType {
 	return ironic.AuthNone
 }
 
-// requireSettings reports what the way to authenticate needs and does not have.
+// requireSettings reports the settings that the way to authenticate requires and that are missing.
 func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
 	missing := func(attribute, detail string) {
 		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)
@@ -187,7 +209,7 @@ func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
 	}
 	if cfg.Endpoint != "" {
 		if err := checkURL(cfg.Endpoint); err != nil {
-			missing("endpoint", fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", cfg.Endpoint, err))
+			missing("endpoint", fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", cfg.Endpoint, err))
 		}
 	}
 	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Username == "" {
@@ -214,7 +236,7 @@ func fromEnv(value types.String, variables ...string) string {
 	return ""
 }
 
-// firstUnknown names a setting without which no request can be made and that is not known yet.
+// firstUnknown returns the name of a required setting that is not known yet.
 func firstUnknown(m model) string {
 	for _, setting := range []struct {
 		name  string
@@ -242,7 +264,7 @@ func firstUnknown(m model) string {
 	return ""
 }
 
-// duration reads a duration that the schema has validated.
+// duration parses a duration that the schema has validated.
 func duration(value types.String) time.Duration {
 	d, err := time.ParseDuration(value.ValueString())
 	if err != nil {

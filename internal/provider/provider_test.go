@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
-func TestSchemasAreValid(t *testing.T) {
+func TestProvider_schemasAreValid(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	p := provider.New("test")()
@@ -129,7 +129,7 @@ func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	return done.Diagnostics
 }
 
-// clearEnvironment keeps the settings of whoever runs the tests out of them.
+// clearEnvironment removes the settings of the user who runs the tests.
 func clearEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{

@@ -15,7 +15,7 @@ import (
 
 var objectAsOptions = basetypes.ObjectAsOptions{}
 
-// Schema describes the provider block.
+// Schema sets the schema of the provider block.
 func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Allocates, prepares and deploys bare-metal machines through [OpenStack Ironic](https://docs.openstack.org/ironic/latest/), " +
@@ -39,7 +39,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "Password for `http_basic`. Environment: `METAL_PASSWORD`. It is never logged and in no state.",
+				MarkdownDescription: "Password for `http_basic`. Environment: `METAL_PASSWORD`. It is in no log and no state.",
 			},
 			"cloud": schema.StringAttribute{
 				Optional: true,
@@ -69,7 +69,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			"microversion": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Upper bound of the API version to use, such as `1.82`. Default: the highest that both Ironic and the provider know. " +
-					"What an API version lacks is refused at plan time, by name.",
+					"The plan refuses what an API version lacks, and names it.",
 				Validators: []validator.String{microversion},
 			},
 			"request_timeout": schema.StringAttribute{
@@ -85,15 +85,20 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"poll_interval": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Time between two looks at machines that are in work, such as `10s` (the default). One look serves all waiting resources, " +
-					"so its cost does not grow with their number.",
+				MarkdownDescription: "Longest interval between two polls of a node with an operation in progress, such as `10s` (the default). The first poll comes after half a second, and the " +
+					"intervals grow. One list of nodes serves all resources that have waited for a while, so the cost does not grow with their number. On a site whose lists are slow the provider polls less often.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
 			"inspector_url": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites on which it inspects and discovers (up to Ironic 2025.1). " +
-					"It is asked, with the credentials for Ironic, for inventories that Ironic itself does not have.",
+					"The provider asks it, with the credentials for Ironic, for inventories that Ironic itself does not have.",
 				Validators: []validator.String{httpURL},
+			},
+			"on_change": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf("rebuild", "replace", "ignore")},
+				MarkdownDescription: "What a change of content does to every `metal_deployment` that does not set `on_change` itself: `rebuild` (the default), `replace` or `ignore`. " +
+					"The guide [Protect machines](guides/protect-machines.md) compares them. It must be known during plan.",
 			},
 			"provisioning_limit": limitSchema(),
 			"oneview":            oneviewSchema(),

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
 // clumsy panics in every RPC, and keeps the contexts that it is given, as the framework does.
 type clumsy struct {
-	tfprotov6.ProviderServer
+	ProviderServer
 
 	kept []context.Context
 }
@@ -65,8 +67,8 @@ func (c *clumsy) ValidateDataResourceConfig(ctx context.Context, _ *tfprotov6.Va
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-// A panic in one RPC would take the whole provider with it, and with it all that other resources were doing.
-func TestAPanicBecomesADiagnosticOfItsOwnResource(t *testing.T) {
+// Without guard, a panic in one RPC would end the provider and the operations of all other resources.
+func TestServer_panicBecomesDiagnostic(t *testing.T) {
 	t.Parallel()
 	s := &Server{ProviderServer: &clumsy{}}
 	ctx := t.Context()
@@ -108,8 +110,8 @@ func TestAPanicBecomesADiagnosticOfItsOwnResource(t *testing.T) {
 	}
 }
 
-// What was in state before a panic stays in state: the object still exists in Ironic.
-func TestAPanicLosesNoState(t *testing.T) {
+// A panic keeps the state that was set before it, because the object still exists in Ironic.
+func TestServer_panicKeepsState(t *testing.T) {
 	t.Parallel()
 	s := &Server{ProviderServer: &clumsy{}}
 	state, private := &tfprotov6.DynamicValue{JSON: []byte(`{"id":"1"}`)}, []byte(`{"a":"b"}`)
@@ -149,8 +151,8 @@ func (c *calm) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceReques
 	return &tfprotov6.ReadResourceResponse{}, nil
 }
 
-// The framework keeps every context until the process ends. What hangs on one of an RPC that has ended must be let go.
-func TestTheContextOfAnRPCIsLetGo(t *testing.T) {
+// The framework keeps every context until the process ends, so the server must release the values of the context when the RPC ends.
+func TestServer_contextIsReleased(t *testing.T) {
 	t.Parallel()
 	inner := &calm{}
 	s := &Server{ProviderServer: inner}
@@ -176,7 +178,7 @@ func TestTheContextOfAnRPCIsLetGo(t *testing.T) {
 }
 
 // Ctrl-C ends the contexts of the RPCs in flight, through the wrapping.
-func TestTheContextOfAnRPCEndsWithIt(t *testing.T) {
+func TestServer_contextEndsWithRPC(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &lease{rpc: ctx}
@@ -186,5 +188,30 @@ func TestTheContextOfAnRPCEndsWithIt(t *testing.T) {
 	<-derived.Done()
 	if derived.Err() != context.Canceled { //nolint:errorlint // that very value
 		t.Errorf("err = %v, want %v", derived.Err(), context.Canceled)
+	}
+}
+
+// curious asks in a Read, and keeps the context, as the framework does.
+type curious struct {
+	ProviderServer
+
+	kept context.Context //nolint:containedctx // the framework keeps it, too
+}
+
+func (c *curious) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	c.kept = ctx
+	_, err := framework.Once(ctx, func() (string, error) { return "a node", nil })
+	return &tfprotov6.ReadResourceResponse{}, err
+}
+
+func TestNodeOfARefreshIsReleased(t *testing.T) {
+	t.Parallel()
+	inner := &curious{}
+	if _, err := (&Server{ProviderServer: inner}).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := framework.Once(inner.kept, func() (string, error) { return "asked again", nil })
+	if err != nil || answer != "asked again" {
+		t.Errorf("the context of a refresh that has ended still holds %q: %v", answer, err)
 	}
 }

@@ -16,16 +16,16 @@ type text struct {
 	summary string // of the error
 	must    string // what a string must be
 	ok      func(string) bool
-	why     func(string) string // what is wrong, where that can be said better
+	why     func(string) string // a more specific message
 }
 
-// Description tells the rule.
+// Description returns the rule.
 func (r text) Description(context.Context) string { return r.must }
 
-// MarkdownDescription tells the rule.
+// MarkdownDescription returns the rule.
 func (r text) MarkdownDescription(context.Context) string { return r.must }
 
-// ValidateString refuses a string that does not keep to the rule.
+// ValidateString adds an error for a string that breaks the rule.
 func (r text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	value := req.ConfigValue.ValueString()
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || r.ok(value) {
@@ -44,7 +44,7 @@ var (
 	endpointURL = text{
 		summary: "Not the URL of an Ironic API", must: "must be an http or https URL", ok: isURL,
 		why: func(s string) string {
-			return fmt.Sprintf("%q %v. It must be such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", s, checkURL(s))
+			return fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", s, checkURL(s))
 		},
 	}
 	httpURL = text{
@@ -61,7 +61,7 @@ var (
 			return err.Error() + "."
 		},
 	}
-	// pattern accepts what path.Match does.
+	// pattern accepts the patterns of path.Match.
 	pattern = text{
 		summary: "Not a pattern", must: "must be a pattern such as *virtual-media",
 		ok: func(s string) bool { _, err := path.Match(s, ""); return err == nil && s != "" },

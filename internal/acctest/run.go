@@ -1,0 +1,83 @@
+package acctest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Destroy destroys all resources of a workspace, and fails the test if something with its names is left in Ironic. Defer it: when
+// cleanups run, the test's context has ended, and the CLI cannot start.
+func Destroy(t *testing.T, s *Site, w *Workspace) {
+	t.Helper()
+	w.Must("destroy", "-auto-approve")
+	if left := s.Left(); len(left) > 0 {
+		t.Errorf("left in Ironic: %v", left)
+	}
+}
+
+// Stop is a way to end a running CLI: Ctrl-C or kill -9.
+type Stop func(*testing.T, *Site, *Running)
+
+// Interrupt sends Ctrl-C to a running CLI and waits for its end. The test fails if the CLI exits with 0.
+func Interrupt(t *testing.T, running *Running) (output string) {
+	t.Helper()
+	running.Interrupt()
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("an interrupted run exits with 0:\n%s", output)
+	}
+	return output
+}
+
+// Kill sends kill -9 to the CLI and the provider and waits for their end. It waits until no run holds the lock of the
+// provisioning limit; otherwise the next run would wait until that lock expires.
+func Kill(t *testing.T, s *Site, running *Running) {
+	t.Helper()
+	Until(t, "the lock of the provisioning limit to end", func() bool { return !isLimitLocked(s) })
+	running.Kill()
+	running.Wait()
+}
+
+// isLimitLocked reports whether a run holds the lock of the provisioning limit.
+func isLimitLocked(s *Site) bool {
+	list, _ := s.Must(http.MethodGet, "chassis", nil)["chassis"].([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		record, _ := item.(map[string]any)
+		return strings.Contains(Text(record["description"]), "admission lock")
+	})
+}
+
+// BusyDeploying returns the transient states of a deployment.
+func BusyDeploying() []string { return []string{"deploying", "wait call-back"} }
+
+// BusyUndeploying returns the transient states of an undeploy.
+func BusyUndeploying() []string { return []string{"deleting", "cleaning", "clean wait"} }
+
+// IsBusy reports whether a node is in one of the states.
+func IsBusy(s *Site, node string, states []string) bool {
+	return slices.Contains(states, Text(s.Node(node)["provision_state"]))
+}
+
+// Fails runs a CLI and fails the test unless the CLI fails and its output has all texts.
+func Fails(t *testing.T, w *Workspace, args []string, texts ...string) (output string) {
+	t.Helper()
+	output, code := w.Run(args...)
+	if code == 0 {
+		t.Errorf("%v worked:\n%s", args, output)
+	}
+	Mention(t, output, texts...)
+	return output
+}
+
+// Apply returns the arguments of the CLI for an apply without questions.
+func Apply() []string { return []string{"apply", "-auto-approve"} }
+
+// BusyCleaning returns the transient states of a cleaning.
+func BusyCleaning() []string { return []string{"cleaning", "clean wait"} }
+
+// BMC returns the HCL of a BMC with an address and further settings.
+func BMC(address string, settings ...string) string {
+	return "bmc = {\n    address = " + Quoted(address) + "\n    " + strings.Join(settings, "\n    ") + "\n  }"
+}

@@ -1,0 +1,209 @@
+// Package internal_test checks the import rules: which package may import which.
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module    = "github.com/terraform-provider-metal/terraform-provider-metal"
+	terraform = "github.com/hashicorp/terraform-"
+)
+
+// rule says what a package may import besides the standard library.
+type rule struct {
+	own      []string // packages of this module, relative to it
+	foreign  []string // beginnings of the paths of other modules
+	testOnly bool     // imported by tests only, and may import testing
+}
+
+// rules has a rule for each package of this module. A new package needs a line here, and a reason for each import.
+func rules() map[string]rule {
+	return map[string]rule{
+		"":                                   {own: []string{"internal/provider"}, foreign: []string{terraform}},
+		"cmd/fakeironic":                     {own: []string{"internal/fakeironic"}},
+		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview"}},
+		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle"}, foreign: []string{"github.com/spf13/"}},
+		"internal":                           {},
+		"internal/provider":                  {own: []string{"internal/framework", "internal/resources/allocation", "internal/resources/deployment", "internal/resources/discoveryimport", "internal/resources/host", "internal/resources/oneviewprofile", "internal/datasources", "internal/provision", "internal/ironic", "internal/sharing", "internal/oneview", "internal/throttle", "internal/discovery"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}}, // cty: its tests encode as Terraform does
+		"internal/resources/allocation":      {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/resources/deployment":      {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/resources/discoveryimport": {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/resources/host":            {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/resources/oneviewprofile":  {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/datasources":               {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
+		"internal/framework":                 {own: []string{"internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", "github.com/zclconf/go-cty"}}, // msgpack: to compare configurations without decoding them into values; cty: its tests encode as Terraform does
+		"internal/ironic":                    {own: []string{"internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
+		"internal/provision":                 {own: []string{"internal/ironic", "internal/rest", "internal/throttle", "internal/discovery", "internal/bootiso"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes", "github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/rest":                      {},
+		"internal/throttle":                  {own: []string{"internal/rest"}},
+		"internal/discovery":                 {},
+		"internal/bootiso":                   {},
+		"internal/fakeironic":                {},
+		"internal/fakeoneview":               {},
+		"internal/oneview":                   {own: []string{"internal/rest"}},
+		"internal/sharing":                   {own: []string{"internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
+		"internal/ironictest":                {own: []string{"internal/fakeironic"}, testOnly: true},
+		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                      // cty: as Terraform's core
+		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
+	}
+}
+
+// listed is a package as go list prints it.
+type listed struct {
+	ImportPath, Dir                    string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestPackagesKeepToTheImportRules(t *testing.T) {
+	t.Parallel()
+	gone := rules()
+	for _, p := range listPackages(t) {
+		delete(gone, relative(p.ImportPath))
+		for _, fault := range faults(rules(), p) {
+			t.Error(fault)
+		}
+	}
+	for name := range gone {
+		t.Errorf("there is no package %q any more: remove its line", name)
+	}
+}
+
+func TestForbiddenImportsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		p    listed
+		want string
+	}{
+		{"resources import data sources", listed{ImportPath: "internal/resources/host", Imports: []string{module + "/internal/datasources"}}, "must not import"},
+		{"the domain imports Terraform", listed{ImportPath: "internal/provision", Imports: []string{terraform + "plugin-framework/types"}}, "must not import"},
+		{"the domain's tests import Terraform", listed{ImportPath: "internal/provision", XTestImports: []string{terraform + "testing/helper/resource"}}, "must not import"},
+		{"the domain's tests import acctest", listed{ImportPath: "internal/provision", XTestImports: []string{module + "/internal/acctest"}}, "must not import"},
+		{"throttle imports ironic", listed{ImportPath: "internal/throttle", Imports: []string{module + "/internal/ironic"}}, "must not import"},
+		{"the fake has a dependency", listed{ImportPath: "internal/fakeironic", Imports: []string{"golang.org/x/sync/semaphore"}}, "must not import"},
+		{"the fake imports testing", listed{ImportPath: "internal/fakeironic", Imports: []string{"testing"}}, "must not import testing"},
+		{"the fake imports httptest", listed{ImportPath: "internal/fakeironic", Imports: []string{"net/http/httptest"}}, "must not import net/http/httptest"},
+		{"the product imports acctest", listed{ImportPath: "internal/provider", Imports: []string{module + "/internal/acctest"}}, "must not import"},
+		{"a package without a rule", listed{ImportPath: "internal/volumes"}, "no line"},
+		{"a package with a vague name", listed{ImportPath: "internal/resources/utils"}, "says nothing"},
+		{"tests use acctest", listed{ImportPath: "internal/resources/host", XTestImports: []string{module + "/internal/acctest", terraform + "testing/helper/resource"}}, ""},
+		{"the domain's tests use the fake", listed{ImportPath: "internal/provision", XTestImports: []string{module + "/internal/fakeironic", module + "/internal/ironic"}}, ""},
+		{"acctest imports testing", listed{ImportPath: "internal/acctest", Imports: []string{"testing"}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.p.ImportPath = module + "/" + tt.p.ImportPath
+			got := strings.Join(faults(rules(), tt.p), "; ")
+			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("faults = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// faults describes what is wrong with the name and the imports of a package.
+func faults(rules map[string]rule, p listed) []string {
+	name := relative(p.ImportPath)
+	for _, vague := range []string{"util", "utils", "common", "helper", "helpers", "misc", "shared"} {
+		if slices.Contains(strings.Split(name, "/"), vague) {
+			return []string{name + ": the name " + vague + " says nothing; name the package for what it does"}
+		}
+	}
+	r, found := rules[name]
+	if !found {
+		return []string{name + " has no line in this test: say what it may import"}
+	}
+	var wrong []string
+	for _, path := range p.Imports {
+		if (path == "testing" || path == "net/http/httptest") && !r.testOnly {
+			wrong = append(wrong, fmt.Sprintf("%s must not import %s", name, path))
+		}
+		if !r.allows(path) {
+			wrong = append(wrong, fmt.Sprintf("%s must not import %s", name, path))
+		}
+	}
+	for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+		if !r.allows(path) && !r.allowsInTests(name, path) {
+			wrong = append(wrong, fmt.Sprintf("the tests of %s must not import %s", name, path))
+		}
+	}
+	return wrong
+}
+
+// allows reports whether the package may import a path.
+func (r rule) allows(path string) bool {
+	if isOwn(path) {
+		return slices.Contains(r.own, relative(path))
+	}
+	if !strings.Contains(strings.Split(path, "/")[0], ".") {
+		return true // the standard library
+	}
+	return slices.ContainsFunc(r.foreign, func(begin string) bool { return strings.HasPrefix(path, begin) })
+}
+
+// allowsInTests reports whether its tests may import a path that it may not import itself: the package, the fakes and, where
+// the package may import Terraform, acctest.
+func (r rule) allowsInTests(name, path string) bool {
+	switch relative(path) {
+	case name, "internal/fakeironic", "internal/fakeoneview", "internal/ironictest":
+		return isOwn(path)
+	case "internal/acctest":
+		return slices.Contains(r.foreign, terraform)
+	}
+	return false
+}
+
+func isOwn(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
+// relative is the path of one of our packages without the module's.
+func relative(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = ".."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.touch(t)
+		packages = append(packages, p)
+	}
+}
+
+// touch reads the attributes of the package's directories and files, so that go test does not answer from its cache when they have
+// changed: go test does not notice what go list reads.
+func (p listed) touch(t *testing.T) {
+	t.Helper()
+	for _, name := range slices.Concat([]string{"", ".."}, p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+		if _, err := os.Stat(filepath.Join(p.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

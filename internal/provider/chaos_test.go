@@ -1,0 +1,189 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// chaosLife is the HCL of a host, an allocation of it and a deployment. Without a limit, no run waits for the lock of a killed one.
+func chaosLife(s *acctest.Site, image string) string {
+	return s.Provider(`provisioning_limit = { max_concurrent = 0 }`) +
+		acctest.Host(s, 1, fmt.Sprintf("ports = { %q = {} }", s.MAC(1)), `power_state = "off"`) +
+		acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("a")), "candidate_nodes = [metal_host.h1.id]") +
+		acctest.Allocated(acctest.Image(image))
+}
+
+// killer kills a run at a request.
+type killer struct {
+	method, ending, verb string
+	executed             bool
+
+	mu      sync.Mutex
+	running *acctest.Running // nil: nothing is killed
+	done    bool
+}
+
+// disturb kills the run with SIGKILL at the first request that matches, before or after Ironic executes it.
+func (k *killer) disturb(r *http.Request, body []byte) *acctest.Disturbance {
+	var asked struct{ Target string }
+	_ = json.Unmarshal(body, &asked) // a body without a verb has none
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running == nil || k.done || r.Method != k.method || !strings.HasSuffix(r.URL.Path, k.ending) || asked.Target != k.verb {
+		return nil
+	}
+	k.done = true
+	return &acctest.Disturbance{Drop: true, Executed: k.executed, After: k.running.Kill}
+}
+
+// start starts a run that will be killed.
+func (k *killer) start(w *acctest.Workspace, args ...string) *acctest.Running {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running = w.Start(args...)
+	return k.running
+}
+
+func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]*killer{
+		"node enrolled":        {method: http.MethodPost, ending: "/v1/nodes", executed: true},
+		"cleaning not asked":   {method: http.MethodPut, ending: "/states/provision", verb: "provide"},
+		"node allocated":       {method: http.MethodPost, ending: "/v1/allocations", executed: true},
+		"deployment asked":     {method: http.MethodPut, ending: "/states/provision", verb: "active", executed: true},
+		"undeployment asked":   {method: http.MethodPut, ending: "/states/provision", verb: "deleted", executed: true},
+		"allocation not freed": {method: http.MethodDelete, ending: "", verb: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			w := acctest.NewWorkspace(t, chaosLife(s.Behind(t, k.disturb), "v1"))
+			w.OwnProcess()
+			args := []string{"apply", "-auto-approve"}
+			if destroys := k.verb == "deleted" || k.method == http.MethodDelete; destroys {
+				w.Must(args...)
+				args = []string{"destroy", "-auto-approve"}
+			}
+			if output, code := k.start(w, args...).Wait(); code == 0 || !k.done {
+				t.Fatalf("the run was not killed:\n%s", output)
+			}
+			w.Must(args...)
+			if args[0] == "apply" {
+				acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h1"))["uuid"]), "manage", "provide", "active")
+				acctest.NoChanges(t, w)
+			}
+			acctest.Destroy(t, s, w)
+		})
+	}
+}
+
+// variable returns a number in the environment, or its default.
+func variable(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// storm disturbs a tenth of the requests, while it blows.
+type storm struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	blows  bool
+}
+
+func (s *storm) below(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(n)
+}
+
+func (s *storm) set(blows bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blows = blows
+}
+
+func (s *storm) disturb(*http.Request, []byte) *acctest.Disturbance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.blows || s.random.IntN(10) > 0 {
+		return nil
+	}
+	const locked = `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node is locked by host localhost, please retry after the current operation is completed.\"}"}`
+	slow := time.Duration(s.random.IntN(3000)) * time.Millisecond
+	return []*acctest.Disturbance{
+		{Status: http.StatusServiceUnavailable, Body: "{}"},
+		{Drop: true},
+		{Drop: true, Executed: true},
+		{Status: http.StatusGatewayTimeout, Body: "<html>504 Gateway Time-out</html>", Executed: true},
+		{Status: http.StatusBadGateway, Body: "<html>502 Bad Gateway</html>"},
+		{Status: http.StatusConflict, Body: locked},
+		{Before: func() { <-time.After(slow) }},
+	}[s.random.IntN(7)]
+}
+
+// calmApplies is how many applies a user needs at most when the storm is over: what has failed is tainted, for example.
+const calmApplies = 3
+
+// In a storm of faults, runs are killed at random moments. When it is over, the next applies finish everything, and nothing is left.
+func TestAccChaos_storm(t *testing.T) {
+	t.Parallel()
+	seed, rounds := variable(t, "METAL_CHAOS_SEED", 1), variable(t, "METAL_CHAOS_ROUNDS", 3)
+	weather := &storm{random: rand.New(rand.NewPCG(uint64(seed), 0))} //nolint:gosec // a test wants to repeat it; no secret
+	s := acctest.Start(t, nil)
+	behind := s.Behind(t, weather.disturb)
+	w := acctest.NewWorkspace(t, chaosLife(behind, "v0"))
+	w.OwnProcess()
+	for round := range rounds {
+		args := []string{"apply", "-auto-approve"}
+		if round > 0 && weather.below(4) == 0 {
+			args = []string{"destroy", "-auto-approve"}
+		} else {
+			w.Configure(chaosLife(behind, fmt.Sprintf("v%d", weather.below(3))))
+		}
+		weather.set(true)
+		running := w.Start(args...)
+		ended := make(chan struct{})
+		go func() {
+			running.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Duration(weather.below(8000)) * time.Millisecond):
+			running.Kill()
+			<-ended
+		}
+		weather.set(false)
+		t.Logf("seed %d, round %d: %s", seed, round, args[0])
+		var output string
+		code := 1
+		for try := 0; code != 0 && try < calmApplies; try++ {
+			output, code = w.Run(args...)
+		}
+		if code != 0 {
+			t.Fatalf("seed %d, round %d: %s does not finish after the storm:\n%s", seed, round, args[0], output)
+		}
+		if args[0] == "apply" {
+			acctest.NoChanges(t, w)
+		}
+	}
+	acctest.Destroy(t, s, w)
+}

@@ -1,0 +1,595 @@
+package provider_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1"), `power_state = "on"`))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	output := acctest.Interrupt(t, running)
+	acctest.Mention(t, output, "Interrupted: deploy node "+s.Name("n1"), "Ironic continues the operations that were started; the next apply continues from there")
+	d := acctest.Deployed(t, w)
+	if d.Tainted || d.Values["id"] != node || d.Values["instance_id"] != s.Node(node)["instance_uuid"] || d.Values["provision_state"] == "active" {
+		t.Errorf("in state is %+v", d)
+	}
+	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+		acctest.Mention(t, output, "Unfinished deployment is continued", "0 to add, 1 to change, 0 to destroy")
+	}
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active")
+	if d := acctest.Deployed(t, w); d.Values["provision_state"] != "active" || d.Values["power_state"] != "on" {
+		t.Errorf("in state is %+v", d)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_destroyEndsDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Interrupt(t, running)
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active", "deleted")
+	if acctest.AllocationNamed(s, s.Name("web")) != nil {
+		t.Error("the allocation is left")
+	}
+}
+
+func TestAccInterruption_destroyContinuesDestroy(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+		node := acctest.AddNode(t, s, name, nil)
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+		w.Must("apply", "-auto-approve")
+		running := w.Start("destroy", "-auto-approve")
+		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+		end(t, s, running)
+		if acctest.Deployed(t, w).Tainted || acctest.InState(t, w, acctest.AllocationAddress) == nil {
+			t.Errorf("%s: in state is\n%s", name, w.State())
+		}
+		w.Must("destroy", "-auto-approve")
+		acctest.WantVerbs(t, s, node, "active", "deleted")
+		if acctest.AllocationNamed(s, s.Name("web")) != nil {
+			t.Errorf("%s: the allocation is left", name)
+		}
+		acctest.RemoveNode(t, s, node)
+	}
+}
+
+func TestAccInterruption_applyRestoresHalfDestroyed(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
+		acctest.Mention(t, acctest.Interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"), "Run the same command again to finish it")
+	}
+	for name, end := range map[string]acctest.Stop{"interrupted": interrupted, "killed": acctest.Kill} {
+		node := acctest.AddNode(t, s, name, nil)
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+		w.Must("apply", "-auto-approve")
+		before := acctest.AllocationNamed(s, s.Name("web"))
+		running := w.Start("destroy", "-auto-approve")
+		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+		end(t, s, running)
+		acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+		acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+		acctest.WantKept(t, s, w, node, before)
+		acctest.NoChanges(t, w)
+		w.Must("destroy", "-auto-approve")
+		acctest.RemoveNode(t, s, node)
+	}
+}
+
+func TestAccInterruption_halfDestroyedWithoutAllocation(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	running := w.Start("destroy", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+	acctest.Kill(t, s, running)
+	if output, code := w.Run("apply", "-auto-approve"); code != 0 { // it may still be cleaned, or have become so meanwhile
+		if !strings.Contains(output, "an operation on it is") {
+			acctest.Mention(t, output, "any more", "has released the reservation")
+		}
+		s.Await(node, "provision_state", "available")
+		w.Must("apply", "-auto-approve")
+	}
+	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1"), `config_drive = { user_data_wo = "secret", user_data_wo_version = 1 }`))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Kill(t, s, running)
+	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
+		t.Fatalf("in state is\n%s", w.State())
+	}
+	before := s.Await(node, "provision_state", "active")
+	w.Must("apply", "-auto-approve")
+	if d := acctest.Deployed(t, w); d.Tainted || d.Values["instance_id"] != before["instance_uuid"] {
+		t.Errorf("in state is %+v", d)
+	}
+	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] {
+		t.Error("the node was deployed twice")
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// What a refused creation has not touched, nothing that follows may touch either: a tainted deployment would be undeployed.
+func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)
+	w.Configure(s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image("v2"), `on_destroy = "forget"`))
+	output, code := w.Run("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress)
+	if code == 0 {
+		t.Fatalf("what a forgotten machine runs was replaced:\n%s", output)
+	}
+	acctest.Mention(t, output, "it runs something that this resource did not deploy", "terraform import")
+	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
+		t.Errorf("in state is\n%s", w.State())
+	}
+	if output, code = w.Run("apply", "-auto-approve"); code == 0 {
+		t.Errorf("the second try worked:\n%s", output)
+	}
+	w.Must("import", acctest.DeploymentAddress, node)
+	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] || after["provision_state"] != "active" {
+		t.Errorf("the machine was touched: %v", after)
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	w.Configure(s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
+// A deployment in hold by an operator still belongs to its resource.
+func TestFakeInterruption_heldDeploymentStaysInState(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	s.Fake.Set(node, "provision_state", "deploy hold")
+	if output, code := running.Wait(); code == 0 || acctest.InState(t, w, acctest.DeploymentAddress) == nil {
+		t.Errorf("exit code %d, in state is %v:\n%s", code, acctest.InState(t, w, acctest.DeploymentAddress), output)
+	}
+	s.Fake.Set(node, "provision_state", "deploy failed")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Kill(t, s, running)
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Interrupted creation is continued", "this deployment on node "+s.Name("n1"), "it repeats nothing")
+	if strings.Contains(output, "Destroying undeploys the machine") {
+		t.Errorf("the plan threatens a machine that the apply only waits for:\n%s", output)
+	}
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"), `config_drive = { user_data = "x" }`))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Kill(t, s, running)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued", "node "+s.Name("n1"), "which began at")
+	s.Await(node, "provision_state", "active")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(version string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version), `config_drive = { user_data = "`+version+`" }`)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v2"))
+	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
+		acctest.Mention(t, acctest.Interrupt(t, r), "Warning: Interrupted: deploy node "+s.Name("n1"))
+	}
+	for i, end := range []acctest.Stop{acctest.Kill, interrupted} {
+		running := w.Start("apply", "-auto-approve")
+		acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+		end(t, s, running)
+		if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+			acctest.Mention(t, output, "Unfinished deployment is continued")
+		}
+		w.Must("apply", "-auto-approve")
+		acctest.NoChanges(t, w)
+		if i == 0 {
+			w.Configure(config("v3"))
+		}
+	}
+	acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v3.qcow2" {
+		t.Errorf("the node runs %v", got)
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+// startRedirecting is an Ironic that finds every image at another URL than the one that it is given, and notes that.
+func startRedirecting(t *testing.T) *acctest.Site {
+	t.Helper()
+	fake := &fakeironic.Server{StepTime: 2 * time.Second}
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
+			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
+			info, _ := node.Raw["instance_info"].(map[string]any)
+			if source := acctest.Text(info["image_source"]); source != "" {
+				info["image_source"] = strings.Replace(source, acctest.Images, acctest.Images+"mirror/", 1)
+				fake.Set(node.UUID, "instance_info", info)
+			}
+		}
+		return nil
+	}
+	return acctest.StartFake(t, fake)
+}
+
+func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		settings string
+		during   bool // the plan is made while Ironic is at work
+	}{
+		"an image":                    {},
+		"an image and a config drive": {settings: `config_drive = { user_data = "x" }`},
+		"planned while it is written": {during: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startRedirecting(t)
+			node := acctest.AddNode(t, s, "n1", nil)
+			config := func(version, settings string) string {
+				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version), settings)
+			}
+			w := acctest.NewWorkspace(t, config("v1", ""))
+			w.Must("apply", "-auto-approve")
+			acctest.NoChanges(t, w)
+			w.Configure(config("v2", tc.settings))
+			running := w.Start("apply", "-auto-approve")
+			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+			acctest.Kill(t, s, running)
+			s.Await(node, "provision_state", "active")
+			if tc.during {
+				s.Fake.Set(node, "provision_state", "deploying") // still, for the plan
+				acctest.Mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
+				s.Fake.Set(node, "provision_state", "active")
+				w.Must("apply", "plan.bin")
+			} else {
+				acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is recorded", "an earlier run has deployed it")
+			}
+			acctest.NoChanges(t, w)
+			if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
+				t.Errorf("the node runs %v", got)
+			}
+			acctest.WantVerbs(t, s, node, "active", "rebuild")
+			s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2") // a change by another client is still noticed
+			output, _ := w.Plan()
+			acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2")
+			w.Must("apply", "-auto-approve")
+			if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
+				t.Errorf("after the apply that repairs it the node runs %v", got)
+			}
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+func TestAccInterruption_importOfRunningDeployment(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
+	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("import", acctest.DeploymentAddress, node)
+	w.Must("apply", "-auto-approve") // takes it over
+	w.Must("apply", "-auto-approve") // and waits for it
+	s.Await(node, "provision_state", "active")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active") // but never deploys it over
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_oneOfMany(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	var nodes []string
+	for i := range 3 {
+		nodes = append(nodes, acctest.AddNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()})) // other tests do not take its slot
+	}
+	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_concurrent = 1, scope = "shard", coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
+  count = 3
+  node_id = [%q, %q, %q][count.index]
+  %s
+}
+`, nodes[0], nodes[1], nodes[2], acctest.Image("v1")))
+	running := w.Start("apply", "-auto-approve")
+	acctest.Until(t, "the first deployment", func() bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return acctest.IsBusy(s, node, acctest.BusyDeploying()) })
+	})
+	acctest.Interrupt(t, running) // two are in the queue
+	for i := range nodes {
+		if d := acctest.InState(t, w, fmt.Sprintf("metal_deployment.d[%d]", i)); d == nil || d.Tainted {
+			t.Errorf("in state is %+v", d)
+		}
+	}
+	w.Must("apply", "-auto-approve")
+	for _, node := range nodes {
+		acctest.WantVerbs(t, s, node, "active")
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_writeOnlyUserDataStaysSecret(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(version int, more string) string {
+		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+			fmt.Sprintf("config_drive = {\n    user_data_wo = var.secret\n    user_data_wo_version = %d\n  }", version), more)
+	}
+	w := acctest.NewWorkspace(t, config(1, ""))
+	const secret = "hunter2-and-more"
+	log := filepath.Join(w.Dir, "trace.log")
+	w.Setenv("TF_LOG", "TRACE")
+	w.Setenv("TF_LOG_PATH", log)
+	w.Setenv("TF_VAR_secret", secret)
+	var said strings.Builder
+	said.WriteString(w.Must("plan", "-out=plan.bin"))
+	said.WriteString(w.Must("show", "-json", "plan.bin"))
+	said.WriteString(w.Must("apply", "plan.bin"))
+	w.Configure(config(2, acctest.FailingStep))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the rebuild worked:\n%s", output)
+	}
+	said.WriteString(output)
+	w.Configure(config(3, ""))
+	said.WriteString(w.Must("apply", "-auto-approve"))
+	said.WriteString(w.Must("show", "-json"))
+	said.WriteString(w.Must("destroy", "-auto-approve"))
+	trace, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(trace), "request to Ironic") {
+		t.Fatalf("the log has nothing of the provider: %v", err)
+	}
+	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+		if at := strings.Index(content, secret); at >= 0 {
+			t.Errorf("the secret is in the %s: %q", where, content[max(0, at-200):at+len(secret)])
+		}
+	}
+}
+
+func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(version int) string {
+		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node),
+			fmt.Sprintf("image = {\n    url = \"oci://registry.example.com/debian:12\"\n    pull_secret_wo = var.secret\n    pull_secret_wo_version = %d\n  }", version))
+	}
+	w := acctest.NewWorkspace(t, config(1))
+	log := filepath.Join(w.Dir, "trace.log")
+	w.Setenv("TF_LOG", "TRACE")
+	w.Setenv("TF_LOG_PATH", log)
+	var said strings.Builder
+	for i, secret := range []string{"dXNlcjpodW50ZXIy", "dXNlcjpodW50ZXIz"} {
+		w.Setenv("TF_VAR_secret", secret)
+		w.Configure(config(i + 1))
+		said.WriteString(w.Must("plan", "-out=plan.bin"))
+		said.WriteString(w.Must("show", "-json", "plan.bin"))
+		said.WriteString(w.Must("apply", "plan.bin"))
+		now, _ := s.Fake.Node(node)
+		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got != secret { //nolint:forcetypeassert // Ironic's schema
+			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
+		}
+		acctest.NoChanges(t, w)
+	}
+	w.Setenv("TF_VAR_secret", "")
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	said.WriteString(w.Must("apply", "-auto-approve"))
+	if _, left := acctest.InstanceInfo(s, node)["image_pull_secret"]; left {
+		t.Error("the secret is left on a node that needs it no more")
+	}
+	said.WriteString(w.Must("destroy", "-auto-approve"))
+	acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "deleted")
+	trace, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+		if strings.Contains(content, "dXNlcjpodW50ZXI") {
+			t.Errorf("the secret is in the %s", where)
+		}
+	}
+}
+
+func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-and-more"
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		body, _ := io.ReadAll(r.Body) // in memory
+		if r.Method != http.MethodPut || !strings.Contains(string(body), secret) {
+			return nil
+		}
+		return &fakeironic.Rejection{
+			Status: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Invalid configdrive format: '` + secret + `' is not liked\", \"debuginfo\": null}"}`,
+		}
+	}})
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { user_data_wo = "`+secret+`", user_data_wo_version = 1 }`))
+	output, code := w.Run("apply", "-auto-approve")
+	if code == 0 {
+		t.Fatalf("the deployment worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "Invalid configdrive format: '******' is not liked")
+	if strings.Contains(output, secret) || strings.Contains(w.State(), secret) {
+		t.Errorf("the secret is in the output or the state:\n%s", output)
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccInterruption_ignoredChangeAfterContinuing(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	acctest.Interrupt(t, running)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "ignore"`))
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active")
+	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" {
+		t.Errorf("the node runs %v", got)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// After Ctrl-C the state contains the objects that Ironic was creating.
+func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		method  string
+		config  func(s *acctest.Site, node string) string
+		address string
+	}{
+		"host": {http.MethodPost, func(s *acctest.Site, _ string) string {
+			return acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`)
+		}, "metal_host.h"},
+		"allocation": {http.MethodPost, func(s *acctest.Site, _ string) string { return acctest.Allocation(s) }, acctest.AllocationAddress},
+		"deployment": {http.MethodPatch, func(_ *acctest.Site, node string) string {
+			return acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"))
+		}, acctest.DeploymentAddress},
+	} {
+		for how, rejection := range map[string]*fakeironic.Rejection{"answered": nil, "answer lost": {After: true}} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				started := make(chan *acctest.Running, 1)
+				var once sync.Once
+				s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) (answer *fakeironic.Rejection) {
+					if r.Method == tc.method && (tc.method == http.MethodPatch || len(started) > 0) {
+						once.Do(func() {
+							(<-started).InterruptProvider()
+							answer = rejection
+						})
+					}
+					return answer
+				}})
+				node := acctest.AddNode(t, s, "n1", nil)
+				w := acctest.NewWorkspace(t, s.Provider()+tc.config(s, node))
+				w.Trace()
+				running := w.Start("apply", "-auto-approve")
+				started <- running
+				output, _ := running.Wait()
+				if acctest.InState(t, w, tc.address) == nil {
+					t.Fatalf("what was made is not in state:\n%s", output)
+				}
+				w.Must("apply", "-auto-approve")
+				acctest.NoChanges(t, w)
+				w.Must("destroy", "-auto-approve")
+				if after, left := s.Node(node), s.Left(); after["instance_uuid"] != nil || len(left) != 1 {
+					t.Errorf("left are %v, and the node is %v", left, after)
+				}
+			})
+		}
+	}
+}
+
+// After Ctrl-C before anything was created, the error says so and does not blame the provider.
+func TestFakeInterruption_beforeCreation(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]func(s *acctest.Site, node string) string{
+		"host": func(s *acctest.Site, _ string) string {
+			return acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`)
+		},
+		"allocation": func(s *acctest.Site, _ string) string { return acctest.Allocation(s) },
+		"deployment": func(_ *acctest.Site, node string) string {
+			return acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := make(chan *acctest.Running, 1)
+			var once sync.Once
+			s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+				if name == "deployment" && r.Method != http.MethodPatch || name != "deployment" && (r.Method != http.MethodPost || len(started) == 0) {
+					return nil
+				}
+				once.Do(func() { (<-started).InterruptProvider() })
+				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
+			}})
+			node := acctest.AddNode(t, s, "n1", nil)
+			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))
+			w.Trace()
+			running := w.Start("apply", "-auto-approve")
+			started <- running
+			output, code := running.Wait()
+			if code == 0 {
+				t.Errorf("an interrupted run says that it worked:\n%s", output)
+			}
+			acctest.Mention(t, output, "The run was interrupted")
+			for _, word := range []string{"Missing Resource State", "issue in the Terraform Provider"} {
+				if strings.Contains(output, word) {
+					t.Errorf("the provider is blamed:\n%s", output)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// lease is a context that forwards to an RPC's context and releases it when the RPC ends. The framework (1.19) keeps every context
+// that it receives until the process ends, about 13 KiB each (reference/terraform.md#memory-of-the-plugin-framework).
+type lease struct {
+	mu  sync.RWMutex
+	rpc context.Context //nolint:containedctx // the purpose of this type
+}
+
+func (l *lease) get() context.Context {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.rpc
+}
+
+func (l *lease) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rpc = ended
+}
+
+func (l *lease) Deadline() (time.Time, bool) { return l.get().Deadline() }
+func (l *lease) Done() <-chan struct{}       { return l.get().Done() }
+func (l *lease) Err() error                  { return l.get().Err() }
+func (l *lease) Value(key any) any           { return l.get().Value(key) }
+
+// ended is a cancelled context that holds nothing.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // replaces the context of an RPC that has ended
+	cancel()
+	return ctx
+}()
+
+// guard runs one RPC and turns a panic into a diagnostic. failed makes the answer from that diagnostic.
+func guard[Req, Resp any](ctx context.Context, req Req, call func(context.Context, Req) (Resp, error), failed func(*tfprotov6.Diagnostic) Resp) (resp Resp, err error) {
+	l := &lease{rpc: ctx}
+	defer l.end()
+	defer func() {
+		if r := recover(); r != nil {
+			resp, err = failed(panicked(ctx, r)), nil
+		}
+	}()
+	return call(l, req)
+}
+
+// guardStream runs one RPC that answers with a stream. The lease ends with the stream. A panic in the RPC or in the stream becomes
+// the last event, which failed makes.
+func guardStream[Req, Event any](ctx context.Context, req Req, call func(context.Context, Req) (iter.Seq[Event], error), failed func(*tfprotov6.Diagnostic) Event) (events iter.Seq[Event], err error) {
+	l := &lease{rpc: ctx}
+	defer func() {
+		if r := recover(); r != nil {
+			l.end()
+			last := failed(panicked(ctx, r))
+			events, err = func(yield func(Event) bool) { yield(last) }, nil
+		}
+	}()
+	events, err = call(l, req)
+	if err != nil {
+		l.end()
+		return nil, err
+	}
+	if events == nil {
+		events = func(func(Event) bool) {}
+	}
+	return leasedStream(ctx, l, events, failed), nil
+}
+
+// leasedStream passes events on until the stream or its reader ends, then ends the lease.
+func leasedStream[Event any](ctx context.Context, l *lease, events iter.Seq[Event], failed func(*tfprotov6.Diagnostic) Event) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		defer l.end()
+		reading, stopped := false, false
+		defer func() {
+			if reading {
+				return // do not recover a panic of the reader
+			}
+			if r := recover(); r != nil {
+				last := failed(panicked(ctx, r))
+				if !stopped {
+					yield(last)
+				}
+			}
+		}()
+		for event := range events {
+			reading = true
+			stopped = !yield(event)
+			reading = false
+			if stopped {
+				return
+			}
+		}
+	}
+}
+
+// panicked logs a panic and returns it as a diagnostic.
+func panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
+	tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(value), "stack": string(debug.Stack())})
+	return &tfprotov6.Diagnostic{
+		Severity: tfprotov6.DiagnosticSeverityError,
+		Summary:  "The provider has a bug",
+		Detail: fmt.Sprintf("It panicked: %v. Other resources are not affected. Please report this with the stack trace from the log (TF_LOG=ERROR).",
+			value),
+	}
+}
