@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// environment is the annotation of a flag with the environment variables that replace it.
+const environment = "environment"
+
+// newFlags returns an empty set of flags. The help lists them in the order of their declaration.
+func newFlags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.SortFlags = false
+	return flags
+}
+
+// fromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
+func fromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
+	f := flags.Lookup(name)
+	f.Usage += " (env " + strings.Join(variables, ", ") + ")"
+	f.Annotations = map[string][]string{environment: variables}
+}
+
+// readEnvironment sets the missing flags to the values of their environment variables.
+func readEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+	var wrong []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		for _, variable := range f.Annotations[environment] {
+			value := getenv(variable)
+			if value == "" || f.Changed {
+				continue
+			}
+			if err := flags.Set(f.Name, value); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s is %q, which is not a valid value of --%s: %w", variable, value, f.Name, reason(err)))
+			}
+			break
+		}
+	})
+	return errors.Join(wrong...)
+}
+
+// reason returns why pflag has refused a value, without the flag and the value.
+func reason(err error) error {
+	var refused *pflag.InvalidValueError
+	if errors.As(err, &refused) {
+		err = errors.Unwrap(refused)
+	}
+	var number *strconv.NumError
+	if errors.As(err, &number) {
+		err = number.Err
+	}
+	return err
+}
+
+// settingName returns the name of a setting of the OneView client in messages: the flag and the environment variable.
+func settingName(setting string) string {
+	return "--oneview-" + strings.ReplaceAll(setting, "_", "-") + " (ONEVIEW_" + strings.ToUpper(setting) + ")"
+}
+
+// duration is the value of a flag that is a duration.
+type duration time.Duration
+
+// durationVar declares a flag that is a duration.
+func durationVar(flags *pflag.FlagSet, value *time.Duration, name string, standard time.Duration, usage string) {
+	*value = standard
+	flags.Var((*duration)(value), name, usage)
+}
+
+// Set reads the flag.
+func (d *duration) Set(text string) error {
+	value, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("it must be a number with its unit, such as 5m or 300s")
+	}
+	*d = duration(value)
+	return nil
+}
+
+// String returns the value without units that are zero, such as 5m. For zero it returns "", so that the help shows no default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	text := time.Duration(*d).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// Type names the value in the help.
+func (*duration) Type() string { return "duration" }
+
+// level is the flag --log-level.
+type level slog.Level
+
+// Set reads the flag.
+func (l *level) Set(text string) error {
+	if err := (*slog.Level)(l).UnmarshalText([]byte(text)); err != nil {
+		return errors.New("it must be debug, info, warn or error")
+	}
+	return nil
+}
+
+// String is empty: the default depends on the command.
+func (*level) String() string { return "" }
+
+// Type names the value in the help.
+func (*level) Type() string { return "level" }
+
+// positive returns an error unless the value of a flag is more than zero.
+func positive[T cmp.Ordered](name string, value T) error {
+	var zero T
+	if value <= zero {
+		return fmt.Errorf("--%s must be more than 0", name)
+	}
+	return nil
+}
+
+// notNegative returns an error if the value of a flag is less than zero.
+func notNegative[T cmp.Ordered](name string, value T) error {
+	var zero T
+	if value < zero {
+		return fmt.Errorf("--%s must not be less than 0", name)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpWidth is the width of the help in columns.
+const helpWidth = 120
+
+// flagGroup is a set of flags that the help shows under a title.
+type flagGroup struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// newGroup returns a command that only has subcommands. Without a subcommand it writes its help and ends with exitUsage.
+func newGroup(name, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Long: long, Args: noSuchCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			return errors.Join(cmd.Help(), &failure{code: exitUsage})
+		},
+	}
+}
+
+// noSuchCommand returns an error for arguments of a group, because they name no subcommand.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("%s; did you mean %q?", text, cmd.CommandPath()+" "+near[0])
+	}
+	return fmt.Errorf("%s; %s --help lists the commands", text, cmd.CommandPath())
+}
+
+// onlyFlags returns an error for arguments that are not flags.
+func onlyFlags(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s takes only flags, not the argument %q", cmd.CommandPath(), args[0])
+	if cmd.Flags().Lookup("nodes") != nil {
+		text += "; names in --nodes are separated by commas, without spaces"
+	}
+	return errors.New(text)
+}
+
+// explainFlag adds to the error of a wrong flag which help explains it.
+func explainFlag(cmd *cobra.Command, err error) error {
+	advice := cmd.CommandPath() + " --help lists the flags"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedShortnames()) > 1 {
+		advice = "flags begin with two dashes; " + advice
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
+// newHelp returns the command that explains the subcommands of a group.
+func newHelp(group *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Explain a command", ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := group.Find(args)
+			if err == nil && len(rest) > 0 {
+				err = noSuchCommand(cmd, rest)
+			}
+			if err != nil {
+				return err
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// writeUsage writes the usage of a command: its subcommands or its own flags, then the groups of flags that it shares with other
+// commands, then the exit codes.
+func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
+	var text strings.Builder
+	call := cmd.CommandPath() + " [flags]"
+	if cmd.HasAvailableSubCommands() {
+		call = cmd.CommandPath() + " COMMAND [flags]"
+	}
+	fmt.Fprintf(&text, "Usage:\n  %s\n", call)
+	if cmd.HasAvailableSubCommands() {
+		text.WriteString("\nCommands:\n")
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(&text, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+		}
+	}
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
+			own.AddFlag(f)
+		}
+	})
+	for _, group := range append([]flagGroup{{"Flags", own}}, groups...) {
+		if isOffered(cmd, group) {
+			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
+		}
+	}
+	fmt.Fprintf(&text, "\nExit codes:%s", exitCodes)
+	_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
+	return err
+}
+
+// isOffered reports whether a command accepts the flags of a group.
+func isOffered(cmd *cobra.Command, group flagGroup) bool {
+	offered := false
+	group.flags.VisitAll(func(f *pflag.Flag) { offered = offered || cmd.Flag(f.Name) == f })
+	return offered
+}

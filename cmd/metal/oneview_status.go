@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+const aboutStatus = `metal oneview status shows who uses the server hardware of every node that has server_hardware_uri in its driver_info:
+
+  OWNER    free, ironic or oneview; "unknown" if the command cannot read the hardware; "-" if the node is pre-allocated,
+           because the rules do not apply to it
+  PROFILE  the server profile on the hardware
+  NEXT     the action of the next pass of sync: take-out (of service), return (to service), report (the deployment has
+           failed and a OneView user has the server: undeploy the node), or leave, also if sync cannot change the node
+  STATE    the node's provision state, and the reason of its maintenance
+
+With --json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
+
+// newStatus returns the command metal oneview status.
+func newStatus(s *settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show who uses which server", Long: aboutStatus, Args: onlyFlags}
+	asJSON := cmd.Flags().Bool("json", false, "write JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, err := s.open(cmd, false)
+		if err != nil {
+			return err
+		}
+		ctx := cmd.Context()
+		defer p.close(ctx)
+		all, err := p.Status(ctx)
+		if err == nil {
+			err = writeStatus(p.stdout, all, *asJSON)
+		}
+		if err != nil {
+			return stopped(ctx, fmt.Errorf("could not show the status: %w", err))
+		}
+		if len(all) == 0 {
+			return p.requireHardware(ctx)
+		}
+		return p.reportUnread(all)
+	}
+	return cmd
+}
+
+// reportUnread reports the nodes whose hardware could not be read.
+func (p *pool) reportUnread(all []sharing.Standing) error {
+	var end error
+	for _, one := range all {
+		if one.Error != "" {
+			fmt.Fprintf(p.stderr, "error: could not read the hardware of %s: %s\n", cmp.Or(one.NodeName, one.NodeID), one.Error)
+			end = &failure{code: exitNodesFailed}
+		}
+	}
+	return end
+}
+
+// writeStatus writes JSON or a table. Without nodes it writes no table.
+func writeStatus(to io.Writer, all []sharing.Standing, asJSON bool) error {
+	switch {
+	case asJSON:
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(all)
+	case len(all) == 0:
+		return nil
+	}
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "NODE\tHARDWARE\tOWNER\tPROFILE\tNEXT\tSTATE")
+	for _, one := range all {
+		owner := string(one.Owner)
+		if one.Mode != sharing.Dynamic && one.Error == "" {
+			owner = "-"
+		}
+		state := one.ProvisionState
+		if one.Maintenance {
+			state += ", maintenance: " + cmp.Or(one.MaintenanceReason, "no reason given")
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(one.NodeName, one.NodeID), cmp.Or(one.HardwareName, one.HardwareURI), owner,
+			cmp.Or(one.ProfileName, one.ProfileURI, "-"), one.Next, state)
+	}
+	return w.Flush()
+}
