@@ -1,0 +1,247 @@
+package simulate_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	secret     = "s3cret-bmc-pa55"
+	mac        = "52:54:00:00:00:01"
+	lastWrites = 20 * time.Second // what a remote backend may lose of the states
+)
+
+// oneOfEach is a host with a port, an allocation of it, and a deployment.
+func oneOfEach(image string) configuration {
+	return configuration{
+		"metal_host.a": {
+			"name": "a", "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "power_state": "off",
+			"driver_info_wo": object{"redfish_password": secret}, "driver_info_wo_version": 1, "ports": object{mac: object{}},
+		},
+		"metal_allocation.a": {"name": "a", "resource_class": "baremetal", "candidate_nodes": []any{reference{"metal_host.a", "id"}}},
+		"metal_deployment.a": {
+			"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
+			"image": object{"url": "http://images.test/" + image, "checksum": strings.Repeat("a1", 32)},
+		},
+	}
+}
+
+// without removes a setting from a configuration.
+func without(config configuration, address, setting string) configuration {
+	delete(config[address], setting)
+	return config
+}
+
+// with sets a setting of a configuration.
+func with(config configuration, address, setting string, value any) configuration {
+	config[address][setting] = value
+	return config
+}
+
+// unallocated is a configuration whose deployment reserves its node itself.
+func unallocated(image string) configuration {
+	config := without(with(oneOfEach(image), "metal_deployment.a", "node_id", reference{"metal_host.a", "id"}), "metal_deployment.a", "allocation_id")
+	delete(config, "metal_allocation.a")
+	return config
+}
+
+// TestMain collects garbage less often: lives leave much of it, and end soon.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// inVirtualTime runs a test in which hours pass in no time. It waits until all that is left of killed processes has ended.
+func inVirtualTime(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	schemas()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { <-time.After(time.Hour) }()
+		test(t)
+	})
+}
+
+// phase is a part of a life in which the provider is killed.
+type phase struct {
+	name  string
+	from  configuration // is applied before
+	to    configuration // is applied, killed, and applied again
+	verbs []string      // of the machine, during the phase
+}
+
+// fewestRequests is less than any phase needs.
+const fewestRequests = 8
+
+func TestKill_everyRequest(t *testing.T) {
+	t.Parallel()
+	for _, p := range []phase{
+		{"create", configuration{}, oneOfEach("v1"), []string{"manage", "provide", "active"}},
+		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}},
+		{"create without an allocation", configuration{}, unallocated("v1"), []string{"manage", "provide", "active"}},
+		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}},
+		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}},
+		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}},
+	} {
+		for _, variant := range []struct {
+			name  string
+			after bool
+			lost  time.Duration
+		}{
+			{"before the request is executed", false, 0},
+			{"after the request was executed", true, 0},
+			{"before, and the last states are lost", false, lastWrites},
+			{"after, and the last states are lost", true, lastWrites},
+		} {
+			t.Run(p.name+" "+variant.name, func(t *testing.T) {
+				t.Parallel()
+				kills := 0
+				for killed := true; killed && !t.Failed(); kills++ {
+					inVirtualTime(t, func(t *testing.T) {
+						killed = p.kill(t, death{request: kills + 1, after: variant.after}, variant.lost)
+					})
+				}
+				if kills--; kills < fewestRequests {
+					t.Errorf("%d kills, so the phase had only that many requests", kills)
+				}
+				t.Logf("killed %d times", kills)
+			})
+		}
+	}
+}
+
+// kill lives through a phase in which the provider is killed, and checks what is left. It returns false if the phase has no such
+// request.
+func (p phase) kill(t *testing.T, when death, lost time.Duration) bool {
+	t.Helper()
+	s := newSite(uint64(when.request))
+	s.secrets = []string{secret}
+	if lost > 0 {
+		s.fake.StepTime = 2 * time.Second // so that all states of the phase are lost
+	}
+	w := s.workspace("w", nil)
+	defer s.check(t, fmt.Sprintf("%s, request %d, after %t, lost %s", p.name, when.request, when.after, lost))
+	if len(p.from) > 0 {
+		if w.apply(t, p.from, death{}).failed {
+			s.broken("the first apply has failed")
+			return false
+		}
+	}
+	<-time.After(time.Minute) // so that these states are not lost
+	s.forget()
+	end := w.apply(t, p.to, when)
+	if end.failed {
+		s.broken("the apply has failed")
+	}
+	if end.killed && lost > 0 {
+		w.lose(lost)
+		s.tell("the states of the last %s are lost", lost)
+	}
+	if end.killed && w.apply(t, p.to, death{}).failed {
+		s.broken("the apply after the kill has failed")
+	}
+	if left := w.replan(t, p.to); !left.empty() {
+		s.broken("the plan in the end is %s", left)
+	}
+	p.checkMachine(t, s, w)
+	if end.killed && s.hasLock(t) {
+		s.lockOnceMore(t)
+	}
+	s.checkClean(t)
+	return end.killed
+}
+
+// checkMachine checks that the site has exactly what is configured, and what was sent to the machine.
+func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
+	t.Helper()
+	_, answer := s.call(t, "GET", "ports", nil)
+	nodes, ports := len(s.fake.Nodes()), len(answer["ports"].([]any)) //nolint:forcetypeassert // the fake is ours
+	if want := min(len(p.to), 1); nodes != want || ports != want || len(w.state()) != len(p.to) {
+		s.broken("there are %d nodes, %d ports, and %d resources in state", nodes, ports, len(w.state()))
+	}
+	sent := map[string]int{}
+	for _, v := range s.verbs {
+		sent[v.target]++
+	}
+	want := map[string]int{}
+	for _, target := range p.verbs {
+		want[target]++
+	}
+	if !maps.Equal(sent, want) {
+		s.broken("the machine was sent %v, want %v", sent, want)
+	}
+}
+
+// hasLock reports whether a lock record exists.
+func (s *site) hasLock(t *testing.T) bool {
+	t.Helper()
+	_, answer := s.call(t, "GET", "chassis", nil)
+	left, _ := answer["chassis"].([]any)
+	return len(left) > 0
+}
+
+// lockOnceMore lets another workspace make and remove a host, which needs the lock. It removes the record of a run that was killed
+// while it held the lock.
+func (s *site) lockOnceMore(t *testing.T) {
+	t.Helper()
+	w := s.workspace("later", nil)
+	hosts := configuration{"metal_host.later": {"name": "later", "driver": "fake-hardware", "target_state": "available"}}
+	for _, config := range []configuration{hosts, {}} {
+		if w.apply(t, config, death{}).failed {
+			s.broken("a later run has failed")
+		}
+	}
+}
+
+// checkClean checks that the runs have left no lock, no notes except finished marks, and nothing twice.
+func (s *site) checkClean(t *testing.T) {
+	t.Helper()
+	if s.hasLock(t) {
+		s.broken("a lock is left")
+	}
+	_, answer := s.call(t, "GET", "allocations", nil)
+	allocations, _ := answer["allocations"].([]any)
+	names := map[any]bool{}
+	for _, a := range allocations {
+		allocation, _ := a.(object)
+		if name := allocation["name"]; name != nil && names[name] {
+			s.broken("allocation %v exists twice", name)
+		} else {
+			names[name] = true
+		}
+		s.checkNotes("allocation", allocation)
+	}
+	for _, n := range s.fake.Nodes() {
+		s.checkNotes("node", n.Raw)
+	}
+}
+
+// checkNotes checks the notes on a node or an allocation.
+func (s *site) checkNotes(what string, of object) {
+	extra, _ := of["extra"].(object)
+	for key, value := range extra {
+		switch {
+		case !strings.HasPrefix(key, "terraform_metal_"), key == "terraform_metal_boot", key == "terraform_metal_enrolled", key == "terraform_metal_failures":
+		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
+		default:
+			s.broken("%s %v has the note %s: %v", what, of["name"], key, value)
+		}
+	}
+}
+
+// isDone reports whether the mark of a creation says that it is finished.
+func isDone(mark any) bool {
+	runs, _ := mark.(object)
+	for _, run := range runs {
+		fields, _ := run.(object)
+		if done, _ := fields["done"].(string); done == "" {
+			return false
+		}
+	}
+	return len(runs) == 1
+}

@@ -1,0 +1,242 @@
+package simulate_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var seeds = flag.String("seeds", "1-150", "which lives TestSimulate_lives lives: first-last")
+
+// TestSimulate_lives lives whole lives of random sites. A seed that fails prints its story.
+func TestSimulate_lives(t *testing.T) {
+	t.Parallel()
+	var first, last uint64
+	if _, err := fmt.Sscanf(*seeds, "%d-%d", &first, &last); err != nil {
+		t.Fatalf("seeds %q: %v", *seeds, err)
+	}
+	for seed := first; seed <= last; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) { live(t, seed) })
+		})
+	}
+}
+
+// life is a site, a user and a workspace.
+type life struct {
+	*site
+	wish    *wish
+	space   *workspace
+	meddled bool // other clients have changed machines
+	faulty  bool // requests have met faults
+}
+
+func live(t *testing.T, seed uint64) {
+	t.Helper()
+	l := begin(seed)
+	defer l.check(t, fmt.Sprintf("seed %d", seed))
+	for range 1 + l.below(3) {
+		l.year(t)
+		if len(l.faults) > 0 {
+			return
+		}
+	}
+	l.settle(t, l.wish.configuration())
+	l.settle(t, configuration{})
+	if l.hasLock(t) && (l.space.killed || l.faulty) { // a run may end while its requests to release the lock meet faults
+		l.lockOnceMore(t)
+	}
+	l.checkEmpty(t)
+}
+
+// begin makes a site.
+func begin(seed uint64) *life {
+	l := &life{site: newSite(seed)}
+	l.secrets = []string{secret, userSecret}
+	l.latency = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[l.below(3)]
+	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, time.Minute}[l.below(3)]
+	if l.below(3) == 0 {
+		l.fake.MaxMicroversion = "1.82"
+	}
+	l.limit = 1 + l.below(3)
+	l.fake.AddFleet(mostUses+1, fleetClass)
+	l.wish = &wish{site: l.site}
+	l.space = l.workspace("w", object{"provisioning_limit": object{"max_concurrent": l.limit}})
+	l.space.logs = l.below(8) == 0
+	l.tell("a site with latency %s, steps of %s, limit %d, API %s", l.latency, l.fake.StepTime, l.limit, l.fake.MaxMicroversion)
+	return l
+}
+
+// year changes the wish and applies it, while something may happen.
+func (l *life) year(t *testing.T) {
+	t.Helper()
+	for range 1 + l.below(3) {
+		l.tell("the user wants: %s", l.wish.change())
+	}
+	d := l.trouble()
+	config := l.wish.configuration()
+	end := l.run(t, config, d)
+	switch {
+	case !d.calm():
+		l.repair(t)
+		if end.killed {
+			l.settle(t, config)
+		}
+		return
+	case end.killed || d.stop > 0:
+		l.mustApply(t, config, "the apply after the kill or the interruption")
+	case end.failed:
+		l.broken("the apply has failed, though nothing disturbed it")
+	}
+	l.mustBeDone(t, config)
+}
+
+// run applies a configuration while something happens.
+func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
+	t.Helper()
+	if d != (trouble{}) {
+		l.tell("trouble: %+v", d)
+	}
+	l.forget()
+	if d.faults {
+		l.fault, l.faulty = l.faultOf, true
+	}
+	ended := make(chan struct{})
+	if d.others || d.restart {
+		l.meddled = l.meddled || d.others
+		go l.disturb(t, d, ended)
+	}
+	end := l.space.applyIn(t, config, d)
+	if d.others || d.restart {
+		ended <- struct{}{}
+	}
+	l.fault = nil
+	l.checkWipes(end.plan)
+	if end.killed && d.lost {
+		l.space.lose(lastWrites)
+		l.tell("the last states are lost")
+	}
+	return end
+}
+
+// disturb lets other clients and conductors disturb a run until it ends.
+func (l *life) disturb(t *testing.T, d trouble, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Duration(1 + l.below(int(4*l.fake.StepTime)))):
+		}
+		if d.restart {
+			l.restartConductor()
+		} else {
+			l.meddle(t)
+		}
+	}
+}
+
+// mustApply applies a configuration, which must succeed.
+func (l *life) mustApply(t *testing.T, config configuration, what string) {
+	t.Helper()
+	if l.run(t, config, trouble{}).failed {
+		l.broken("%s has failed", what)
+	}
+}
+
+// mustBeDone checks that the next plan is empty.
+func (l *life) mustBeDone(t *testing.T, config configuration) {
+	t.Helper()
+	if left := l.space.replan(t, config); !left.empty() {
+		l.broken("the next plan is %s", left)
+	}
+}
+
+// tries are how many applies a user needs at most when the trouble has ended: what failed is tainted or gone, for example.
+const tries = 4
+
+// settle applies a configuration until nothing is left to do.
+func (l *life) settle(t *testing.T, config configuration) {
+	t.Helper()
+	for range tries {
+		if !l.run(t, config, trouble{}).failed && l.space.replan(t, config).empty() {
+			return
+		}
+		l.repair(t)
+	}
+	l.broken("after %d applies without trouble the site is not as configured: the plan is %s", tries, l.space.replan(t, config))
+}
+
+// checkEmpty checks that only the fleet is left after everything was destroyed.
+func (l *life) checkEmpty(t *testing.T) {
+	t.Helper()
+	l.checkClean(t)
+	if len(l.faults) > 0 {
+		return
+	}
+	if len(l.space.state()) > 0 {
+		l.broken("in state is %v", slices.Collect(maps.Keys(l.space.state())))
+	}
+	_, answer := l.call(t, "GET", "allocations", nil)
+	if left, _ := answer["allocations"].([]any); len(left) > 0 {
+		l.broken("allocations are left: %v", left)
+	}
+	for _, n := range l.fake.Nodes() {
+		info, _ := n.Raw["instance_info"].(object)
+		delete(info, "traits") // Ironic keeps those of a deleted allocation
+		if l.meddled {
+			delete(info, "terraform_metal") // written when another client had just undeployed the node
+		}
+		switch {
+		case n.ResourceClass != fleetClass:
+			l.broken("node %s is left", n.Name)
+		case n.InstanceUUID != "" || len(info) > 0 || n.ProvisionState != "available":
+			l.broken("node %s is left in state %s, reserved by %s, with %v", n.Name, n.ProvisionState, n.InstanceUUID, info)
+		}
+	}
+}
+
+// checkWipes checks that the plan of a run has shown what it did to machines.
+func (l *life) checkWipes(made *plan) {
+	if made == nil {
+		return
+	}
+	for _, v := range l.verbsOf() {
+		if v.target == "manage" || v.target == "abort" || made.shows(v, l.space.state()) {
+			continue
+		}
+		l.broken("%s sent %s to %s, which the plan (%s) did not show", v.run, v.target, v.node, made)
+	}
+}
+
+// verbsOf returns the verbs since the last call of forget.
+func (s *site) verbsOf() []sent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.verbs)
+}
+
+// shows reports whether a plan shows that a verb is sent to a node. now is the state after the apply.
+func (p *plan) shows(v sent, now states) bool {
+	for address, c := range p.changes {
+		if c.action == keep || c.action == forget || kindName(address) == "metal_allocation" {
+			continue
+		}
+		if kindName(address) == "metal_host" && (v.target == "active" || v.target == "rebuild" || v.target == "deleted") {
+			continue
+		}
+		concerns := c.action == create || c.action == replace // its node may have become known during the apply
+		for _, i := range []*instance{c.refreshed, now[address]} {
+			concerns = concerns || i != nil && i.value.GetAttr("id").AsString() == v.node
+		}
+		warned := slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })
+		if concerns && (c.action != update || warned) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,313 @@
+package simulate_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+)
+
+// kind is a type of resource, or the provider block.
+type kind struct {
+	kind       cty.Type
+	attributes []*tfprotov6.SchemaAttribute
+	version    int64
+}
+
+// blockName is the name of the provider block in schemas.
+const blockName = ""
+
+// schemas are the kinds by name. They are the same for all servers.
+var schemas = sync.OnceValue(func() map[string]kind {
+	resp, err := provider.NewServer("test").GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		panic(err)
+	}
+	all := map[string]kind{}
+	for name, schema := range resp.ResourceSchemas {
+		all[name] = kindOf(schema)
+	}
+	all[blockName] = kindOf(resp.Provider)
+	return all
+})
+
+func kindOf(schema *tfprotov6.Schema) kind {
+	return kind{kind: terraformType(schema.ValueType()), attributes: schema.Block.Attributes, version: schema.Version}
+}
+
+func terraformType(of tftypes.Type) cty.Type {
+	text, err := of.MarshalJSON() //nolint:staticcheck // Terraform's own encoding of types
+	if err != nil {
+		panic(err)
+	}
+	made, err := ctyjson.UnmarshalType(text)
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// object are the settings of a resource or of a nested object: strings, numbers, booleans, lists, objects and references.
+type object = map[string]any
+
+// reference stands for an attribute of another resource.
+type reference struct{ address, attribute string }
+
+// resolve returns the value of a reference.
+type resolve func(reference) cty.Value
+
+// valueOf makes a value of a type from settings. What is missing in an object is null.
+func valueOf(of cty.Type, from any, get resolve) cty.Value {
+	switch from := from.(type) {
+	case nil:
+		return cty.NullVal(of)
+	case reference:
+		return get(from)
+	case string:
+		return cty.StringVal(from)
+	case bool:
+		return cty.BoolVal(from)
+	case int:
+		return cty.NumberIntVal(int64(from))
+	case []any:
+		return listOf(of, from, get)
+	case object:
+		return objectOf(of, from, get)
+	}
+	panic(fmt.Sprintf("%T is no setting", from))
+}
+
+func listOf(of cty.Type, from []any, get resolve) cty.Value {
+	values := make([]cty.Value, len(from))
+	for i, element := range from {
+		values[i] = valueOf(of.ElementType(), element, get)
+	}
+	switch {
+	case of.IsSetType() && len(values) == 0:
+		return cty.SetValEmpty(of.ElementType())
+	case of.IsSetType():
+		return cty.SetVal(values)
+	case len(values) == 0:
+		return cty.ListValEmpty(of.ElementType())
+	}
+	return cty.ListVal(values)
+}
+
+func objectOf(of cty.Type, from object, get resolve) cty.Value {
+	values := map[string]cty.Value{}
+	switch {
+	case of.IsObjectType():
+		for name, attribute := range of.AttributeTypes() {
+			values[name] = valueOf(attribute, from[name], get)
+		}
+		return cty.ObjectVal(values)
+	case of.IsMapType() && len(from) == 0:
+		return cty.MapValEmpty(of.ElementType())
+	case of.IsMapType():
+		for key, element := range from {
+			values[key] = valueOf(of.ElementType(), element, get)
+		}
+		return cty.MapVal(values)
+	}
+	for key, element := range from { // a dynamic value
+		values[key] = valueOf(cty.String, element, get)
+	}
+	return cty.ObjectVal(values)
+}
+
+// references calls each for all references in settings.
+func references(settings any, each func(reference)) {
+	switch settings := settings.(type) {
+	case reference:
+		each(settings)
+	case []any:
+		for _, element := range settings {
+			references(element, each)
+		}
+	case object:
+		for _, element := range settings {
+			references(element, each)
+		}
+	}
+}
+
+// encode encodes a value as Terraform does.
+func encode(of cty.Type, value cty.Value) *tfprotov6.DynamicValue {
+	text, err := ctymsgpack.Marshal(value, of)
+	if err != nil {
+		panic(err)
+	}
+	return &tfprotov6.DynamicValue{MsgPack: text}
+}
+
+// decode decodes what the provider has encoded.
+func decode(of cty.Type, value *tfprotov6.DynamicValue) (cty.Value, error) {
+	return ctymsgpack.Unmarshal(value.MsgPack, of)
+}
+
+// proposed merges a prior object and its configuration, neither of them null, as Terraform's core does (objchange.ProposedNew).
+func proposed(attributes []*tfprotov6.SchemaAttribute, prior, config cty.Value) cty.Value {
+	values := make(map[string]cty.Value, len(attributes))
+	for _, a := range attributes {
+		values[a.Name] = proposedAttribute(a, attributeOf(prior, a.Name), attributeOf(config, a.Name))
+	}
+	return cty.ObjectVal(values)
+}
+
+// attributeOf returns an attribute of an object; null if the object is null.
+func attributeOf(object cty.Value, name string) cty.Value {
+	if object.IsNull() {
+		return cty.NullVal(object.Type().AttributeType(name))
+	}
+	return object.GetAttr(name)
+}
+
+func proposedAttribute(a *tfprotov6.SchemaAttribute, prior, config cty.Value) cty.Value {
+	switch {
+	case a.WriteOnly:
+		return cty.NullVal(config.Type())
+	case a.Computed && config.IsNull():
+		if a.Optional && a.NestedType != nil && hasConfigured(a.NestedType, prior) {
+			return config // it was configured before
+		}
+		return prior
+	case a.NestedType == nil || config.IsNull() || !config.IsKnown():
+		return config
+	}
+	switch a.NestedType.Nesting {
+	case tfprotov6.SchemaObjectNestingModeSingle:
+		return proposed(a.NestedType.Attributes, prior, config)
+	case tfprotov6.SchemaObjectNestingModeMap:
+		if config.LengthInt() == 0 {
+			return config
+		}
+		elements := map[string]cty.Value{}
+		for key, element := range config.AsValueMap() {
+			before := cty.NullVal(element.Type())
+			if !prior.IsNull() && prior.HasIndex(cty.StringVal(key)).True() {
+				before = prior.Index(cty.StringVal(key))
+			}
+			elements[key] = proposed(a.NestedType.Attributes, before, element)
+		}
+		return cty.MapVal(elements)
+	}
+	return config // lists of objects without computed attributes
+}
+
+// hasConfigured reports whether a prior nested value has something that only a configuration can have set.
+func hasConfigured(nested *tfprotov6.SchemaObject, prior cty.Value) bool {
+	if prior.IsNull() || !prior.IsKnown() {
+		return false
+	}
+	if nested.Nesting != tfprotov6.SchemaObjectNestingModeSingle {
+		for it := prior.ElementIterator(); it.Next(); {
+			if _, element := it.Element(); setsConfigured(nested.Attributes, element) {
+				return true
+			}
+		}
+		return false
+	}
+	return setsConfigured(nested.Attributes, prior)
+}
+
+func setsConfigured(attributes []*tfprotov6.SchemaAttribute, object cty.Value) bool {
+	for _, a := range attributes {
+		value := attributeOf(object, a.Name)
+		if !a.Computed && !value.IsNull() || a.NestedType != nil && hasConfigured(a.NestedType, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// incompatible describes how an object differs from what was planned; "" if it does not, except in what was unknown
+// (objchange.AssertObjectCompatible).
+func incompatible(path string, planned, actual cty.Value) string {
+	switch {
+	case !planned.IsKnown():
+		return ""
+	case planned.IsNull() != (actual.IsKnown() && actual.IsNull()):
+		return fmt.Sprintf("%s: planned %s, now %s", path, show(planned), show(actual))
+	case planned.IsNull():
+		return ""
+	case !actual.IsKnown():
+		return fmt.Sprintf("%s: planned %s, now unknown", path, show(planned))
+	}
+	of := planned.Type()
+	switch {
+	case of.IsObjectType():
+		for name := range of.AttributeTypes() {
+			if text := incompatible(path+"."+name, planned.GetAttr(name), actual.GetAttr(name)); text != "" {
+				return text
+			}
+		}
+		return ""
+	case of.IsMapType():
+		return incompatibleMap(path, planned, actual)
+	case !planned.IsWhollyKnown():
+		return ""
+	case !planned.RawEquals(actual):
+		return fmt.Sprintf("%s: planned %s, now %s", path, show(planned), show(actual))
+	}
+	return ""
+}
+
+func incompatibleMap(path string, planned, actual cty.Value) string {
+	before, after := planned.AsValueMap(), actual.AsValueMap()
+	for key, value := range before {
+		now, exists := after[key]
+		if !exists {
+			return fmt.Sprintf("%s: planned an element %q, which is gone", path, key)
+		}
+		if text := incompatible(path+"."+key, value, now); text != "" {
+			return text
+		}
+	}
+	if len(after) > len(before) {
+		return fmt.Sprintf("%s: planned %d elements, now %d", path, len(before), len(after))
+	}
+	return ""
+}
+
+// invalidPlan describes how a planned object contradicts its configuration; "" if it does not (objchange.AssertPlanValid).
+func invalidPlan(path string, attributes []*tfprotov6.SchemaAttribute, prior, config, planned cty.Value) string {
+	for _, a := range attributes {
+		at := path + "." + a.Name
+		before, wanted, now := attributeOf(prior, a.Name), attributeOf(config, a.Name), attributeOf(planned, a.Name)
+		switch {
+		case a.WriteOnly:
+			if !now.IsNull() {
+				return at + ": a write-only value in the plan"
+			}
+		case wanted.IsNull() && a.Computed, now.RawEquals(wanted), now.RawEquals(before) && !wanted.IsNull():
+		case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle && wanted.IsKnown() && !wanted.IsNull() && !now.IsNull() && now.IsKnown():
+			if text := invalidPlan(at, a.NestedType.Attributes, before, wanted, now); text != "" {
+				return text
+			}
+		case a.NestedType != nil && !wanted.IsNull() && now.IsKnown() && !now.IsNull(): // elements of maps and lists
+		default:
+			return fmt.Sprintf("%s: configured %s, planned %s", at, show(wanted), show(now))
+		}
+	}
+	return ""
+}
+
+// show prints a value for a message.
+func show(value cty.Value) string {
+	if !value.IsWhollyKnown() {
+		return "(unknown)"
+	}
+	text, err := ctyjson.Marshal(value, value.Type())
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text))
+}
