@@ -5,6 +5,6 @@ provider "metal" {
   api_timeout   = "5m" # wait for an Ironic that is just starting
   poll_interval = "15s"
   provisioning_limit = {
-    max_hosts = 40 # in work at once; with terraform apply -parallelism=40
+    max_concurrent = 40 # operations in progress at once; with terraform apply -parallelism=40
   }
 }

@@ -3,7 +3,7 @@ resource "metal_allocation" "shared" {
   resource_class = "baremetal"
 }
 
-# In another configuration: the allocation that somebody made, and its node.
+# In another configuration: an allocation that exists already, and its node.
 data "metal_allocation" "shared" {
   name = metal_allocation.shared.name
 }

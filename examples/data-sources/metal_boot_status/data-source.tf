@@ -1,10 +1,10 @@
-# Who runs an older image than this one? Looking restarts nobody.
+# Which machines run an older image than this one? Reading this restarts no machine.
 data "metal_boot_status" "rack1" {
   live_iso = {
     for name in ["rack1-01", "rack1-02", "rack1-03", "rack1-04"] : name => {
-      url     = "http://images.example.com/rack1.iso"
-      version = "2026-05-02"
-      shared  = { proxy = "http://proxy.example.com:3128" }
+      url            = "http://images.example.com/rack1.iso"
+      version        = "2026-05-02"
+      shared_content = { proxy = "http://proxy.example.com:3128" }
     }
   }
 }

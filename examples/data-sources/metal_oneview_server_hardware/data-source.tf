@@ -10,7 +10,7 @@ output "bay1" {
   }
 }
 
-# What nobody uses just now, of the type that a template is for.
+# Hardware without a server profile, of the type that a template is for.
 data "metal_oneview_server_profile_template" "ironic" {
   name = "Ironic BL460c Gen10"
 }

@@ -4,8 +4,8 @@ variable "bmc_password" {
 }
 
 # Machines that run from an ISO which is built for all of them, and holds the network settings of some. The name of the
-# ISO comes from what is built into it. So a plan knows it before it is built, and shows who is restarted: whoever gets
-# other network settings, and nobody else.
+# ISO comes from what is built into it. So a plan knows it before it is built, and shows which machines restart: those that get
+# other network settings, and no others.
 locals {
   machines = {
     rack3-01 = "192.0.2.31"
@@ -34,8 +34,9 @@ resource "metal_deployment" "rack3" {
 
   node_id = each.value.id
   live_iso = {
-    url    = "http://images.example.com/rack3-${local.image}.iso"
-    shared = { proxy = sha256(local.proxy) }
-    own    = { for name, network in local.networks : "network" => sha256(network) if name == each.key }
+    url            = "http://images.example.com/rack3-${local.image}.iso"
+    shared_content = { proxy = sha256(local.proxy) }
+    host_content   = { for name, network in local.networks : "network" => sha256(network) if name == each.key }
+    quiet_period   = "0s" # the image is complete when it has its name
   }
 }

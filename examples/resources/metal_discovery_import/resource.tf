@@ -9,6 +9,8 @@ resource "metal_discovery_import" "rack12" {
   name_template = { prefix = "r12-", hardware_details = "serial-number" }
   filter        = { manufacturer = "^Example", bmc_cidr = "198.18.0.0/24" }
   max_hosts     = 40
+
+  discovered_before = plantimestamp() # a machine that appears during the apply waits for the next plan
 }
 
 # The same plan imports and manages them.

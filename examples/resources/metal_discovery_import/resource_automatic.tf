@@ -12,9 +12,11 @@ variable "removed" {
 resource "metal_discovery_import" "workers" {
   name          = "workers"
   name_template = { prefix = "worker-", hardware_details = "serial-number" }
-  style         = "dns" # the names become host names
+  name_style    = "dns" # the names become host names
   filter        = { product = "^Rack One$", bmc_cidr = "198.18.0.0/24" }
   exclude       = var.removed
+
+  discovered_before = plantimestamp()
 }
 
 locals {

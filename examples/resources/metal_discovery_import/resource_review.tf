@@ -5,12 +5,14 @@ locals {
   }
 }
 
-# Only machines that somebody has approved are taken.
+# Only approved machines are taken.
 resource "metal_discovery_import" "delivery" {
   name          = "delivery"
   name_template = { prefix = "r12-", hardware_details = "serial-number" }
-  only          = keys(local.delivery)
+  include       = keys(local.delivery)
   names         = local.delivery # these win over the template
+
+  discovered_before = plantimestamp()
 }
 
 import {

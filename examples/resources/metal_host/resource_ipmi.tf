@@ -12,7 +12,7 @@ resource "metal_host" "rack2_02" {
     password_wo         = var.bmc_password
     password_wo_version = 1
   }
-  interfaces = { boot = "ipxe", deploy = "direct" }
+  hardware_interfaces = { boot = "ipxe", deploy = "direct" }
   driver_info = {
     deploy_kernel  = "http://images.example.com/ipa.kernel"
     deploy_ramdisk = "http://images.example.com/ipa.initramfs"

@@ -7,7 +7,7 @@ data "metal_oneview_server_profile_template" "ironic" {
   name = "Ironic BL460c Gen10"
 }
 
-# All servers that the template fits, whoever uses them just now. With free = true, hosts would come and go with their users.
+# All servers that the template fits, also those in use at the moment. With free = true, hosts would come and go with their users.
 data "metal_oneview_server_hardware" "pool" {
   server_hardware_type_uri = data.metal_oneview_server_profile_template.ironic.server_hardware_type_uri
   enclosure_group_uri      = data.metal_oneview_server_profile_template.ironic.enclosure_group_uri
