@@ -66,7 +66,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // newInPlace collects what the plan of a deployment depends on.
-func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private gettablePrivate, diags *diag.Diagnostics) inPlace {
+func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) inPlace {
 	mark, problems := private.GetKey(ctx, importedKey)
 	diags.Append(problems...)
 	wanted, problems := config.deployment(ctx)

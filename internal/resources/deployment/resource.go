@@ -142,11 +142,6 @@ func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.De
 	return machine.BootISO(ctx, wanted, o)
 }
 
-// gettablePrivate reads the private state of a request.
-type gettablePrivate interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
 // footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
 // cannot be read; the next refresh writes it then.
 func footprint(ctx context.Context, machine *provision.Machine) provision.Footprint {
@@ -167,7 +162,7 @@ func writeFootprint(ctx context.Context, private framework.SettablePrivate, f pr
 }
 
 // readFootprint returns the footprint that writeFootprint has stored.
-func readFootprint(ctx context.Context, private gettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
+func readFootprint(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
 	text, problems := private.GetKey(ctx, footprintKey)
 	diags.Append(problems...)
 	_ = json.Unmarshal(text, &f) // a zero footprint is fine if there is none

@@ -21,18 +21,13 @@ type managed []string
 
 const managedKey = "managed"
 
-// private reads private state, of a request or a response.
-type private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
 // noted is private state that a response returns.
 type noted interface {
-	private
+	framework.GettablePrivate
 	framework.SettablePrivate
 }
 
-func readManaged(ctx context.Context, p private) managed {
+func readManaged(ctx context.Context, p framework.GettablePrivate) managed {
 	var m managed
 	text, _ := p.GetKey(ctx, managedKey)
 	_ = json.Unmarshal(text, &m) // absent before the first apply

@@ -295,7 +295,7 @@ func (h *host) readAgain(ctx context.Context, c *change) error {
 
 // noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
 // inventory though Ironic's own inspection has not run.
-func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had private, p framework.SettablePrivate, diags *diag.Diagnostics) {
+func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
 	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
 		noteInspected(ctx, node, p, diags)
 		return
@@ -334,7 +334,7 @@ func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate
 }
 
 // wasInspected reports whether private state says that the node has been inspected.
-func wasInspected(ctx context.Context, p private) bool {
+func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
 	noted, _ := p.GetKey(ctx, inspectedKey)
 	return string(noted) == "true"
 }

@@ -29,7 +29,7 @@ type notes struct {
 }
 
 // readNotes reads the notes.
-func readNotes(ctx context.Context, p private) notes {
+func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
 	return notes{applied: readManaged(ctx, p) != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil}
 }
