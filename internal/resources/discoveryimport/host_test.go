@@ -3,6 +3,7 @@ package discoveryimport_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -68,6 +69,46 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 		t.Errorf("driver_info is %v", info)
 	}
 	acctest.NoChanges(t, w)
+}
+
+// portOfMachine is the HCL of the port that the first machine boots from.
+func portOfMachine(s *acctest.Site) string {
+	return "ports = { " + acctest.Quoted(s.MAC(1)) + " = {} }"
+}
+
+// The plan warns of a take-over if Ironic has the discovered node already, and so does the apply, which plans again.
+func TestFakeDiscovery_takeOverWarns(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	const title = "Discovered node is taken over"
+	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s), acctest.Target("available"), "inspect = true"))
+	output, _ := w.Plan()
+	acctest.NeverMention(t, output, "Warning:")
+
+	id := s.Fake.Discover(s.Machine(1))
+	output, _ = w.Plan()
+	acctest.Mention(t, output, title, "Ironic has node "+id+" already", "Host db takes it over", "Ironic inspects and cleans it", "loses the data")
+	acctest.NeverMention(t, output, "Cleaning erases data", "Inspection boots")
+	w.Must("plan", "-out", "plan.bin")
+	output = w.Must("apply", "plan.bin")
+	if n := strings.Count(output, title); n != 1 {
+		t.Errorf("the apply warns %d times, want once:\n%s", n, output)
+	}
+	output, _ = w.Plan()
+	acctest.NeverMention(t, output, "Warning:")
+}
+
+// Where only the apply finds the node, the apply warns.
+func TestFakeDiscovery_takeOverSincePlanWarns(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s)))
+	w.Must("plan", "-out", "plan.bin")
+	s.Fake.Discover(s.Machine(1))
+	output := w.Must("apply", "plan.bin")
+	acctest.Mention(t, output, "Discovered node is taken over", "Host db takes it over")
 }
 
 // One apply claims and imports the machines, and sends their credentials.

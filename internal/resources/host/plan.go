@@ -64,17 +64,15 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 	if config.TargetState.IsNull() {
 		plan.TargetState = types.StringValue(string(provision.GoalManageable))
 	}
-	switch target := plan.TargetState.ValueString(); {
-	case framework.IsFalse(plan.PowerManaged) && !plan.byAgent():
+	if framework.IsFalse(plan.PowerManaged) && !plan.byAgent() {
 		plan.ProvisionState = types.StringValue(targetEnroll)
 		plan.warnUnmanaged(config, diags)
-	default:
-		inspects := plan.mayInspect() && target != targetEnroll
-		h.warnBoot(ctx, plan, inspects, slices.Contains(plan.goals(), provision.GoalAvailable), diags)
-		if !config.PowerState.IsNull() {
-			warnPower(diags, plan)
-		}
+		return
 	}
+	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	h.planTakeOver(ctx, plan, config, diags)
 }
 
 // powerManaged returns whether a configuration names a BMC; unknown if that is known only after apply. A driver that needs none
@@ -90,30 +88,52 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// warnBoot warns of the steps that boot the machine or, if OneView users have it, that the apply will fail.
+// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply will fail.
 func (h *host) warnBoot(ctx context.Context, plan *model, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
 	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
 		return
 	}
-	if inspects {
+	switch {
+	case becomesAvailable && plan.mayBeCleaned():
+		warnCleaning(diags, plan, inspects)
+	case inspects:
 		warnInspection(diags, plan)
-	}
-	if becomesAvailable {
-		warnCleaning(diags, plan)
 	}
 }
 
-// warnCleaning warns of cleaning. All hosts have the same summary, so that Terraform folds the warnings into one.
-func warnCleaning(diags *diag.Diagnostics, plan *model) {
-	if framework.IsSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
-		return
-	}
+// mayBeInspected reports whether Ironic inspects the machine of a new host.
+func (m *model) mayBeInspected() bool {
+	return m.mayInspect() && m.TargetState.ValueString() != targetEnroll
+}
+
+// mayBeCleaned reports whether Ironic cleans the machine on the way to the planned target state.
+func (m *model) mayBeCleaned() bool {
+	return slices.Contains(m.goals(), provision.GoalAvailable) && !framework.IsFalse(m.AutomatedClean)
+}
+
+// warnCleaning warns of cleaning, and of the inspection before it. All hosts have the same summary, so that Terraform folds the warnings
+// into one.
+func warnCleaning(diags *diag.Diagnostics, plan *model, inspects bool) {
 	becomes := fmt.Sprintf("Host %s becomes available.", plan.describe())
 	if plan.TargetState.IsUnknown() {
 		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", plan.describe())
 	}
-	diags.AddAttributeWarning(path.Root("target_state"), "Cleaning erases data",
-		becomes+" Ironic cleans it on the way: the machine boots, and loses the data that the site's clean steps erase.")
+	diags.AddAttributeWarning(path.Root("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data that the site's clean steps erase.",
+		becomes, plan.preparation(inspects, true)))
+}
+
+const cleaningSummary = "Cleaning erases data"
+
+// preparation returns what Ironic does with a machine, such as "inspects and cleans"; "" if nothing.
+func (m *model) preparation(inspects, cleans bool) string {
+	var does []string
+	if inspects {
+		does = append(does, "inspects")
+	}
+	if cleans {
+		does = append(does, "cleans")
+	}
+	return strings.Join(does, " and ")
 }
 
 // describe names the host in a plan's messages.

@@ -72,7 +72,9 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		reportNotMade(&resp.Diagnostics, &config, err)
 		return
 	}
-	made.warn(&resp.Diagnostics)
+	if made.found {
+		h.warnTakeOver(&resp.Diagnostics, &plan, &provision.Found{Node: made.node, By: made.by})
+	}
 	change := &change{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit, machine: h.Client.Record(made.node), isMade: !made.found}
 	if made.found {
 		change.written, change.sendSecrets = settings{}, true // the node has nothing of the configuration yet
