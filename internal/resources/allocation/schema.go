@@ -51,7 +51,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"candidate_nodes": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
 				MarkdownDescription: "UUIDs or names of the nodes to choose from, for example those that a data source lists. Default: all. It limits the search, and nothing else: once a node is reserved, " +
-					"no change gives it up. The plan shows no difference then, and warns if the reserved node is not among the candidates any more. An import does not read them back.",
+					"no change gives it up, and the plan shows no difference. To reserve another node, use `terraform apply -replace`. An import does not read them back.",
 			},
 			"owner": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -155,11 +156,14 @@ func (m *discoveryModel) decide(ctx context.Context, seen *provision.Survey, sta
 	}
 	m.Hosts = types.MapValueMust(discoveredType, hosts)
 	pending := map[string]attr.Value{}
+	takes := state == nil || len(hosts) > len(held)
 	var lines []string
 	for _, h := range seen.Hosts {
 		if reason := decided.Pending[h.ID]; reason != "" && !held[h.ID] {
 			pending[h.ID] = types.StringValue(reason)
-			lines = append(lines, h.Describe()+": "+reason)
+			if takes || reason != discovery.MaxHostsReached { // else each plan would say it, and there is nothing to correct
+				lines = append(lines, h.Describe()+": "+reason)
+			}
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
@@ -348,9 +352,6 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 		}
 	}
 	state.Hosts = types.MapValueMust(discoveredType, hosts)
-	for name, now := range seen.Renamed {
-		resp.Diagnostics.AddWarning("Discovered host was renamed", fmt.Sprintf("The node of %s is called %q in Ironic now. Its key in hosts stays the same.", name, now))
-	}
 	if imported || state.NameTemplate.IsNull() {
 		state.Pending = types.MapValueMust(types.StringType, nil)
 	} else {

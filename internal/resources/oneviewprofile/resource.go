@@ -3,6 +3,7 @@ package oneviewprofile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -224,6 +225,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.show(node, profile, holding, &resp.Diagnostics)
+	resp.Diagnostics.Append(noteDifferences(ctx, resp.Private, profile, holding)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -261,7 +263,7 @@ func (o *oneviewProfile) label(ctx context.Context, id string) string {
 	return id
 }
 
-// show warns if another user has the hardware, or if the profile differs from its template.
+// show sets what the appliance tells of the profile, and warns if another user has the hardware.
 func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, h sharing.Holding, diags *diag.Diagnostics) {
 	m.Ownership = types.StringValue(string(h.Ownership))
 	applied := h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI)
@@ -276,9 +278,27 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
 	}
-	if applied && len(h.Differences) > 0 {
-		diags.AddWarning("Server profile differs from its template", fmt.Sprintf("Server profile %s of node %s: %s.", oneview.ProfileLabel(profile), ironic.NodeLabel(node), strings.Join(h.Differences, "; ")))
+}
+
+// differencesKey is the key in private state of the differences between the profile and its template, for the warnings of the next plan.
+const differencesKey = "differences"
+
+// noteDifferences records the differences between the profile and its template.
+func noteDifferences(ctx context.Context, private framework.SettablePrivate, profile *oneview.Profile, h sharing.Holding) diag.Diagnostics {
+	if h.Profile == nil || !oneview.SameURI(h.Profile.URI, profile.URI) || len(h.Differences) == 0 {
+		return private.SetKey(ctx, differencesKey, nil)
 	}
+	text, _ := json.Marshal(strings.Join(h.Differences, "; ")) // a string always marshals
+	return private.SetKey(ctx, differencesKey, text)
+}
+
+// notedDifferences returns a sentence with the differences that were recorded; "" if none.
+func notedDifferences(ctx context.Context, private framework.GettablePrivate) string {
+	var differences string
+	if text, _ := private.GetKey(ctx, differencesKey); json.Unmarshal(text, &differences) != nil {
+		return ""
+	}
+	return " It differs from the template: " + differences + "."
 }
 
 // sameOr returns the present value if it means the same URI, else the other.
@@ -335,7 +355,7 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 	}
 	plan.applied(applied)
 	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
-		warnNotApplied(busy, &resp.Diagnostics)
+		warnNotApplied(busy, "", &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
