@@ -89,7 +89,8 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	return &Found{Node: found[0].node, By: c.begunBefore(found[0].node, who)}
 }
 
-// Announce reports whether it is called for the first time in this run for a node that is taken over.
+// Announce reports whether it is called for the first time in this run for a node that is taken over. Terraform plans again during the
+// apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
 func (c *Site) Announce(id string) bool {
 	_, announced := c.announced.LoadOrStore(id, true)
 	return !announced

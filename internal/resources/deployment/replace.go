@@ -215,6 +215,7 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
+		d.Client.Announce(node.UUID)
 		framework.WarnTakenOver(diags, "this deployment on node "+ironic.NodeLabel(node), by,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+".")
 		return

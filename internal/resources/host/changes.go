@@ -15,7 +15,7 @@ import (
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
-// "/capabilities/NAME", "/ports/MAC", "/maintenance". Private state keeps it, so that the provider removes from Ironic what is
+// "/capabilities/NAME", "/ports/MAC", "/maintenance", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
 // removed from the configuration, and leaves alone what was never in it.
 type managed []string
 
@@ -85,6 +85,9 @@ func (c *model) managedBy(ctx context.Context) managed {
 	}
 	if framework.IsSet(c.Maintenance) {
 		m = append(m, "/maintenance")
+	}
+	if framework.IsSet(c.PowerState) {
+		m = append(m, "/power_state/"+c.PowerState.ValueString())
 	}
 	slices.Sort(m)
 	return slices.Compact(m)
@@ -162,7 +165,7 @@ func (p patch) edits(capabilities map[string]string) ironic.Patch {
 }
 
 func isPseudo(path string) bool {
-	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/maintenance"} {
+	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/maintenance", "/power_state/"} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}

@@ -188,8 +188,11 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	}
 	if isOccupied(state.node()) && framework.IsSet(config.PowerState) && framework.IsSet(state.PowerState) && !config.PowerState.Equal(state.PowerState) {
 		plan.PowerState = state.PowerState
-		diags.AddAttributeWarning(path.Root("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so that its metal_deployment controls its power. "+
-			"The machine stays %s. The host's power_state = %s takes effect when the host is not deployed any more.", plan.describe(), state.PowerState.ValueString(), config.PowerState))
+		if !slices.Contains(known.power, config.PowerState.ValueString()) { // what was applied before the deployment is meant for after it
+			diags.AddAttributeWarning(path.Root("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so its metal_deployment controls its power: the machine stays %s. "+
+				"The host's power_state = %s takes effect when the host is not deployed any more. To switch the machine now, set power_state on its metal_deployment.",
+				plan.describe(), state.PowerState.ValueString(), config.PowerState))
+		}
 	}
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {

@@ -142,3 +142,12 @@ func TestAccHost_unknownTargetStateTurnsOutUnchanged(t *testing.T) {
 	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
 	acctest.NoChanges(t, w)
 }
+
+// One cause, one message.
+func TestAccHost_withoutBMCAndDriverIsOneError(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.Target("available"), `power_state = "off"`))
+	output := acctest.Fails(t, w, []string{"plan"}, "No BMC and no driver")
+	acctest.NeverMention(t, output, "Host without BMC", "Warning:")
+}
