@@ -123,6 +123,28 @@ func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
+// The plan of a rack shows what the configuration says, and once what was discovered.
+func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "redfish", DiscoveryKeepsPower: true})
+	const machines = 6
+	for n := range machines {
+		s.Fake.Discover(s.Machine(n + 1))
+	}
+	host := "target_state = \"available\"\n  resource_class = \"r12\"\n  bmc = {\n    address = \"redfish://${each.value.bmc_address}\"\n    username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1\n  }"
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(host))
+	output, _ := w.Plan()
+	acctest.NeverMention(t, output, "ports", "properties")
+	_, block, _ := strings.Cut(output, "# metal_host.rack[")
+	block, _, _ = strings.Cut(block, "# metal_host.rack[")
+	if lines := strings.Count(block, "\n"); lines > 22 {
+		t.Errorf("%d lines a host:\n%s", lines, block)
+	}
+	if lines := strings.Count(output, "\n"); lines > 265 {
+		t.Errorf("%d lines for %d machines:\n%s", lines, machines, output)
+	}
+}
+
 // A metal_host does not take over a node that another configuration manages or that was enrolled by hand, neither by name nor by
 // port, and discovery does not list such a node.
 func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {

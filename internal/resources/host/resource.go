@@ -136,6 +136,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.Driver.IsNull()
 	state.fromNode(ctx, node, found.ports, imported)
+	if imported && provision.Discovered(node) { // what discovery has found is no setting, and would fill the plan of a rack
+		state.Ports, state.Properties = types.MapNull(portType), types.MapNull(types.StringType)
+	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
 	} else if !wasInspected(ctx, req.Private) {
