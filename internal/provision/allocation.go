@@ -264,8 +264,10 @@ type NoMatchError struct {
 }
 
 // Error counts the nodes by the first requirement that each one misses.
-func (e *NoMatchError) Error() string {
-	return fmt.Sprintf("no node matches: %s. Ironic says: %s", e.Census, e.LastError)
+func (e *NoMatchError) Error() string { return quoted(e) }
+
+func (e *NoMatchError) quote() (fact, words string) {
+	return fmt.Sprintf("no node matches: %s", e.Census), e.LastError
 }
 
 // Advice says what the user can do.

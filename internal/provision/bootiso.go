@@ -165,8 +165,11 @@ type mediaError struct {
 	what string
 }
 
-func (e *mediaError) Error() string {
-	return fmt.Sprintf("node %s: %s: %s", ironic.NodeLabel(e.node), e.what, ironic.FirstLine(e.node.LastError))
+// Error says what Ironic could not do, and why.
+func (e *mediaError) Error() string { return quoted(e) }
+
+func (e *mediaError) quote() (fact, words string) {
+	return fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(e.node), e.what), ironic.FirstLine(e.node.LastError)
 }
 
 // attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
@@ -209,7 +212,7 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	}
 	err := m.Reboot(ctx, time.Until(deadline))
 	if err == nil && m.node.LastError != "" { // the power state is the same before and after a failed restart
-		err = &mediaError{node: m.node, what: "reboot"}
+		err = &mediaError{node: m.node, what: "restart the machine"}
 	}
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
 		{&provision.NoMatchError{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
 		{&provision.RefusedError{Node: in("active"), Reason: "it runs. Stop it first"}, []string{"rack1-01", `"active"`, "Stop it first"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"http://i", "METAL_ENDPOINT", "api_timeout"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
@@ -65,14 +65,14 @@ func TestExplain_advice(t *testing.T) {
 		{status(409, "An allocation with name X already exists."), []string{"Import the existing allocation, or choose another name", "terraform import <address of the metal_allocation> X"}},
 		{status(409, "Cannot remove allocation A for node U, because the node is active (and maintenance mode is off)"), []string{"Destroy its metal_deployment first"}},
 		{status(409, "Node U is associated with instance I."), []string{"metal_deployment and metal_allocation first"}},
-		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"Destroy what runs on the node first"}},
+		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"The node is in use. Destroy what runs on it first"}},
 		{status(409, "Node U is locked by host H, please retry after the current operation is completed."), []string{"Apply again when it has ended"}},
 		{status(409, "Node U can not be updated while a state transition is in progress."), []string{"Apply again when it has ended"}},
-		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"Check driver and conductor_group"}},
+		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"No running conductor serves this driver", "Check driver and conductor_group"}},
 		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
 		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
 		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
-		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"Oh (500 Internal Server Error)", "req-1"}},
+		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"oh (500 Internal Server Error)", "req-1"}},
 		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
@@ -91,6 +91,24 @@ func TestExplain_advice(t *testing.T) {
 			if strings.Contains(detail, "line 7") || strings.Contains(detail, "..") || strings.Contains(detail, "%!") {
 				t.Errorf("%T: %q", tc.err, detail)
 			}
+		}
+	}
+}
+
+// Ironic's words come last. The ID of a request helps only where Ironic's log has more than its answer.
+func TestExplain_factAdviceWords(t *testing.T) {
+	t.Parallel()
+	refused := &ironic.StatusError{Status: 409, Message: "Node U is associated with instance I.", RequestID: "req-1"}
+	broken := &ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}
+	for want, err := range map[string]error{
+		"Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first.\n\n" +
+			"Ironic's answer: Node U is associated with instance I (409 Conflict).": refused,
+		"Ironic's answer: oh (500 Internal Server Error).\n\nFind the request in Ironic's log by its ID, req-1.": broken,
+		"Node rack1-01 (6f2f6c4e-0000-4000-8000-000000000009) is in state \"inspect failed\".\n\n" +
+			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: it broke.": &provision.FailedError{Node: in("inspect failed")},
+	} {
+		if _, got := provision.Explain("do it", err); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 		t.Fatalf("the apply worked:\n%s", output)
 	}
 	acctest.Mention(t, output, "Could not allocate a node for "+s.Name("web"), "No node matches: 0 of ", "1 not available (1 manageable)", "1 in maintenance", "1 without "+trait,
-		"Ironic says: Failed to process allocation",
+		"Ironic's last_error: Failed to process allocation",
 		"No node has the trait "+trait+".", "Correct the demand, or give a node what it lacks")
 	if left := acctest.AllocationNamed(s, s.Name("web")); left != nil {
 		t.Errorf("the failed allocation is still there: %v", left)
@@ -154,7 +154,7 @@ func TestAccAllocation_nameTaken(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+taken, nil) })
 	acctest.Test(t, resource.TestStep{
 		Config:      s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))),
-		ExpectError: regexp.MustCompile(acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`) + `[\s\S]*` + acctest.Wrapped(`Import the existing allocation, or choose another name`)),
+		ExpectError: regexp.MustCompile(acctest.Wrapped(`Import the existing allocation, or choose another name`) + `[\s\S]*` + acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`)),
 	})
 }
 
@@ -288,8 +288,8 @@ func TestAccAllocation_needsClassOrNode(t *testing.T) {
 		},
 		resource.TestStep{
 			Config: s.Provider() + acctest.Allocation(s, `candidate_nodes = ["unknown-`+s.Class()+`"]`),
-			ExpectError: regexp.MustCompile(acctest.Wrapped(`Nodes cannot be found: unknown-`+s.Class()) + `[\s\S]*` +
-				acctest.Wrapped(`each must be the name or UUID of an existing node`)),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(`each must be the name or UUID of an existing node`) + `[\s\S]*` +
+				acctest.Wrapped(`Nodes cannot be found: unknown-`+s.Class())),
 		},
 		resource.TestStep{
 			Config: s.Provider(`microversion = "1.51"`) + acctest.Allocation(s), PlanOnly: true,
