@@ -42,7 +42,7 @@ func (w *WithClient) Configure(_ context.Context, req resource.ConfigureRequest,
 	}
 	clients, ok := req.ProviderData.(Clients)
 	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", req.ProviderData))
 		return
 	}
 	w.Client, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
@@ -85,7 +85,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {
 	if r := recover(); r != nil {
 		tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
-		diags.AddError("The provider has a bug", fmt.Sprintf("It panicked: %v. The state contains what it had done before that. "+
+		diags.AddError("The provider has a bug", fmt.Sprintf("The provider panicked: %v. The state contains what it had done before that. "+
 			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
 	}
 	if w.Client == nil {

@@ -67,7 +67,9 @@ type AuthError struct {
 }
 
 // Error names the way to authenticate.
-func (e *AuthError) Error() string { return fmt.Sprintf("authenticate by %s: %v", e.Auth, e.Err) }
+func (e *AuthError) Error() string {
+	return fmt.Sprintf("authentication by %s failed: %v", e.Auth, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }

@@ -5,14 +5,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -20,14 +24,19 @@ import (
 )
 
 func in(state string) *ironic.Node {
-	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7"}
+	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7", BootInterface: "ipmi-boot"}
 }
 
+// update makes the test write the golden file: go test ./internal/provision -run Explain -update.
+var update = flag.Bool("update", false, "write the golden file")
+
+// A reviewer reads all explanations in testdata/explained.txt.
 func TestExplain_advice(t *testing.T) {
 	t.Parallel()
 	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
 	faulty, reserved := in("clean failed"), in("available")
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
+	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
 		want []string
@@ -54,9 +63,9 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
 		{&provision.UnknownDriverError{Driver: "redfsh", Enabled: []string{"ipmi", "redfish"}, Err: status(400, "which supports driver redfsh")}, []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: status(404, "")}, []string{"not Ironic", "the path before /v1"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: &ironic.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
 		{&ironic.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
-		{&ironic.StatusError{Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
+		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
 		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
 		{status(403, "Access was denied"), []string{"role"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
@@ -77,7 +86,20 @@ func TestExplain_advice(t *testing.T) {
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
+		{&provision.TakenError{What: provision.SharedName, Value: "rack1-01", Node: in("manageable")}, []string{"a node with name rack1-01 already exists", "terraform import"}},
+		{&provision.TakenError{What: provision.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}, []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
+		{&provision.TakenError{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}, []string{"on node rack1-01", "terraform import"}},
+		{&provision.InvalidNodeError{Node: in("available"), Reasons: []string{"Cannot validate image information: ramdisk_boot"}}, []string{"cannot boot a live ISO", "redfish-virtual-media"}},
+		{&provision.NoConfigDriveError{Node: in("available")}, []string{"config drive", "virtual media"}},
+		{&provision.BootLoopError{Node: in("active"), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
+		{&provision.BootChangedError{Node: in("active"), Why: "it is protected"}, []string{"has changed since the plan", "terraform plan again"}},
+		{&provision.ImageChangedError{Host: "images.example.com"}, []string{"images.example.com", "terraform plan again"}},
+		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
+		{status(409, "Node U can not have resource_class updated unless it is in one of these states"), []string{"leave resource_class as it is"}},
+		{status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"), []string{"Put the node into maintenance"}},
 	} {
+		_, detail := provision.Explain("do it", tc.err)
+		all.WriteString(strings.Repeat("-", 80) + "\n" + detail + "\n")
 		for _, err := range []error{tc.err, fmt.Errorf("port 52:54:00:aa:bb:01: %w", tc.err)} {
 			summary, detail := provision.Explain("deploy node rack1-01", err)
 			if summary != "Could not deploy node rack1-01" {
@@ -93,6 +115,7 @@ func TestExplain_advice(t *testing.T) {
 			}
 		}
 	}
+	compareGolden(t, filepath.Join("testdata", "explained.txt"), all.String())
 }
 
 // Ironic's words come last. The ID of a request helps only where Ironic's log has more than its answer.
@@ -110,6 +133,19 @@ func TestExplain_factAdviceWords(t *testing.T) {
 		if _, got := provision.Explain("do it", err); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func compareGolden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if golden, err := os.ReadFile(file); err != nil || string(golden) != text {
+		t.Errorf("%s is out of date (%v): run the test with -update, and read the difference", file, err)
 	}
 }
 

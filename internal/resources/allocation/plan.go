@@ -35,7 +35,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		a.foresee(ctx, &plan, &resp.Diagnostics)
 	case state.State.ValueString() == string(ironic.AllocationError):
 		resp.Diagnostics.AddWarning("Failed allocation is replaced", fmt.Sprintf("Ironic has found no node for allocation %s, and does not try again. The provider deletes it, and creates another. "+
-			"Ironic said: %s", state.ID.ValueString(), state.LastError.ValueString()))
+			"Ironic's last_error: %s.", state.ID.ValueString(), strings.TrimSuffix(state.LastError.ValueString(), ".")))
 		plan.planAnew(ctx, resp, "state")
 	default:
 		a.planReservation(ctx, &plan, state, notedNode(ctx, req.Private), resp)
@@ -83,7 +83,7 @@ func (a *allocation) foresee(ctx context.Context, plan *model, diags *diag.Diagn
 // checks the demands that are not known yet. node is nil if nothing is noted.
 func (a *allocation) planReservation(ctx context.Context, plan, state *model, node *provision.ReservedNode, resp *resource.ModifyPlanResponse) {
 	if plan.OnUnusable.IsUnknown() {
-		resp.Diagnostics.AddAttributeError(path.Root("on_unusable"), "Not known during plan", "Whether the reserved node is replaced is decided during plan. Set on_unusable to a value that is known then.")
+		resp.Diagnostics.AddAttributeError(path.Root("on_unusable"), "Value must be known during plan", "on_unusable decides whether the reserved node is replaced, so the plan must know it. Set it to a value that does not depend on a resource.")
 		return
 	}
 	var why []string

@@ -51,7 +51,7 @@ func (a *allocation) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.ResourceClass.IsNull() && m.BackfillNode.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("resource_class"), "Missing setting",
-			"Set resource_class, so that Ironic can choose a node, or backfill_node, to adopt a node that is active already into the allocation.")
+			"Set resource_class to let Ironic choose a node, or backfill_node to adopt a node that is active already into the allocation.")
 	}
 }
 

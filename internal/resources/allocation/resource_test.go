@@ -284,7 +284,7 @@ func TestAccAllocation_needsClassOrNode(t *testing.T) {
 	acctest.Test(t,
 		resource.TestStep{
 			Config: s.Provider() + `resource "metal_allocation" "a" { name = "web" }`, PlanOnly: true,
-			ExpectError: regexp.MustCompile(acctest.Wrapped(`Set resource_class, so that Ironic can choose a node, or backfill_node`)),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(`Set resource_class to let Ironic choose a node, or backfill_node`)),
 		},
 		resource.TestStep{
 			Config: s.Provider() + acctest.Allocation(s, `candidate_nodes = ["unknown-`+s.Class()+`"]`),
@@ -352,7 +352,7 @@ func TestFakeAllocation_interruptedAndFailedIsRecreated(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
 	made := stalled.interrupt(t, w)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic said: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
+	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic's last_error: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
 	node := acctest.AddNode(t, s, "n1", nil)
 	w.Must("apply", "-auto-approve")
 	now := acctest.InState(t, w, acctest.AllocationAddress)

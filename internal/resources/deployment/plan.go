@@ -304,7 +304,7 @@ func (p inPlace) warnPower(diags *diag.Diagnostics) {
 	}
 	summary, detail := "Power is switched", "Node %s is switched %s."
 	if p.imported {
-		summary, detail = "Power is not switched yet", "Node %s was imported, so that this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s."
+		summary, detail = "Power is not switched yet", "Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s."
 	}
 	diags.AddAttributeWarning(path.Root("power_state"), summary, fmt.Sprintf(detail, p.label(), p.config.PowerState.ValueString()))
 }

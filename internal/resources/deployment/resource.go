@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -313,7 +314,7 @@ func afterColon(reason string) string {
 	if reason == "" {
 		return "."
 	}
-	return ": " + reason
+	return ": " + strings.TrimSuffix(reason, ".") + "."
 }
 
 // Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
@@ -411,7 +412,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if lost != "" {
-		resp.Diagnostics.AddWarning("Allocation not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
+		resp.Diagnostics.AddWarning("Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
 			label, state.AllocationID.ValueString(), lost))
 	}
 }

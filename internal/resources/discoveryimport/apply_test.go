@@ -35,7 +35,7 @@ func TestAccDiscovery_twoRunsShareRack(t *testing.T) {
 	}
 	for _, r := range running {
 		if output, code := r.Wait(); code != 0 {
-			acctest.Mention(t, output, "machines could not be named", "The others have got their names. Plan again")
+			acctest.Mention(t, output, "Could not name ", "The others have got their names. Plan again")
 		}
 	}
 	owners := map[string]string{}
@@ -91,7 +91,7 @@ func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("the apply has not failed:\n%s", output)
 		}
-		acctest.Mention(t, output, "1 machines could not be named", name(n)+" (node "+ids[n]+"): The conductor is on fire", "The others have got their names.")
+		acctest.Mention(t, output, "Could not name 1 machine", name(n)+" (node "+ids[n]+"): The conductor is on fire", "The others have got their names.")
 		broken.Store("none")
 	}
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("r12-")))

@@ -70,7 +70,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	if !d.Known() {
-		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so that the plan cannot list the discovered machines. "+
+		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so the plan cannot list the discovered machines. "+
 			"First apply the resources that it depends on, with -target, or set the values directly.")
 		return
 	}
@@ -122,7 +122,7 @@ func (m *discoveryModel) keepTime(ctx context.Context, seen *provision.Survey, s
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("%d machines leave hosts", n), fmt.Sprintf("Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
+		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("Hosts loses %s", machines(n)), fmt.Sprintf("Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
 			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", m.Name.ValueString()))
 	}
 }
@@ -273,7 +273,15 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	if interrupted {
 		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
 	}
-	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+	diags.AddError(fmt.Sprintf("Could not name %s", machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// machines returns a number of machines in words.
+func machines(n int) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
 }
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and

@@ -245,11 +245,11 @@ func (m *model) warnUnmanaged(config *model, diags *diag.Diagnostics) {
 }
 
 func warnInspection(diags *diag.Diagnostics, plan *model) {
-	is := "is"
+	inspects := "inspects"
 	if plan.Inspect.IsUnknown() {
-		is = "may be"
+		inspects = "may inspect"
 	}
-	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s %s inspected. For that, the machine boots.", plan.describe(), is))
+	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Ironic %s host %s. The machine boots for that.", inspects, plan.describe()))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *model) {

@@ -92,7 +92,7 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 			[]string{"Cleaning erases data", "is not known yet. It may become available. Ironic cleans it on the way"},
 			map[string]any{"provision_state": "available"},
 		},
-		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "may be inspected."}, map[string]any{"provision_state": "manageable"}},
+		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "Ironic may inspect host"}, map[string]any{"provision_state": "manageable"}},
 		"power_state": {
 			"power_state", `"on"`, []string{"Power is switched", "may be switched on or off"}, map[string]any{"power_state": "power on"},
 		},

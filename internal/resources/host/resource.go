@@ -212,7 +212,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so that it may "+
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so it may "+
 			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
 		return
 	}
@@ -275,7 +275,7 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
 	if failed != nil {
 		if err := h.readAgain(ctx, c); err != nil {
-			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards: "+err.Error())
+			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+provision.Sentence(err))
 		}
 	}
 	planned := *c.plan
@@ -308,7 +308,7 @@ func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framew
 	inventory, err := h.Client.Inventory(ctx, node.UUID)
 	switch {
 	case err != nil:
-		diags.AddWarning("Inventory not read", "The inventory of "+ironic.NodeLabel(node)+" could not be read: "+err.Error())
+		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+provision.Sentence(err))
 	case inventory != nil:
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 	}

@@ -100,7 +100,7 @@ func keepSpelling(planned, present types.String) types.String {
 }
 
 func noSuchNode(plan *oneviewProfileModel, diags *diag.Diagnostics) {
-	diags.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s.", plan.NodeID.ValueString()))
+	diags.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s. Check node_id: it must be the UUID or name of a node.", plan.NodeID.ValueString()))
 }
 
 // warnRemoval warns of the removal of a profile. It does not warn if the server has another profile or none, because Delete then

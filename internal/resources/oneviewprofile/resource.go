@@ -243,7 +243,7 @@ func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileMode
 	if node, err := o.Client.NodeForRefresh(ctx, label); err == nil {
 		label = ironic.NodeLabel(node)
 		if !provision.Parked(ironic.State(node.ProvisionState)) {
-			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so that the apply will fail. "+
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
 				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first.", node.ProvisionState)
 		}
 	}
@@ -269,11 +269,11 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 	applied := h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI)
 	switch {
 	case h.Ownership == sharing.UsedByOneView && !h.Unfinished:
-		what := "a profile that the provider cannot read"
+		what := "one that the provider cannot read"
 		if h.Profile != nil {
 			what = oneview.ProfileLabel(h.Profile)
 		}
-		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has server profile %s, which is not Ironic's. The provider does not change this server. "+
+		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this server. "+
 			"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
