@@ -71,6 +71,7 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not Ironic's API: 502 Bad Gateway", check}},
 		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer contains no API version", check}},
 		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running there, and can this machine reach it", check, "To wait for an Ironic that is starting, set api_timeout"}},
+		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}}, // in other words where no name server answers
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			acctest.StartFake(t, nil) // skips where no acceptance tests are asked for

@@ -259,7 +259,7 @@ func TestFakeDiscovery_renameWarnsOfLeavingMachines(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(rack(s, "rack13", bySerial("")))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "3 machines leave hosts", "Their nodes keep the mark of rack12", "a metal_host deletes its node", "1 to add, 0 to change, 4 to destroy")
+	acctest.Mention(t, output, "Machines leave hosts", "3 machines will leave hosts. Their nodes keep the mark of rack12", "a metal_host deletes its node", "1 to add, 0 to change, 4 to destroy")
 }
 
 func TestFakeDiscovery_typoIsOneError(t *testing.T) {

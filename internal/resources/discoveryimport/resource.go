@@ -122,8 +122,8 @@ func (m *discoveryModel) keepTime(ctx context.Context, seen *provision.Survey, s
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("Hosts loses %s", machines(n)), fmt.Sprintf("Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
-			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", m.Name.ValueString()))
+		diags.AddAttributeWarning(path.Root("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
+			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", machines(n), m.Name.ValueString()))
 	}
 }
 

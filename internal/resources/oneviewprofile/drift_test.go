@@ -172,6 +172,7 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 	o.Fake.EditTemplate(o.Blades.TemplateURI, differently)
 	output, changes := w.Plan()
 	acctest.Mention(t, output, "Server profile template is not applied", "Change boot as in the template")
+	acctest.NeverMention(t, output, "in the template..")
 	if n := strings.Count(output, "Warning:"); n != 1 {
 		t.Errorf("%d warnings, want one:\n%s", n, output)
 	}
@@ -262,7 +263,7 @@ func TestFakeOneView_plannedTemplateFailsWithoutAnswerOfIronic(t *testing.T) {
 		at(int32(nth+1), func() *fakeironic.Rejection {
 			return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "no right today"}`}
 		})
-		acctest.Fails(t, w, []string{"apply", "plan"}, doing, "No right today")
+		acctest.Fails(t, w, []string{"apply", "plan"}, doing, "no right today")
 	}
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)

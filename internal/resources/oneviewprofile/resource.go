@@ -298,7 +298,7 @@ func notedDifferences(ctx context.Context, private framework.GettablePrivate) st
 	if text, _ := private.GetKey(ctx, differencesKey); json.Unmarshal(text, &differences) != nil {
 		return ""
 	}
-	return " It differs from the template: " + differences + "."
+	return " It differs from the template: " + strings.TrimSuffix(differences, ".") + "."
 }
 
 // sameOr returns the present value if it means the same URI, else the other.
