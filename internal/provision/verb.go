@@ -137,7 +137,10 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		}
 		sent = true
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target)
-		m.switched = m.switched || err == nil
+		if err == nil {
+			m.switched = true
+			m.logInfo(ctx, "power change requested", "power", m.node.PowerState, "target", string(target))
+		}
 		return err
 	}
 	var err error
@@ -169,6 +172,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Dura
 		case err != nil:
 			return err
 		case m.node.TargetPowerState == "" && m.node.PowerState == want:
+			m.logInfo(ctx, "power change done", "power", m.node.PowerState)
 			return nil
 		case m.node.TargetPowerState == "" && m.node.Reservation == "":
 			return fmt.Errorf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(m.node), m.node.PowerState, want, ironic.FirstLine(m.node.LastError))
