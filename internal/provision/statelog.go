@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -59,19 +60,19 @@ func (m *Machine) logState(ctx context.Context) {
 	if !changed {
 		return
 	}
-	args := []any{"from", before.state, "to", m.node.ProvisionState}
-	if after := m.node.ProvisionUpdatedAt.Sub(before.since); after > 0 && !before.since.IsZero() {
-		args = append(args, "after", after.Round(time.Second))
+	text := fmt.Sprintf("changed state: %s -> %s", before.state, m.node.ProvisionState)
+	if after := m.node.ProvisionUpdatedAt.Sub(before.since); inProgress(ironic.State(before.state)) && after > 0 && !before.since.IsZero() {
+		text += fmt.Sprintf(" after %s", after.Round(time.Second))
 	}
 	if unsuccessful && m.node.LastError != "" {
-		args = append(args, "reason", ironic.FirstLine(m.node.LastError))
+		text += ": " + ironic.FirstLine(m.node.LastError)
 	}
-	m.logInfo(ctx, "machine changed state", args...)
+	m.logInfo(ctx, text, "from", before.state, "state", m.node.ProvisionState)
 }
 
-// logInfo logs a line about the machine.
+// logInfo logs what the machine does. The text is a predicate. It has all facts, because Terraform writes attributes in no order.
 func (m *Machine) logInfo(ctx context.Context, text string, args ...any) {
-	m.site.Logger().InfoContext(ctx, text, append(nodeAttributes(m.node), args...)...)
+	m.site.Logger().InfoContext(ctx, "machine "+ironic.NodeLabel(m.node)+" "+text, append(nodeAttributes(m.node), args...)...)
 }
 
 // nodeAttributes are the attributes of a log line that identify a node.

@@ -63,19 +63,19 @@ func TestLog_eachChangeOfStateIsOneLine(t *testing.T) {
 		if _, err := client.Reach(t.Context(), id, provision.GoalAvailable, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		const start = `level=INFO msg="machine changed state" node=rack1-01 uuid=`
+		start := fmt.Sprintf(`level=INFO msg="machine rack1-01 (%s) changed state: `, id)
 		var got []string
 		for _, line := range log.lines("changed state") {
-			if !strings.HasPrefix(line, start+id) {
-				t.Errorf("the line does not begin with level, message, node and uuid: %s", line)
+			if !strings.HasPrefix(line, start) || !strings.Contains(line, "node=rack1-01 uuid="+id) {
+				t.Errorf("the line lacks level, node or uuid: %s", line)
 			}
-			got = append(got, regexp.MustCompile(`from=.* to=("[^"]*"|\S+)`).FindString(line))
+			got = append(got, regexp.MustCompile(`[a-z ]+ -> [a-z ]*[a-z]`).FindString(line))
 		}
-		if len(got) < 3 || !strings.HasPrefix(got[0], "from=enroll ") || !strings.HasSuffix(got[len(got)-1], " to=available") {
+		if len(got) < 3 || !strings.HasPrefix(got[0], " enroll -> ") || !strings.Contains(got[len(got)-1], "-> available") {
 			t.Errorf("got %q", got)
 		}
 		for i := 1; i < len(got); i++ {
-			if _, to, _ := strings.Cut(got[i-1], " to="); !strings.HasPrefix(got[i], "from="+to+" ") {
+			if _, to, _ := strings.Cut(got[i-1], " -> "); !strings.HasPrefix(got[i], " "+strings.TrimSuffix(to, " after")) {
 				t.Errorf("%q does not continue %q", got[i], got[i-1])
 			}
 		}
@@ -97,7 +97,7 @@ func TestLog_aFailureHasItsReason(t *testing.T) {
 		if _, err := client.Reach(t.Context(), node.UUID, provision.GoalAvailable, time.Hour); err == nil {
 			t.Fatal("cleaning did not fail")
 		}
-		if got := log.lines(`to="clean failed"`, "on fire"); len(got) != 1 {
+		if got := log.lines("-> clean failed", "on fire"); len(got) != 1 {
 			t.Errorf("the failure is in %d lines; all: %q", len(got), log.lines("level="))
 		}
 	})
@@ -116,12 +116,12 @@ func TestLog_tellsPlacesInTheQueueAndAdmissions(t *testing.T) {
 			cfg.Limit = throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic}
 		})
 		reachAll(t, fake, client, provision.GoalAvailable, time.Hour)
-		if got := log.lines("machine has a slot", "node=node-", "uuid=", "state=manageable", "waited="); len(got) != 4 {
+		if got := log.lines(" in state manageable has a slot after ", "node=node-", "uuid=", "state=manageable", "waited="); len(got) != 4 {
 			t.Errorf("%d admissions in the log, want 4: %q", len(got), got)
 		}
 		// Three wait: the last one is told to be third, second and first.
 		for place, want := range map[int]int{1: 3, 2: 2, 3: 1} {
-			if got := log.lines("machine waits for a slot", "node=node-", "uuid=", fmt.Sprintf("position=%d ", place)); len(got) != want {
+			if got := log.lines(" in state manageable waits for a slot: position ", "node=node-", "uuid=", fmt.Sprintf("position=%d ", place)); len(got) != want {
 				t.Errorf("position %d is in %d lines, want %d: %q", place, len(got), want, log.lines("waits"))
 			}
 		}

@@ -139,7 +139,7 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target)
 		if err == nil {
 			m.switched = true
-			m.logInfo(ctx, "power change requested", "power", m.node.PowerState, "target", string(target))
+			m.logInfo(ctx, fmt.Sprintf("is told to change its power: %s -> %s", m.node.PowerState, target), "power", m.node.PowerState, "target", string(target))
 		}
 		return err
 	}
@@ -172,7 +172,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Dura
 		case err != nil:
 			return err
 		case m.node.TargetPowerState == "" && m.node.PowerState == want:
-			m.logInfo(ctx, "power change done", "power", m.node.PowerState)
+			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
 		case m.node.TargetPowerState == "" && m.node.Reservation == "":
 			return fmt.Errorf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(m.node), m.node.PowerState, want, ironic.FirstLine(m.node.LastError))

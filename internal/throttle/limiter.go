@@ -44,7 +44,7 @@ type Send func(ctx context.Context, seen *Machine) error
 // waiter is a verb that waits for a slot.
 type waiter struct {
 	Ticket
-	log      func(text string, args ...any)             // logs a line about the machine
+	log      func(text string, args ...any)             // logs what the machine does; the text is a predicate
 	told     int                                        // the place in the queue that the log has told last; zero: none
 	send     func(until time.Time, seen *Machine) error // returns the error of the caller's Send
 	left     func() bool                                // reports whether the caller has stopped waiting
@@ -102,7 +102,8 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 	w := &waiter{
 		Ticket: Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
 		log: func(text string, args ...any) {
-			l.site.Log(ctx, slog.LevelInfo, text, append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)
+			l.site.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s in state %s %s", m.Label, m.State, text),
+				append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)
 		},
 		left:    func() bool { return ctx.Err() != nil },
 		outcome: make(chan error, 1),
@@ -205,7 +206,8 @@ func (l *Limiter) take(t Ticket) *waiter {
 // the queue. Any other failure is returned as tell, which the caller must call when it has released the lock: a run may end with the
 // failure of its last machine.
 func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Machine) (tell func(), err error) {
-	w.log("machine has a slot", "waited", time.Since(w.Queued).Round(time.Millisecond))
+	waited := time.Since(w.Queued)
+	w.log(fmt.Sprintf("has a slot after %s", waited.Round(100*time.Millisecond)), "waited", waited)
 	err = l.guarded(ctx, w, until, seen)
 	switch {
 	case err == nil:
@@ -214,7 +216,7 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 		l.mu.Unlock()
 		w.outcome <- nil
 	case l.site.Refused(err) && !w.left():
-		w.log("machine waits again, because Ironic has refused the operation by its own limit")
+		w.log("waits again: Ironic's own limit has refused the operation")
 		l.enqueue(ctx, w)
 	default:
 		return func() { w.outcome <- err }, err

@@ -1,6 +1,9 @@
 package throttle
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // The log tells each new place of the machines that are next, and for the others every tenth place: with hundreds of machines in
 // the queue, each admission moves all of them.
@@ -26,7 +29,7 @@ func (l *Limiter) tellPlaces() {
 		far := max(at-w.told, w.told-at) >= farStep
 		if w.told == 0 || near || far {
 			w.told = at
-			w.log("machine waits for a slot", "position", at, "of", last[w.Scope])
+			w.log(fmt.Sprintf("waits for a slot: position %d of %d", at, last[w.Scope]), "position", at, "of", last[w.Scope])
 		}
 	}
 }
