@@ -25,7 +25,7 @@ type View struct {
 
 	Waiting, InProgress, Failed []Row // those in progress longest come first, then by name
 	Recent                      []Row // done while the model watched, the last one first
-	Moved                       []Row // those that count and have changed, by the begin of their first change
+	Moved                       []Row // those that count and have changed, by name
 
 	Left      time.Duration // the estimate of the end, if LeftKnown
 	LeftKnown bool
@@ -71,7 +71,7 @@ func (m *Model) View(now time.Time) View {
 		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(-cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
 	}
 	slices.SortFunc(v.Recent, func(a, b Row) int { return cmp.Or(cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
-	slices.SortFunc(v.Moved, func(a, b Row) int { return cmp.Or(firstMove(a).Compare(firstMove(b)), compareNames(a.Name, b.Name)) })
+	slices.SortFunc(v.Moved, func(a, b Row) int { return compareNames(a.Name, b.Name) })
 	return v
 }
 
@@ -88,14 +88,6 @@ func (m *Model) row(t *track, now time.Time) Row {
 		}
 	}
 	return row
-}
-
-// firstMove returns when a machine first changed; if an operation on it was in progress in the first sample, when that began.
-func firstMove(r Row) time.Time {
-	if len(r.Spans) > 1 && !r.Spans[0].InProgress {
-		return r.Spans[1].From
-	}
-	return r.Spans[0].From
 }
 
 // compareNames orders names as people do: node-2 comes before node-10.
