@@ -1,6 +1,6 @@
 variable "join_token" {
   type      = string
-  ephemeral = true # stored neither in the plan nor in the state
+  ephemeral = true # not stored
 }
 
 resource "metal_deployment" "db" {
@@ -12,13 +12,10 @@ resource "metal_deployment" "db" {
   }
   config_drive = {
     hostname             = "db"
-    user_data_wo_version = 1 # raise it when you change user_data_wo: that wipes the root disk
+    user_data_wo_version = 1 # raise it with user_data_wo: that wipes the root disk
     user_data_wo         = <<-EOT
       #cloud-config
-      write_files:
-        - path: /etc/cluster/token
-          permissions: "0600"
-          content: ${var.join_token}
+      runcmd: [[join-cluster, ${var.join_token}]]
     EOT
   }
 }

@@ -4,7 +4,7 @@ variable "bmc_password" {
 }
 
 variable "removed" {
-  description = "Serial numbers of machines that are not to come back."
+  description = "Serial numbers of machines to take out of service."
   type        = set(string)
   default     = []
 }
@@ -12,7 +12,7 @@ variable "removed" {
 resource "metal_discovery_import" "workers" {
   name          = "workers"
   name_template = { prefix = "worker-", hardware_details = "serial-number" }
-  name_style    = "dns" # the names become host names
+  name_style    = "dns" # names are host names, too
   filter        = { product = "^Rack One$", bmc_cidr = "198.18.0.0/24" }
   exclude       = var.removed
 
@@ -43,10 +43,10 @@ resource "metal_host" "workers" {
     password_wo_version = 1
   }
   resource_class = "worker"
-  target_state   = "available" # cleans the machine
+  target_state   = "available" # cleans the machine, which erases its disks
 }
 
-# Every machine that comes is deployed.
+# Deploys every machine.
 resource "metal_deployment" "workers" {
   for_each = metal_host.workers
 
