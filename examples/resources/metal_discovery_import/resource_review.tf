@@ -20,7 +20,7 @@ import {
   id       = each.value.id
 }
 
-# Without bmc and target_state, Ironic only stores the host.
+# Without bmc and target_state, the machines do not change.
 resource "metal_host" "delivery" {
   for_each = metal_discovery_import.delivery.hosts
 

@@ -79,7 +79,7 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the live ISO requires of the machine, or what the last apply did. See also [`metal_boot_status`](../data-sources/boot_status.md).",
+		Computed: true, MarkdownDescription: "What the live ISO requires of the machine, or what the last apply did. See [`metal_boot_status`](../data-sources/boot_status.md).",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
 			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},

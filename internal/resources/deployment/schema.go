@@ -82,7 +82,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},
 				MarkdownDescription: "Effect of a change of `image`, `config_drive` or another attribute that rebuilds the node, except `rebuild_triggers`. `rebuild`: in place, **wipes the root disk**. `replace`: Terraform destroys and creates the deployment; " +
-					"`prevent_destroy` stops it. `ignore`: none; the state keeps the old content. Must be known during plan. Default: `on_change` of the provider block, then `rebuild`.",
+					"`prevent_destroy` stops it. `ignore`: none; the state keeps the old content. Default: `on_change` of the provider block, then `rebuild`.",
 			},
 			"rebuild_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
@@ -115,7 +115,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning. Default: `60m`.",
 			}),
 			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation: that of the allocation, or one of its own.", PlanModifiers: stays},
-			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
+			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},
 			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Reason why the last operation on the node failed."},
 			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Attempts of the last deployment."},
 			"rebuilds": schema.Int64Attribute{
