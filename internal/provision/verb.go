@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target)
 		if err == nil {
 			m.switched = true
-			m.logInfo(ctx, fmt.Sprintf("is told to change its power: %s -> %s", m.node.PowerState, target), "power", m.node.PowerState, "target", string(target))
+			m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(m.node.PowerState, "unknown"), target), "power", m.node.PowerState, "target", string(target))
 		}
 		return err
 	}

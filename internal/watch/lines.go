@@ -78,8 +78,11 @@ func (l *Lines) Trouble(v View, err error) {
 // Tick does nothing: lines show changes only.
 func (l *Lines) Tick(View) error { return nil }
 
-// End writes the last summary.
+// End writes the last summary, if it is new.
 func (l *Lines) End(v View) error {
+	if v.summary() == l.told {
+		return nil
+	}
 	_, err := io.WriteString(l.Out, l.summary(v))
 	return err
 }
