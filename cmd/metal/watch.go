@@ -109,7 +109,7 @@ func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
 	})
 	switch {
 	case err != nil:
-		return &failure{exitError, fmt.Errorf("could not watch %s: %w", s.ironicName(), err)}
+		return &failure{exitError, fmt.Errorf("could not watch %s: %s", s.ironicName(), watch.Problem(err))}
 	case len(end.Failed) > 0:
 		return &failure{exitNodesFailed, fmt.Errorf("%s failed; see above", count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,11 +37,12 @@ func TestLines_tellEachChangeOnce(t *testing.T) {
 	m, l := watch.NewModel("active", 8), &watch.Lines{Out: &out, Err: &problems}
 	v := tell(t, l, m, story()...)
 	l.Trouble(v, errors.New("503 Service Unavailable\nfor now"))
+	l.Trouble(v, fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "http://ironic.example.com/v1/nodes?fields=uuid", Err: errors.New("connection refused")}))
 	if err := l.End(m.View(at(100))); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "lines.txt", out.String())
-	if want := "14:01:20  Ironic does not answer; trying again: 503 Service Unavailable for now\n"; problems.String() != want {
+	if want := "14:01:20  Ironic does not answer; trying again: 503 Service Unavailable for now\n14:01:20  Ironic does not answer; trying again: connection refused\n"; problems.String() != want {
 		t.Errorf("problems: %q, want %q", problems.String(), want)
 	}
 }

@@ -39,7 +39,7 @@ var fields = []string{
 func List(ctx context.Context, client *ironic.Client, s Selection) (Sample, error) {
 	listed, err := client.ListNodeFields(ctx, ironic.NodeFilter{ResourceClass: s.Class, Owner: s.Owner}, fields)
 	if err != nil {
-		return Sample{}, fmt.Errorf("list nodes: %w", err)
+		return Sample{}, err
 	}
 	sample := Sample{Taken: client.ServerNow().Local()}
 	for i := range listed {

@@ -72,7 +72,7 @@ func (l *Lines) summary(v View) string {
 
 // Trouble writes that Ironic has not answered.
 func (l *Lines) Trouble(v View, err error) {
-	fmt.Fprintf(l.Err, "%s  Ironic does not answer; trying again: %s\n", v.Now.Format(clock), plain(err.Error()))
+	fmt.Fprintf(l.Err, "%s  Ironic does not answer; trying again: %s\n", v.Now.Format(clock), Problem(err))
 }
 
 // Tick does nothing: lines show changes only.

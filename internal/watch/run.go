@@ -67,6 +67,7 @@ type answer struct {
 
 func (r *runner) loop(ctx context.Context) error {
 	for {
+		pause := r.o.Interval
 		got, err := r.list(ctx)
 		switch {
 		case err != nil || ctx.Err() != nil:
@@ -81,12 +82,12 @@ func (r *runner) loop(ctx context.Context) error {
 			if err := r.update(got.sample); err != nil {
 				return err
 			}
+			pause = max(pause-got.took, restFor*got.took)
 			if r.o.UntilIdle > 0 && r.m.Idle() >= r.o.UntilIdle {
 				return nil
 			}
 		}
-		pause := time.After(max(r.o.Interval-got.took, restFor*got.took))
-		if _, err := await(ctx, pause, r.tick); err != nil || ctx.Err() != nil {
+		if _, err := await(ctx, time.After(pause), r.tick); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -130,6 +130,33 @@ func TestRun_leavesASlowIronicInPeace(t *testing.T) {
 	})
 }
 
+// The client repeats a request for a while before it fails. The next list follows after an interval all the same.
+func TestRun_triesAgainAfterAnInterval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &show{}
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		failing := false
+		o := options(d, 0, nil)
+		list := o.List
+		o.List = func(ctx context.Context) (watch.Sample, error) {
+			if failing {
+				select {
+				case <-ctx.Done():
+				case <-time.After(15 * time.Second):
+				}
+				return watch.Sample{}, errPasses
+			}
+			failing = true
+			return list(ctx)
+		}
+		if _, err := watch.Run(ctx, watch.NewModel("", 0), o); err != nil || d.troubles != 4 {
+			t.Errorf("told %+v, %v", d, err)
+		}
+	})
+}
+
 func TestRun_stopsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *Screen) Update(v View, _ []Change) error {
 
 // Trouble shows the error until the next sample.
 func (s *Screen) Trouble(v View, err error) {
-	s.trouble = fmt.Sprintf("%s Ironic does not answer; trying again: %s", v.Now.Format(clock), plain(err.Error()))
+	s.trouble = fmt.Sprintf("%s Ironic does not answer; trying again: %s", v.Now.Format(clock), Problem(err))
 	_ = s.Tick(v) // the next tick reports the error
 }
 

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -45,6 +47,15 @@ func plain(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Problem writes an error in one line, without the URL of a request that got no answer.
+func Problem(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return plain(err.Error())
 }
 
 // fit cuts a text to a number of columns.

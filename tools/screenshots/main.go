@@ -1,6 +1,6 @@
 // Command screenshots makes the pictures of metal watch in assets/: it applies a fleet of 40 machines to a fake Ironic, follows the
 // apply with metal watch in a terminal, and photographs the terminal and the HTML page with Chromium when the apply is half done.
-// Usage: go -C tools run ./screenshots. It needs a CLI (see tools/cli) and chromium; Debian has it as a package.
+// Usage: make screenshots. It needs a CLI (see tools/cli) and chromium; Debian has it as a package.
 package main
 
 import (
@@ -206,23 +206,15 @@ func photograph(ctx context.Context, dir, assets string, frame string) error {
 	if err := errors.Join(os.MkdirAll(assets, 0o750), os.WriteFile(terminal, page.Bytes(), 0o600)); err != nil {
 		return err
 	}
-	for _, picture := range []struct {
-		name, page, size string
-		dark             bool
-	}{
-		{"watch-terminal.png", terminal, "900,480", true},
-		{"watch-page-light.png", filepath.Join(dir, "page.html.kept.html"), "1100,1060", false},
-		{"watch-page-dark.png", filepath.Join(dir, "page.html.kept.html"), "1100,1060", true},
+	for _, picture := range []struct{ name, page, size string }{
+		{"watch-terminal.png", terminal, "900,480"},
+		{"watch-page.png", filepath.Join(dir, "page.html.kept.html"), "1100,1060"},
 	} {
 		file := filepath.Join(assets, picture.name)
-		args := []string{
+		err := quietly(exec.CommandContext(ctx, "chromium",
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars",
-			"--user-data-dir=" + filepath.Join(dir, "chromium-"+picture.name), "--window-size=" + picture.size, "--screenshot=" + file,
-		}
-		if picture.dark {
-			args = append(args, "--blink-settings=preferredColorScheme=0")
-		}
-		if err := quietly(exec.CommandContext(ctx, "chromium", append(args, "file://"+picture.page)...)); err != nil {
+			"--user-data-dir=" + filepath.Join(dir, "chromium-"+picture.name), "--window-size=" + picture.size, "--screenshot="+file, "file://"+picture.page))
+		if err != nil {
 			return err
 		}
 		fmt.Println(file)
