@@ -143,6 +143,9 @@ func (m *Model) Add(s Sample) []Change {
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	machine.Name, machine.Reason = plain(machine.Name), plain(machine.Reason)
+	if machine.Since.IsZero() {
+		machine.Since = m.now
+	}
 	t, known := m.tracks[machine.ID]
 	if !known {
 		t = &track{}

@@ -39,7 +39,7 @@ const (
 	columns   = 100
 	rows      = 24
 	patience  = 10 * time.Minute // for the apply to be half done
-	unlucky   = 7 // the deployment with this number fails
+	unlucky   = 7                // the deployment with this number fails
 	complaint = "Deploy step deploy.write_image failed: no space left on device /dev/sda"
 )
 
@@ -213,7 +213,7 @@ func photograph(ctx context.Context, dir, assets string, frame string) error {
 		file := filepath.Join(assets, picture.name)
 		err := quietly(exec.CommandContext(ctx, "chromium",
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars",
-			"--user-data-dir=" + filepath.Join(dir, "chromium-"+picture.name), "--window-size=" + picture.size, "--screenshot="+file, "file://"+picture.page))
+			"--user-data-dir="+filepath.Join(dir, "chromium-"+picture.name), "--window-size="+picture.size, "--screenshot="+file, "file://"+picture.page))
 		if err != nil {
 			return err
 		}
