@@ -30,10 +30,9 @@ func TestSimulate_lives(t *testing.T) {
 // life is a site, a user and a workspace.
 type life struct {
 	*site
-	wish    *wish
-	space   *workspace
-	meddled bool // other clients have changed machines
-	faulty  bool // requests have met faults
+	wish   *wish
+	space  *workspace
+	faulty bool // requests have met faults
 }
 
 func live(t *testing.T, seed uint64) {

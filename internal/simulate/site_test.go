@@ -24,6 +24,8 @@ type site struct {
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
+	meddled bool // other clients have changed machines
+
 	mu      sync.Mutex
 	random  *rand.Rand
 	started time.Time
