@@ -48,7 +48,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"candidate_nodes": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "UUIDs or names of the nodes from which Ironic may select. Default: all nodes. Once a node is reserved, a change has no effect; the plan warns if the reserved node is not a candidate any more. " +
+				MarkdownDescription: "UUIDs or names of the nodes from which Ironic may select. Default: all nodes. Once a node is reserved, a change has no effect. " +
 					"Not together with `backfill_node`.",
 			},
 			"owner": schema.StringAttribute{

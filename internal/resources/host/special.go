@@ -279,7 +279,7 @@ func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
 		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state. **A change switches the machine.** "+
-			"While the node is deployed, its `metal_deployment` controls the power: the provider ignores this attribute with a warning.",
+			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
 			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
 		of: func(m *model) *types.String { return &m.PowerState },
 	}.attribute()
