@@ -175,7 +175,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-var donePattern = regexp.MustCompile(`(?s)(\d+) of 40 done, 5 in progress[^\n]* 1 failed.*deploying.* [3-9]s`)
+var donePattern = regexp.MustCompile(`(?s)(\d+) of 40 done, 5 in progress[^\n]* 1 failed.*deploying\S* +[2-9]s`)
 
 // isHalfDone reports whether a frame shows enough: machines that are done, in progress and failed.
 func isHalfDone(frame string) bool {
