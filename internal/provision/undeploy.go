@@ -126,8 +126,10 @@ func (m *Machine) undeploy(ctx context.Context, instance, allocation string, tim
 		}
 	}
 	goal := GoalUndeployed
-	if inCleaning(m.node) && !m.node.Retired {
-		goal = GoalAvailable // the instance is gone but its data may remain: clean again if cleaning fails or has failed
+	// The instance is gone but its data may remain: clean again if cleaning fails or has failed, or if a run was killed before that.
+	left := inCleaning(m.node) || m.state() == nodes.Manageable && m.node.InstanceUUID == "" && suspended != nil
+	if left && !m.node.Retired {
+		goal = GoalAvailable
 	}
 	if err := m.walk(ctx, goal, instance, ironic.Order{}, timeout); err != nil {
 		return "", err
@@ -190,7 +192,7 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 	if !free {
 		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+keyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
-			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", "node", node.UUID, "error", err)
+			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(nodeAttributes(node), "error", err)...)
 		}
 		return lost, nil
 	}

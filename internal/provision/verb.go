@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,23 +98,33 @@ func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) 
 	if m.node.PowerState == want && m.node.TargetPowerState == "" {
 		return nil
 	}
-	if m.node.TargetPowerState != "" { // an earlier run or another client has begun to switch it: Ironic refuses any other change
-		if err := m.awaitUnlocked(ctx, time.Now().Add(timeout)); err != nil {
-			return err
-		}
-		if m.node.PowerState == want {
-			return nil
-		}
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
+	if m.node.PowerState == want {
+		return nil
 	}
 	return m.changePower(ctx, target, want, timeout)
 }
 
 // Reboot switches the machine off and on, or only on if it is off, and waits for it.
 func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
 	if m.node.PowerState == powerOff {
 		return m.changePower(ctx, nodes.PowerOn, powerOn, timeout)
 	}
 	return m.changePower(ctx, nodes.Rebooting, powerOn, timeout)
+}
+
+// awaitPowerChange waits for the end of a power change that an earlier run or another client has begun, because Ironic refuses
+// any other change until then.
+func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) error {
+	if m.node.TargetPowerState == "" {
+		return nil
+	}
+	return m.awaitUnlocked(ctx, time.Now().Add(timeout))
 }
 
 // changePower requests a power change and waits for its end; the time-out starts with the request. A change that starts the
@@ -137,7 +148,10 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		}
 		sent = true
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target)
-		m.switched = m.switched || err == nil
+		if err == nil {
+			m.switched = true
+			m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(m.node.PowerState, "unknown"), target), "power", m.node.PowerState, "target", string(target))
+		}
 		return err
 	}
 	var err error
@@ -169,6 +183,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Dura
 		case err != nil:
 			return err
 		case m.node.TargetPowerState == "" && m.node.PowerState == want:
+			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
 		case m.node.TargetPowerState == "" && m.node.Reservation == "":
 			return fmt.Errorf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(m.node), m.node.PowerState, want, ironic.FirstLine(m.node.LastError))
