@@ -239,17 +239,26 @@ func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
 			return message{"warning", r.text(n.Elts[0], 0), r.text(n.Elts[1], 0)}, true
 		}
 	case "text", "rule":
-		fields := map[string]string{}
-		for _, element := range n.Elts {
-			if pair, ok := element.(*ast.KeyValueExpr); ok {
-				fields[r.source(pair.Key)] = r.text(pair.Value, 0)
-			}
-		}
-		if fields["summary"] != "" {
+		if fields := r.fields(n); fields["summary"] != "" {
 			return message{"error", fields["summary"], "{value} " + fields["must"] + "."}, true
+		}
+	case "tfprotov6.Diagnostic":
+		if fields := r.fields(n); fields["Summary"] != "" {
+			return message{"error", fields["Summary"], fields["Detail"]}, true
 		}
 	}
 	return message{}, false
+}
+
+// fields returns the texts of a literal's fields.
+func (r *reader) fields(n *ast.CompositeLit) map[string]string {
+	fields := map[string]string{}
+	for _, element := range n.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			fields[r.source(pair.Key)] = r.text(pair.Value, 0)
+		}
+	}
+	return fields
 }
 
 // deepest is how far text follows the variables of a message.

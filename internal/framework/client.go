@@ -64,8 +64,12 @@ type Feature struct {
 }
 
 // Requires adds an error at each used attribute that the API version does not support, and one if it does not support the
-// configured provisioning_limit. It is called during plan.
+// configured provisioning_limit. If Ironic does not say which version it supports, that is the only error. It is called during plan.
 func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, features ...Feature) {
+	if _, err := w.Client.Microversion(ctx); err != nil {
+		ReportUndone(diags, "ask Ironic for its API version", err)
+		return
+	}
 	if err := w.Client.LimitRequires(ctx); err != nil {
 		diags.AddError(provision.Explain("apply provisioning_limit", err))
 	}
