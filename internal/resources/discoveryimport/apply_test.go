@@ -91,7 +91,7 @@ func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("the apply has not failed:\n%s", output)
 		}
-		acctest.Mention(t, output, "Could not name 1 machine", name(n)+" (node "+ids[n]+"): The conductor is on fire", "The others have got their names.")
+		acctest.Mention(t, output, "Could not name 1 machine", name(n)+" (node "+ids[n]+"): Ironic's answer: the conductor is on fire", "The others have got their names.")
 		broken.Store("none")
 	}
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("r12-")))
