@@ -44,7 +44,7 @@ resource "metal_host" "machine" {
     username            = try(coalesce(each.value.bmc_username, var.defaults.bmc_username), null)
     password_wo         = lookup(var.bmc_passwords, each.key, var.bmc_password)
     password_wo_version = coalesce(each.value.bmc_password_version, var.bmc_password_version)
-    verify_ca           = var.defaults.bmc_verify_ca
+    verify_ca           = startswith(each.value.bmc_address, "redfish") ? var.defaults.bmc_verify_ca : null # IPMI has no certificates
   }
   driver              = each.value.bmc_address == null ? each.value.driver : null
   driver_info         = each.value.driver_info
@@ -64,6 +64,10 @@ resource "metal_host" "machine" {
     precondition {
       condition     = each.value.bmc_address != null || each.value.driver != null
       error_message = "Machine ${each.key} needs bmc_address or driver."
+    }
+    precondition {
+      condition     = each.value.bmc_address == null || lookup(var.bmc_passwords, each.key, var.bmc_password) != null
+      error_message = "Machine ${each.key} has a bmc_address and no password: set bmc_password, or bmc_passwords[\"${each.key}\"]."
     }
     precondition {
       condition     = each.value.role == null || try(var.roles[each.value.role].count == null, false)

@@ -43,7 +43,7 @@ variable "bmc" {
 variable "bmc_password" {
   description = "Password of the iLOs. It is in no plan and no state."
   type        = string
-  default     = null
+  nullable    = false
   ephemeral   = true
   sensitive   = true
 }

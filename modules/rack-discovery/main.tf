@@ -47,4 +47,11 @@ resource "metal_host" "rack" {
   description         = var.hosts.description
   target_state        = var.hosts.target_state
   on_destroy          = var.hosts.on_destroy
+
+  lifecycle {
+    precondition {
+      condition     = each.value.bmc_address == null || var.bmc_password != null
+      error_message = "Machine ${each.key} has a BMC at ${coalesce(each.value.bmc_address, "-")}: set bmc_password."
+    }
+  }
 }
