@@ -36,7 +36,7 @@ run "roles" {
   }
 
   assert {
-    condition     = contains(["rack7-03", "rack7-04"], output.deployments["gpu-0"].node)
+    condition     = output.deployments["gpu-0"].node == "rack7-01"
     error_message = "A member must get a machine with the traits of its role."
   }
 }
@@ -96,7 +96,8 @@ run "a_bmc_without_a_password_is_refused" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" } }
+    machines     = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" } }
+    bmc_password = null
   }
 
   expect_failures = [metal_host.machine["rack1-01"]]

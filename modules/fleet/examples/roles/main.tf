@@ -1,4 +1,5 @@
-# A pool: Ironic chooses which machines run a role, by class and traits.
+# A pool: Ironic chooses which machines run a role, by class and traits. Roles of one class compete for its
+# machines, so those with a GPU have a class of their own.
 
 terraform {
   required_version = ">= 1.11"
@@ -27,15 +28,16 @@ module "fleet" {
 
   machines = {
     for unit in range(1, 5) : format("rack7-%02d", unit) => {
-      macs   = [format("52:54:00:70:00:%02x", unit)]
-      traits = unit > 2 ? ["CUSTOM_GPU"] : []
+      macs           = [format("52:54:00:70:00:%02x", unit)]
+      resource_class = unit < 3 ? "rack7-gpu" : "rack7"
+      traits         = unit < 2 ? ["CUSTOM_GPU_LARGE"] : []
     }
   }
-  defaults = { driver = "fake-hardware", resource_class = "rack7" } # drives no machine; real ones have a bmc_address
+  defaults = { driver = "fake-hardware" } # drives no machine; real ones have a bmc_address
 
   roles = {
     worker = { count = 2, resource_class = "rack7", image = local.image, user_data_wo_version = 1 }
-    gpu    = { count = 1, resource_class = "rack7", traits = ["CUSTOM_GPU"], image = local.image }
+    gpu    = { count = 1, resource_class = "rack7-gpu", traits = ["CUSTOM_GPU_LARGE"], image = local.image }
   }
   user_data_wo = {
     worker = <<-EOT
