@@ -227,6 +227,46 @@ func TestFakeModules_rackNeedsNoImportBlock(t *testing.T) {
 	})
 }
 
+func TestFakeModules_rackListsMachinesWithoutBMC(t *testing.T) {
+	t.Parallel()
+	m := startModule(t, "rack-discovery")
+	data := fakeironic.SampleInventory(7)
+	inventory, _ := data["inventory"].(map[string]any)
+	delete(inventory, "bmc_address")
+	uuid := m.site.Fake.Discover(data)
+	m.site.Fake.Set(uuid, "created_at", "2026-01-01T12:00:00Z")
+	w := m.open(t, "examples/rack")
+	defer destroy(t, w)
+	replaceIn(t, w, "main.tf", `, bmc_cidr = "198.18.0.0/24"`, "")
+	w.Must(acctest.Apply()...)
+	acctest.Mention(t, w.Must("output", "without_bmc"), "r12-RK000007", uuid)
+	replaceIn(t, w, "main.tf", "max_hosts = 40", `power_control = "agent"`)
+	created := map[string]string{`module.rack12.metal_host.rack["r12-RK000007"]`: "create", `metal_deployment.rack12["r12-RK000007"]`: "create"}
+	created[`module.rack12.metal_discovery_import.rack`] = "update" // of max_hosts
+	wantChanges(t, w, created)
+}
+
+func TestFakeModules_fleetRenamesAMachine(t *testing.T) {
+	t.Parallel()
+	m := startModule(t, "fleet")
+	w := m.open(t, "examples/csv")
+	defer destroy(t, w)
+	machine := func(name, hostname string) {
+		write(t, filepath.Join(w.Dir, "machines.csv"), "name,driver,role,hostname\n"+name+",fake-hardware,web,"+hostname+"\n")
+	}
+	machine("rack1-01", "")
+	w.Must(acctest.Apply()...)
+	machine("slot-1", "rack1-01")
+	moved := ""
+	for _, kind := range []string{"metal_host", "metal_deployment"} {
+		moved += "moved {\n  from = module.fleet." + kind + ".machine[\"rack1-01\"]\n  to = module.fleet." + kind + ".machine[\"slot-1\"]\n}\n"
+	}
+	write(t, filepath.Join(w.Dir, "moved.tf"), moved)
+	wantChanges(t, w, map[string]string{`module.fleet.metal_host.machine["slot-1"]`: "update"})
+	w.Must("apply", "saved")
+	acctest.NoChanges(t, w)
+}
+
 // nodes returns all nodes of a site.
 func nodes(site *acctest.Site) []map[string]any {
 	var all []map[string]any

@@ -1,5 +1,5 @@
 locals {
-  columns = ["bmc_address", "bmc_username", "bmc_password_version", "driver", "macs", "resource_class", "traits", "role", "address",
+  columns = ["bmc_address", "bmc_username", "bmc_password_version", "driver", "macs", "resource_class", "traits", "role", "hostname", "address",
   "description", "target_state", "maintenance"]
 
   # Cells of the CSV without white space around them, and without the empty ones.
@@ -83,7 +83,7 @@ resource "metal_deployment" "machine" {
   node_id = metal_host.machine[each.key].id
   image   = var.roles[each.value.role].image
   config_drive = {
-    hostname             = each.key
+    hostname             = coalesce(each.value.hostname, each.key)
     user_data            = var.roles[each.value.role].user_data
     user_data_wo         = var.roles[each.value.role].user_data_wo_version == null ? null : var.user_data_wo[each.value.role]
     user_data_wo_version = var.roles[each.value.role].user_data_wo_version

@@ -31,6 +31,7 @@ variable "machines" {
     * `bmc_password_version`: raise it when the password of this machine has changed. Default: the variable of that name.
     * `macs`: MAC addresses of the network cards.
     * `role`: the key in `roles` of what the machine runs.
+    * `hostname`: host name of the deployed machine. Default: its name. **A change wipes the machine.**
     * `address`: how you reach the machine once it is deployed. Only outputs contain it.
     * `network_data`: network settings in OpenStack's format, as JSON, for the machine's config drive.
     * `maintenance`: true takes the machine out of service.
@@ -46,6 +47,7 @@ variable "machines" {
     resource_class       = optional(string)
     traits               = optional(set(string))
     role                 = optional(string)
+    hostname             = optional(string)
     address              = optional(string)
     network_data         = optional(string)
     description          = optional(string)
