@@ -35,7 +35,7 @@ resource "metal_host" "pool" {
     password_wo_version = var.bmc_password_version
     verify_ca           = var.bmc.verify_ca
   }
-  driver_info = merge(var.hosts.driver_info, {
+  driver_info = merge(var.host_settings.driver_info, {
     server_hardware_uri = each.value.uri
     dynamic_allocation  = true
   })
@@ -47,9 +47,9 @@ resource "metal_host" "pool" {
     } : name => value if value != null
   }
   ports          = { for mac in slice(each.value.macs, 0, min(1, length(each.value.macs))) : mac => {} } # OneView knows none of rack servers
-  resource_class = var.hosts.resource_class
-  traits         = var.hosts.traits
-  target_state   = var.hosts.target_state
+  resource_class = var.host_settings.resource_class
+  traits         = var.host_settings.traits
+  target_state   = var.host_settings.target_state
 }
 
 resource "metal_allocation" "pool" {
@@ -57,7 +57,7 @@ resource "metal_allocation" "pool" {
   depends_on = [metal_host.pool] # not before the hosts are available
 
   name           = each.key
-  resource_class = var.hosts.resource_class
+  resource_class = var.host_settings.resource_class
   traits         = each.value.traits
 }
 

@@ -55,7 +55,7 @@ variable "bmc_password_version" {
   nullable    = false
 }
 
-variable "hosts" {
+variable "host_settings" {
   description = "What all hosts of the pool have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, with a temporary server profile, **which erases what the cleaning steps of the site erase**."
   type = object({
     resource_class = optional(string, "oneview")

@@ -38,15 +38,15 @@ resource "metal_host" "rack" {
     verify_ca           = var.bmc.verify_ca
   }
   power_control       = each.value.bmc_address == null ? var.power_control : null
-  resource_class      = var.hosts.resource_class
-  traits              = var.hosts.traits
-  capabilities        = var.hosts.capabilities
-  root_device         = var.hosts.root_device
-  driver_info         = var.hosts.driver_info
-  hardware_interfaces = var.hosts.hardware_interfaces
-  description         = var.hosts.description
-  target_state        = var.hosts.target_state
-  on_destroy          = var.hosts.on_destroy
+  resource_class      = var.host_settings.resource_class
+  traits              = var.host_settings.traits
+  capabilities        = var.host_settings.capabilities
+  root_device         = var.host_settings.root_device
+  driver_info         = var.host_settings.driver_info
+  hardware_interfaces = var.host_settings.hardware_interfaces
+  description         = var.host_settings.description
+  target_state        = var.host_settings.target_state
+  on_destroy          = var.host_settings.on_destroy
 
   lifecycle {
     precondition {

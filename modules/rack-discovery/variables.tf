@@ -116,7 +116,7 @@ variable "power_control" {
   }
 }
 
-variable "hosts" {
+variable "host_settings" {
   description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**."
   type = object({
     resource_class      = optional(string, "baremetal")

@@ -21,7 +21,7 @@ module "pool" {
   template     = "Ironic BL460c Gen10"
   bmc          = { username = "ironic" }
   bmc_password = var.bmc_password
-  hosts = {
+  host_settings = {
     resource_class = "bl460c"
     driver_info = {
       deploy_kernel  = "http://images.example.com/ipa.kernel"

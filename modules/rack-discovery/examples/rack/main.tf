@@ -22,9 +22,9 @@ module "rack12" {
   filter    = { manufacturer = "^Example", bmc_cidr = "198.18.0.0/24" }
   max_hosts = 40
 
-  bmc          = { username = "root" }
-  bmc_password = var.bmc_password                                       # the one that the whole rack was delivered with
-  hosts        = { resource_class = "r12", target_state = "available" } # cleans the machines
+  bmc           = { username = "root" }
+  bmc_password  = var.bmc_password                                       # the one that the whole rack was delivered with
+  host_settings = { resource_class = "r12", target_state = "available" } # cleans the machines
 }
 
 # Every machine of the rack is deployed.
