@@ -11,6 +11,7 @@ tool (
 )
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/hashicorp/terraform-config-inspect v0.0.0-20260904064934-75d64de68c31
 	github.com/hashicorp/terraform-json v0.27.3-0.20260213134036-298b8f6b673a
 	github.com/hashicorp/terraform-plugin-go v0.31.0
