@@ -1,0 +1,141 @@
+package acctest_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// guides has the complete configurations of the guides: in the directory of a guide, or in several directories below it. What is
+// beside or below a configuration, such as a CSV or a module, belongs to it.
+const guides = examples + "/guides"
+
+// guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
+var guideSites = map[string]func(t *testing.T, site *acctest.Site){}
+
+// TestFakeExamples_guides applies each configuration of the guides, and finds the second plan empty.
+func TestFakeExamples_guides(t *testing.T) {
+	t.Parallel()
+	for _, dir := range guideDirectories(t) {
+		name := strings.TrimPrefix(dir, guides+"/")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testGuide(t, name, dir)
+		})
+	}
+}
+
+// guideDirectories lists the root configurations below guides.
+func guideDirectories(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(guides, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		configuration, err := filepath.Glob(filepath.Join(path, "*.tf"))
+		if len(configuration) == 0 {
+			return err
+		}
+		found = append(found, path)
+		return fs.SkipDir
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no configuration below %s (%v)", guides, err)
+	}
+	return found
+}
+
+// testGuide applies a configuration on fakes. Guides that speak of discovered machines find four, guides with resources of
+// OneView an appliance with free blades.
+func testGuide(t *testing.T, name, dir string) {
+	t.Helper()
+	w := acctest.NewWorkspace(t, "")
+	if err := os.Remove(filepath.Join(w.Dir, "main.tf")); err != nil { // the guide has its own terraform block
+		t.Fatal(err)
+	}
+	ironics := fakeIronics{}
+	var text strings.Builder
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content := ironics.serve(t, read(t, filepath.Join(dir, path)))
+		text.WriteString(content)
+		copied := filepath.Join(w.Dir, path)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return err
+		}
+		write(t, copied, content)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := ironics.site(t, defaultEndpoint)
+	w.Setenv("METAL_ENDPOINT", site.Endpoint)
+	for variable, value := range guideVariables {
+		w.Setenv("TF_VAR_"+variable, value)
+	}
+	if needsDiscovery(text.String()) {
+		site.Fake.Discovery = true
+		for n := range 4 {
+			site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
+		}
+	}
+	if needsOneView(text.String()) {
+		appliance := acctest.StartOneView(t, nil, 3)
+		appliance.Fake.AddTemplate(fakeoneview.Template{
+			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
+		})
+		appliance.Setenv(w)
+	}
+	if prepare := guideSites[name]; prepare != nil {
+		prepare(t, site)
+	}
+	defer destroy(t, w)
+	if strings.Contains(text.String(), `variable "protected"`) {
+		defer unprotect(t, w)
+	}
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+}
+
+// guideVariables are values for variables of the guides that have no default.
+var guideVariables = map[string]string{
+	"bmc_password":  "the BMC's password",
+	"bmc_passwords": `{ "rack1" = "password of rack 1", "rack2" = "password of rack 2" }`,
+	"join_token":    "the token",
+}
+
+// defaultEndpoint is the endpoint of Ironic in most guides. A guide about several sites has more, such as
+// http://ironic.north.example.com:6385.
+const defaultEndpoint = "http://ironic.example.com:6385"
+
+var guideEndpoint = regexp.MustCompile(`https?://ironic[a-z.-]*\.example\.com:6385`)
+
+// fakeIronics are the fakes of a guide, by the endpoint in its text.
+type fakeIronics map[string]*acctest.Site
+
+// serve replaces each endpoint in a text by that of a fake.
+func (f fakeIronics) serve(t *testing.T, text string) string {
+	t.Helper()
+	return guideEndpoint.ReplaceAllStringFunc(text, func(endpoint string) string { return f.site(t, endpoint).Endpoint })
+}
+
+// site returns the fake for an endpoint, and starts it at the first call.
+func (f fakeIronics) site(t *testing.T, endpoint string) *acctest.Site {
+	t.Helper()
+	if f[endpoint] == nil {
+		f[endpoint] = acctest.StartFake(t, nil)
+	}
+	return f[endpoint]
+}
+
