@@ -104,6 +104,9 @@ func testGuide(t *testing.T, name, dir string) {
 	if strings.Contains(text.String(), `variable "protected"`) {
 		defer unprotect(t, w)
 	}
+	if strings.Contains(text.String(), "\nmodule ") {
+		w.Must("get")
+	}
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 }
