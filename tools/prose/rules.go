@@ -1,0 +1,78 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxSentence is the largest number of words in a sentence.
+const maxSentence = 40
+
+// limits are the largest numbers of words of pages, code included. The first pattern that fits decides.
+var limits = []struct {
+	prefix string
+	words  int
+}{
+	{"README.md", 900},
+	{"CONTRIBUTING.md", 1500},
+	{"docs/guides/", 1500},
+	{"docs/resources/", 2500},
+	{"docs/index.md", 2500},
+}
+
+// limitOf is the largest number of words of a page; 0 means none.
+func limitOf(path string) int {
+	for _, l := range limits {
+		if strings.HasPrefix(path, l.prefix) {
+			return l.words
+		}
+	}
+	return 0
+}
+
+// phrases are words that hide who does what, or that readers stumbled over, with what to write instead.
+var phrases = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{phrase(`somebody|someone|anybody|anyone|nobody|no one|whoever|whomever`), "name the actor: another client, an operator, another run"},
+	{phrase(`(?:it|this|that|which|and|or) is no (?:[a-km-z]\w*|l[a-np-z]\w*)`), `write "is not a ..."`}, // "is no longer" is fine
+	{phrase(`in work`), `write "has an operation in progress"`},
+	{phrase(`spoken to|speaks to`), `write "uses" or "sends requests to"`},
+	{phrase(`(?:two|between|last|first|next) looks?`), `write "poll" or "read"`},
+	{phrase(`at most so many|for nothing|of its own accord`), "name the number or the fact"},
+	{phrase(`whose (?:it|the \w+) is`), `write "who owns"`},
+	{phrase(`does? without`), `write "does not need"`},
+	{phrase(`bored|gift|riddle|fears?`), "describe the fact"},
+	{phrase(`stands where`), `write "follows"`},
+	{phrase(`simply|of course|obviously`), "leave it out"},
+}
+
+func phrase(alternatives string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + alternatives + `)\b`)
+}
+
+// badPhrases are the findings in one block of text.
+func badPhrases(text string) []string {
+	var found []string
+	for _, p := range phrases {
+		for _, hit := range p.pattern.FindAllString(text, -1) {
+			found = append(found, strconv.Quote(hit)+": "+p.instead)
+		}
+	}
+	return found
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?]["')]*\s+`)
+
+// longSentences are the sentences of a block with more than maxSentence words.
+func longSentences(text string) []string {
+	var found []string
+	for _, sentence := range sentenceEnd.Split(text, -1) {
+		if words := len(strings.Fields(sentence)); words > maxSentence {
+			found = append(found, sentence)
+		}
+	}
+	return found
+}
