@@ -114,7 +114,7 @@ func testGuide(t *testing.T, name, dir string) {
 // guideVariables are values for variables of the guides that have no default.
 var guideVariables = map[string]string{
 	"bmc_password":  "the BMC's password",
-	"bmc_passwords": `{ "rack1" = "password of rack 1", "rack2" = "password of rack 2" }`,
+	"bmc_passwords": `{ "rack1" = "password of rack 1", "rack2" = "password of rack 2", "north" = "password in the north", "south" = "password in the south" }`,
 	"join_token":    "the token",
 }
 
