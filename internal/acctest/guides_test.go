@@ -1,7 +1,9 @@
 package acctest_test
 
 import (
+	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +20,29 @@ import (
 const guides = examples + "/guides"
 
 // guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
-var guideSites = map[string]func(t *testing.T, site *acctest.Site){}
+var guideSites = map[string]func(t *testing.T, site *acctest.Site){"brownfield": enrollRack}
+
+// enrollRack enrolls three machines as another client, and deploys an image on the last one for the allocation web-1.
+func enrollRack(t *testing.T, site *acctest.Site) {
+	t.Helper()
+	for n := 1; n <= 3; n++ {
+		id := acctest.Text(site.Must(http.MethodPost, "nodes", map[string]any{
+			"name": fmt.Sprintf("rack1-%02d", n), "driver": "redfish", "resource_class": "baremetal", "driver_info": map[string]any{
+				"redfish_address": fmt.Sprintf("https://192.0.2.1%d", n), "redfish_system_id": "/redfish/v1/Systems/1",
+				"redfish_username": "root", "redfish_password": "the BMC's password",
+			},
+		})["uuid"])
+		site.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:01:00:%02x", n)})
+		site.Verb(id, "manage", "manageable")
+		site.Verb(id, "provide", "available")
+	}
+	site.Must(http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []any{"rack1-03"}})
+	site.Await("rack1-03", "allocation_uuid", acctest.AllocationNamed(site, "web-1")["uuid"])
+	site.Must(http.MethodPatch, "nodes/rack1-03", []any{map[string]any{"op": "add", "path": "/instance_info", "value": map[string]any{
+		"image_source": "http://images.example.com/debian-12.qcow2", "image_checksum": "http://images.example.com/SHA256SUMS",
+	}}})
+	site.Verb("rack1-03", "active", "active")
+}
 
 // TestFakeExamples_guides applies each configuration of the guides, and finds the second plan empty.
 func TestFakeExamples_guides(t *testing.T) {
