@@ -43,7 +43,7 @@ func oneviewSchema() schema.Attribute {
 			"domain":      text("Directory that the user logs in with. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
 			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) to speak, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
 			"cacert_file": text("PEM file of the authority that signed the appliance's certificate. Default: the system's authorities. Environment: `ONEVIEW_CACERT_FILE`."),
-			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate. Anyone on the network path can then read the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
+			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate. An attacker on the network path can then read the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
 		},
 	}
 }
