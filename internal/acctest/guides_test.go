@@ -20,7 +20,10 @@ import (
 const guides = examples + "/guides"
 
 // guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
-var guideSites = map[string]func(t *testing.T, site *acctest.Site){"brownfield": enrollRack}
+var guideSites = map[string]func(t *testing.T, site *acctest.Site){
+	"brownfield":                     enrollRack,
+	"from-terraform-provider-ironic": enrollRack,
+}
 
 // enrollRack enrolls three machines as another client, and deploys an image on the last one for the allocation web-1.
 func enrollRack(t *testing.T, site *acctest.Site) {
