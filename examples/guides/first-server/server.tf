@@ -5,9 +5,9 @@ variable "ssh_key" {
 }
 
 resource "metal_allocation" "web" {
-  name           = "web-1"
-  resource_class = "baremetal"
-  depends_on     = [metal_host.web] # not before the host is available
+  name            = "web-1"
+  resource_class  = "baremetal"
+  candidate_nodes = [metal_host.web.name] # this machine, once it is available
 }
 
 resource "metal_deployment" "web" {

@@ -28,7 +28,7 @@ resource "metal_host" "rack1_01" {
 resource "metal_allocation" "web" {
   name           = "web"
   resource_class = "baremetal"
-  depends_on     = [metal_host.rack1_01]
+  depends_on     = [metal_host.rack1_01] # not before the host is available
 }
 
 resource "metal_deployment" "web" {
