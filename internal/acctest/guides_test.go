@@ -168,4 +168,3 @@ func (f fakeIronics) site(t *testing.T, endpoint string) *acctest.Site {
 	}
 	return f[endpoint]
 }
-
