@@ -43,8 +43,8 @@ resource "metal_deployment" "web" {
   node_id       = metal_allocation.web[count.index].node_id
   allocation_id = metal_allocation.web[count.index].id
   image = {
-    url      = "http://images.lab/${var.image}.qcow2"
-    checksum = "http://images.lab/SHA256SUMS"
+    url      = "http://images/${var.image}.qcow2"
+    checksum = "http://images/SHA256SUMS"
   }
   config_drive = { hostname = "web-${count.index}" }
 }
