@@ -59,6 +59,7 @@ func run(ctx context.Context, out *screen) (err error) {
 
 // play is the story that the demo tells.
 func play(ctx context.Context, w *workspace, ironic *ironic, out *screen) error {
+	out.start = time.Now() // to build OpenTofu may have taken minutes
 	out.say("Six machines and a fake Ironic at %s, with %s.", ironic.url, w.version)
 	out.say("The provider has provisioning_limit = { max_concurrent = 2 }.")
 

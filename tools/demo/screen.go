@@ -27,7 +27,7 @@ type screen struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colour bool
-	start  time.Time
+	start  time.Time // of the clock that the tables show
 	steps  int
 }
 
@@ -35,7 +35,7 @@ type screen struct {
 func newScreen(out *os.File) *screen {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	return &screen{out: out, start: time.Now(), colour: (terminal || os.Getenv("CLICOLOR_FORCE") != "") && os.Getenv("NO_COLOR") == ""}
+	return &screen{out: out, colour: (terminal || os.Getenv("CLICOLOR_FORCE") != "") && os.Getenv("NO_COLOR") == ""}
 }
 
 func (s *screen) print(format string, args ...any) {
