@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -240,31 +239,32 @@ func TestFakeBootStatus_unknownNodesAreOneWarning(t *testing.T) {
 	}
 }
 
-// guideStatus returns the HCL in the section "Who runs what" of the guide on live ISOs.
-func guideStatus(t *testing.T) string {
-	t.Helper()
-	guide, err := os.ReadFile("../../templates/guides/live-iso.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(guide), "\n## Who runs what\n")
-	_, block, _ := strings.Cut(section, "```terraform\n")
-	block, _, found := strings.Cut(block, "```")
-	if !found {
-		t.Fatal("the guide has no such example")
-	}
-	return block
-}
-
-// With the example of the guide, one apply creates hosts, deployments and status, and the next plan is empty.
-func TestFakeBootStatus_exampleOfGuide(t *testing.T) {
+// With depends_on, one apply creates hosts, deployments and status, and the next plan is empty.
+func TestFakeBootStatus_isReadAfterTheDeployments(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
 	config := func(version, infraEnv, networks string) string {
-		return s.Provider() + guideStatus(t) + fmt.Sprintf(`
-			variable "url" { default = %q }
-			variable "infra_env" { default = %q }
+		return s.Provider() + fmt.Sprintf(`
 			variable "networks" { default = { %s } }
+			locals {
+			  live_iso = { for name, host in metal_host.site : name => {
+			    url            = %q
+			    shared_content = { infra_env = %q }
+			    host_content   = lookup(var.networks, name, null)
+			  } }
+			}
+			resource "metal_deployment" "site" {
+			  for_each = metal_host.site
+			  node_id  = each.value.id
+			  live_iso = local.live_iso[each.key]
+			}
+			data "metal_boot_status" "site" {
+			  live_iso   = local.live_iso
+			  depends_on = [metal_deployment.site]
+			}
+			output "stale" {
+			  value = { for name in data.metal_boot_status.site.stale : name => data.metal_boot_status.site.hosts[name].obsolete }
+			}
 			resource "metal_host" "site" {
 			  for_each = toset(["n1", "n2", "n3"])
 			  name     = each.key
@@ -275,7 +275,7 @@ func TestFakeBootStatus_exampleOfGuide(t *testing.T) {
 			  }
 			  target_state = "available"
 			}
-		`, iso.URL(version), infraEnv, networks)
+		`, networks, iso.URL(version), infraEnv)
 	}
 	w := acctest.NewWorkspace(t, config("v1", "1", ""))
 	apply := func(config, stale string) {

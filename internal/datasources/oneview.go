@@ -73,25 +73,24 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server hardware of the HPE OneView appliance: all, or the hardware that matches all configured attributes. See the guide [OneView](../guides/oneview.md).\n\n" +
-			"The users of hardware may change between two plans. Do not create resources from the result of `free`: Terraform would destroy them when a OneView user takes the server.",
+		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or the hardware that matches all configured arguments. See the guide [OneView](../guides/oneview.md).",
 		Attributes: map[string]schema.Attribute{
-			"name":                     criterion("Name, such as `Encl1, bay 3`. Fails if none matches."),
+			"name":                     criterion("Name of the server hardware, such as `Encl1, bay 3`. Fails if none matches."),
 			"serial_number":            criterion("Serial number. Fails if none matches."),
-			"mac":                      criterion("MAC address of any of its Ethernet ports. OneView knows only those of blades, not those of rack servers. Fails if none matches."),
-			"server_hardware_type_uri": criterion("URI of a server hardware type: only hardware of this type. An empty result is allowed."),
-			"enclosure_group_uri":      criterion("URI of an enclosure group: only hardware in this group. An empty result is allowed."),
-			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only hardware without a server profile, `false`: only hardware with one, of Ironic or of another user. An empty result is allowed."},
-			"uri":                      text("URI of the hardware, if exactly one matches; else null."),
+			"mac":                      criterion("MAC address of an Ethernet port. OneView knows those of blades, but not those of rack servers. Fails if none matches."),
+			"server_hardware_type_uri": criterion("URI of the server hardware type. An empty result is allowed."),
+			"enclosure_group_uri":      criterion("URI of the enclosure group. An empty result is allowed."),
+			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: hardware without a server profile. `false`: hardware with one, of Ironic or of another user. An empty result is allowed. Default: both."},
+			"uri":                      text("URI of the hardware if exactly one matches, otherwise null."),
 			"uris":                     list("URIs of the matching hardware, sorted by name."),
 			"servers": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "The matching hardware, by URI.",
+				Computed: true, MarkdownDescription: "Matching hardware, by URI.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name": text("Name."), "serial_number": text("Serial number."), "model": text("Model."),
-					"state": text("OneView's state, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
-					"power_state": text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."), "server_profile_uri": text("URI of the server profile that is applied to it; null if it is free."),
+					"name": text("Name in OneView."), "serial_number": text("Serial number."), "model": text("Model, such as `ProLiant BL460c Gen10`."),
+					"state": text("State in OneView, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
+					"power_state": text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."), "server_profile_uri": text("URI of its server profile; null if it has none."),
 					"server_hardware_type_uri": text("URI of its server hardware type."), "enclosure_group_uri": text("URI of its enclosure group; null for rack servers."),
-					"macs": list("MAC addresses of its Ethernet ports, as far as OneView knows them."), "management_addresses": list("Addresses of its iLO."),
+					"macs": list("MAC addresses of its Ethernet ports that OneView knows."), "management_addresses": list("IP addresses of its iLO."),
 				}},
 			},
 		},
@@ -193,13 +192,13 @@ func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A server profile template of the HPE OneView appliance. Fails if none or several match. The guide [OneView](../guides/oneview.md) lists the settings that Ironic needs.",
+		MarkdownDescription: "Server profile template of the HPE OneView appliance. Fails unless exactly one matches. The guide [OneView](../guides/oneview.md) lists the settings that Ironic needs.",
 		Attributes: map[string]schema.Attribute{
-			"name":                     both("Name."),
-			"server_hardware_type_uri": both("URI of the only server hardware type to which it can be applied."),
-			"enclosure_group_uri":      both("URI of the only enclosure group to which it can be applied; null for rack servers."),
+			"name":                     both("Name of the template."),
+			"server_hardware_type_uri": both("URI of the server hardware type that the template is for."),
+			"enclosure_group_uri":      both("URI of the enclosure group that the template is for; null for rack servers."),
 			"uri":                      text("URI of the template."),
-			"description":              text("Description."),
+			"description":              text("Description in OneView."),
 			"mac_type":                 text("`Physical`, `Virtual` or `UserDefined`. Ironic needs `Physical`."),
 			"manages_boot":             flag("Whether its profiles manage the boot order (`boot.manageBoot`). Ironic needs `true`."),
 			"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),

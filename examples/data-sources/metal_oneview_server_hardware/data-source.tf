@@ -1,4 +1,4 @@
-# One server, by name, serial_number or mac.
+# name, serial_number or mac
 data "metal_oneview_server_hardware" "bay1" {
   name = "Encl1, bay 1"
 }
@@ -8,18 +8,4 @@ output "bay1" {
     uri   = data.metal_oneview_server_hardware.bay1.uri
     model = one(values(data.metal_oneview_server_hardware.bay1.servers)).model
   }
-}
-
-# Hardware without a server profile, of the type that a template is for.
-data "metal_oneview_server_profile_template" "ironic" {
-  name = "Ironic BL460c Gen10"
-}
-
-data "metal_oneview_server_hardware" "free" {
-  server_hardware_type_uri = data.metal_oneview_server_profile_template.ironic.server_hardware_type_uri
-  free                     = true
-}
-
-output "free_blades" {
-  value = [for uri in data.metal_oneview_server_hardware.free.uris : data.metal_oneview_server_hardware.free.servers[uri].name]
 }

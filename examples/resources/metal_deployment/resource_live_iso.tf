@@ -3,25 +3,10 @@ variable "bmc_password" {
   ephemeral = true
 }
 
-# Machines that run from an ISO which is built for all of them, and holds the network settings of some. The name of the
-# ISO comes from what is built into it. So a plan knows it before it is built, and shows which machines restart: those that get
-# other network settings, and no others.
-locals {
-  machines = {
-    rack3-01 = "192.0.2.31"
-    rack3-02 = "192.0.2.32"
-  }
-  proxy    = "http://proxy.example.com:3128"
-  networks = { rack3-02 = "bond0: [eno1, eno2]" }
-  image    = sha256(jsonencode([local.proxy, local.networks]))
-}
-
-resource "metal_host" "rack3" {
-  for_each = local.machines
-
-  name = each.key
+resource "metal_host" "kiosk" {
+  name = "rack3-01"
   bmc = {
-    address             = "redfish-virtualmedia://${each.value}/redfish/v1/Systems/1"
+    address             = "redfish-virtualmedia://192.0.2.31/redfish/v1/Systems/1"
     username            = "root"
     password_wo         = var.bmc_password
     password_wo_version = 1
@@ -29,14 +14,12 @@ resource "metal_host" "rack3" {
   target_state = "available"
 }
 
-resource "metal_deployment" "rack3" {
-  for_each = metal_host.rack3
-
-  node_id = each.value.id
+resource "metal_deployment" "kiosk" {
+  node_id = metal_host.kiosk.id
   live_iso = {
-    url            = "http://images.example.com/rack3-${local.image}.iso"
-    shared_content = { proxy = sha256(local.proxy) }
-    host_content   = { for name, network in local.networks : "network" => sha256(network) if name == each.key }
-    quiet_period   = "0s" # the image is complete when it has its name
+    url            = "http://images.example.com/site-v8.iso"
+    shared_content = { proxy = "v3" }   # a change restarts no machine
+    host_content   = { network = "v1" } # a change restarts this machine
+    quiet_period   = "0s"               # an ISO of this name never changes
   }
 }

@@ -1,9 +1,9 @@
 variable "bmc_password" {
   type      = string
-  ephemeral = true # in no plan file and no state
+  ephemeral = true # stored neither in the plan nor in the state
 }
 
-# Every machine of the rack that has been discovered gets a name, such as r12-RK000001.
+# Names every discovered machine of the rack, such as r12-RK000001.
 resource "metal_discovery_import" "rack12" {
   name          = "rack12"
   name_template = { prefix = "r12-", hardware_details = "serial-number" }
@@ -27,9 +27,9 @@ resource "metal_host" "rack12" {
   bmc = each.value.bmc_address == null ? null : {
     address             = "redfish-virtualmedia://${each.value.bmc_address}/redfish/v1/Systems/1"
     username            = "root"
-    password_wo         = var.bmc_password # the one that the whole rack was delivered with
+    password_wo         = var.bmc_password # the default password of the delivered machines
     password_wo_version = 1
   }
   resource_class = "baremetal"
-  target_state   = "manageable" # "available" would clean the machines
+  target_state   = "manageable" # "available" also cleans the machines
 }

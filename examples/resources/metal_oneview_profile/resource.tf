@@ -1,6 +1,6 @@
 variable "bmc_password" {
   type      = string
-  ephemeral = true # in no plan file and no state
+  ephemeral = true # stored neither in the plan nor in the state
 }
 
 data "metal_oneview_server_profile_template" "ironic" {
@@ -15,8 +15,7 @@ locals {
   bay1 = one(values(data.metal_oneview_server_hardware.bay1.servers))
 }
 
-# The node says which server hardware it is, and from which template its profiles are made. While nothing is deployed on it, it
-# has none, so that OneView's users may take the server. For the cleaning before "available" it gets one for a while.
+# While nothing is deployed, the node has no profile, and OneView users can take the server.
 resource "metal_host" "bay1" {
   name = "blade-1"
   bmc = {
@@ -38,16 +37,15 @@ resource "metal_host" "bay1" {
   }
   ports          = { (local.bay1.macs[0]) = {} }
   resource_class = "bl460c"
-  target_state   = "available" # cleans the machine: its disks may be erased
+  target_state   = "available" # cleans the machine, which erases its disks
 }
 
-# Applied for the deployment, removed after it.
 resource "metal_oneview_profile" "web" {
   node_id = metal_host.bay1.id
 }
 
 resource "metal_deployment" "web" {
-  node_id = metal_oneview_profile.web.node_id # so the profile is there before, and goes afterwards
+  node_id = metal_oneview_profile.web.node_id # the profile exists before and after the deployment
   image = {
     url      = "http://images.example.com/debian-12.qcow2"
     checksum = "http://images.example.com/SHA256SUMS"

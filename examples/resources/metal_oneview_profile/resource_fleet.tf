@@ -7,7 +7,7 @@ data "metal_oneview_server_profile_template" "ironic" {
   name = "Ironic BL460c Gen10"
 }
 
-# All servers that the template fits, also those in use at the moment. With free = true, hosts would come and go with their users.
+# All servers that the template fits, including those in use. Do not set free = true: Terraform would destroy hosts when users take servers.
 data "metal_oneview_server_hardware" "pool" {
   server_hardware_type_uri = data.metal_oneview_server_profile_template.ironic.server_hardware_type_uri
   enclosure_group_uri      = data.metal_oneview_server_profile_template.ironic.enclosure_group_uri
@@ -42,7 +42,6 @@ resource "metal_host" "pool" {
   target_state   = "available"
 }
 
-# Any of them that Ironic has available.
 resource "metal_allocation" "app" {
   count = 2
 

@@ -104,3 +104,64 @@ func TestFakeDeployment_failedAdoptionIsNotInState(t *testing.T) {
 	}
 	s.Verb(node, "deleted", "available")
 }
+
+// From image to adopt nothing is deployed, and back neither, except for a trigger in the same plan.
+func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
+	}
+	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), `config_drive = { user_data = "a" }`))
+	w.Must("apply", "-auto-approve")
+	for _, settings := range [][]string{{`adopt = true`}, {acctest.Image("v2")}, {`adopt = true`}} {
+		w.Configure(config(settings...))
+		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+		w.Must("apply", "saved")
+		acctest.NoChanges(t, w)
+	}
+	acctest.WantVerbs(t, s, node, "active")
+
+	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "1" }`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+	w.Must("apply", "saved")
+	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := acctest.AddNode(t, s, "n", bootsISOs())
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
+	}
+	live := func(image string) string {
+		return liveISO("http://images.invalid/"+image+".iso", `quiet_period = "0s"`)
+	}
+	w := acctest.NewWorkspace(t, config(live("a")))
+	w.Must("apply", "-auto-approve")
+	cycles := s.Fake.PowerCycles(node)
+	for _, settings := range [][]string{{`adopt = true`}, {live("a")}, {`adopt = true`}} {
+		w.Configure(config(settings...))
+		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+		w.Must("apply", "saved")
+		acctest.NoChanges(t, w)
+	}
+	if got := s.Fake.PowerCycles(node) - cycles; got != 0 {
+		t.Errorf("the machine was started %d times", got)
+	}
+	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
+	w.Must("apply", "saved")
+	if got := s.Fake.PowerCycles(node) - cycles; got != 1 {
+		t.Errorf("the machine was started %d times", got)
+	}
+	acctest.NoChanges(t, w)
+
+	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`, `capabilities = { boot_mode = "uefi" }`, `on_change = "replace"`))
+	acctest.Mention(t, w.Must("plan"), "must be replaced")
+	w.Must("destroy", "-auto-approve")
+}

@@ -45,39 +45,33 @@ func liveISOSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Live ISO to boot instead of writing an image: nothing is written to a disk. When the image changes, only the machines that the change concerns " +
-			"are **restarted**, which the plan announces; the others show no change, and one warning says that they run an older image. Setting it where there was an `image`, or the other way round, replaces the deployment. " +
-			"Needs a boot interface that can boot a ramdisk, such as `redfish-virtual-media` or `ipxe`; the deploy interface is `ramdisk` for as long as the deployment lasts. " +
-			"See the guide [Live ISO](../guides/live-iso.md).",
+		MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. ISO that the machine boots instead of its disk. A new ISO **restarts** only the machines that it affects: " +
+			"see [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, Validators: []validator.String{framework.ImageURL},
-				MarkdownDescription: "Where the conductors get the ISO. It may change for all machines at once. What follows `?` may be a token: it is not part of the image's identity, but it is in the state.",
+				MarkdownDescription: "URL of the ISO, which Ironic's conductors must reach. Stored in the state.",
 			},
 			"version": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-				MarkdownDescription: "Identity of the content, such as its checksum: with the same version the image is the same, whatever `url` says. Default: `url` without user, query and fragment.",
+				MarkdownDescription: "Identity of the image, such as a checksum. Default: `url` without user, query and fragment.",
 			},
-			"shared_content": values("What all machines with this image share: name to identity, such as `{ infra_env = \"uid/7\" }`. A change makes machines stale, and restarts none. Only hashes are kept on the node."),
-			"host_content": values("What the image has for this machine alone: name to identity, such as `{ nmstate = \"uid/3\" }`. " +
-				"An entry that is added, changed or removed concerns the machine: it is restarted if the image is another one than it runs, else as soon as it is. " +
-				"So change it together with the image that has it, not before, or set `contains`."),
-			"contains": values("What the image was built with: name to identity, for example decoded from a manifest beside the image. If an entry of `shared_content` or `host_content` is missing here, or differs, " +
-				"the machine waits for a newer image instead of being restarted with this one, and a first boot is refused in the plan. Default: the image is taken to contain all that is wanted."),
-			"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: an installation to the machine's disk has begun, and the machine is not restarted for a new image. A node that is `protected` is not either. Default: `false`."},
-			"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: what the image starts has not reported yet, and the machine is **restarted for any new image**, whether or not that concerns it. `true` (the default): a machine that has hung since its boot is not restarted either, unless the change concerns it. " +
-				"So set it from where machines report, such as `registered = contains(data.http.agents…, each.key)`; while it is wrong, a machine is restarted once too often, or stays without a repair."},
+			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts no machine. Do not use secrets."),
+			"host_content":   values("Content for this machine: name to identity. A change **restarts** the machine once the image is new, too."),
+			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: everything that is wanted."),
+			"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: the machine is being installed, and no new image restarts it. Default: `false`."},
+			"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: the software on the image has not reported yet, and **any new image restarts** the machine. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.NotNegativeDuration},
-				MarkdownDescription: "How long an image must have been left alone before machines are booted with it, such as `5m`. An apply waits for that, and then checks that the image is still the same; the time does not count against `timeouts`. `0s`: no wait. Default: `60s`.",
+				MarkdownDescription: "Time for which an image must be unchanged. The apply waits for that. Default: `60s`.",
 			},
 			"built_at": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.Timestamp},
-				MarkdownDescription: "When the image was built (RFC 3339), from which `quiet_period` counts. Default: what its server says (`Last-Modified`); without either, the period counts from the first apply that wants the image.",
+				MarkdownDescription: "Time of the build (RFC 3339). Default: `Last-Modified` of the URL, then the first apply that wants the image.",
 			},
 			"reboot_policy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))},
-				MarkdownDescription: "Which changes restart the machine: `affected` (the default), those that concern it; `always`, any new image, unless `installing`; `never`, none.",
+				MarkdownDescription: "New images that restart the machine: `affected` (default: those that affect it), `always` (all, unless `installing`) or `never`.",
 			},
 		},
 	}
@@ -85,11 +79,11 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "With `live_iso`: what the last apply did, and from the next refresh on what the data source `metal_boot_status` says of the `live_iso` in the state. A plan that keeps a machine running with an older image changes neither: give that data source the configured `live_iso` to see such machines.",
+		Computed: true, MarkdownDescription: "What the live ISO requires of the machine, or what the last apply did. See [`metal_boot_status`](../data-sources/boot_status.md).",
 		Attributes: map[string]schema.Attribute{
-			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Something that it was booted with is obsolete."},
-			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What: `shared.NAME`, `host.NAME`, `image`, an attribute of the deployment, or `unknown` if there is no record of what it was booted with."},
-			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "What the apply does, or did until the next refresh: `none`, `restart`, `wait` (for a newer image), or `manual`: restart it by hand, because Ironic cannot switch it. That stays until Ironic sees a restart."},
+			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
+			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
+			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "`none`, `restart`, `wait` (for a newer image), or `manual` (restart the machine yourself)."},
 		},
 	}
 }

@@ -115,7 +115,7 @@ func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
 	w.Must("destroy", "-auto-approve", "-parallelism=30")
 }
 
-// TestFakeLiveISO_oneOfFiveHundredIsRestarted is also the benchmark of what docs/guides/live-iso.md says of the time that a plan takes.
+// TestFakeLiveISO_oneOfFiveHundredIsRestarted also measures the time that a plan takes.
 func TestFakeLiveISO_oneOfFiveHundredIsRestarted(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)

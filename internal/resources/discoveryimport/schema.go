@@ -38,70 +38,72 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Gives names to the machines that Ironic has discovered, and makes them known during plan, so that one plan and one apply name, import and manage them. " +
-			"Naming a machine changes nothing on it. Destroying this resource leaves nodes and names as they are. See the guide [Discovery](../guides/discovery.md).\n\n" +
-			"Needs inventories: Ironic from 24.1 with its own auto-discovery, or ironic-inspector (`inspector_url` in the provider block).",
+		MarkdownDescription: "Gives names to machines that Ironic has discovered, and lists them during plan. One plan and one apply can then name, import and manage them. See the guide " +
+			"[Discovery](../guides/discovery.md).\n\nNeeds Ironic 24.1 with its own auto-discovery, or ironic-inspector (`inspector_url` in the provider block).",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "The name.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				Computed: true, MarkdownDescription: "Same as `name`.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Owner label written to each node. Another resource of the same name takes the machines over. A change leaves the machines named so far to the old name.",
+				Required: true, MarkdownDescription: "Owner label written to each node. Another resource with the same `name` takes these machines over. A change **replaces** the resource, and the machines leave `hosts`.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				Validators:    append(framework.NameValidators(), stringvalidator.LengthAtMost(100)),
 			},
 			"name_template": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "How new machines are named. A change has no effect on machines that have a name.",
+				Required: true, MarkdownDescription: "How the provider names new machines. A change renames no machine.",
 				Attributes: map[string]schema.Attribute{
 					"hardware_details": schema.StringAttribute{
 						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
-						MarkdownDescription: "`hostname`, `ip` (of the first network card), `serial-number`, `boot-mac` or `provisioning-id` (the node's UUID). " +
-							"In addresses, dots and colons become hyphens.",
+						MarkdownDescription: "Source of the name: `hostname`, `ip` (of the first network card with a global address), `serial-number`, `boot-mac`, or `provisioning-id` (UUID of the node, which " +
+							"needs a prefix or suffix). In addresses, hyphens replace dots and colons.",
 					},
 					"prefix": choose("Prepended to the generated name."),
 					"suffix": choose("Appended to the generated name."),
 				},
 			},
-			"name_style": choose("What names may look like: `ironic` (the default: letters, digits, `.`, `_`, `~`, `-`) or `dns` (lower case letters, digits, hyphens; at most 63 characters).",
+			"name_style": choose("Characters that names may have: `ironic` (default: letters, digits, `.`, `_`, `~`, `-`) or `dns` (lower case letters, digits, hyphens; at most 63 characters).",
 				stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Only machines that match all of these are taken.",
+				Optional: true, MarkdownDescription: "Rules for new machines. The resource takes a machine only if it matches all of them. Default: it takes every discovered machine.",
 				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2) that the manufacturer matches.", framework.RegularExpression),
-					"product":      choose("Regular expression (RE2) that the product matches.", framework.RegularExpression),
-					"bmc_cidr":     choose("Network that the BMC's address is in, such as `10.12.0.0/24`.", framework.CIDR),
-					"driver":       choose("Regular expression (RE2) that the driver matches.", framework.RegularExpression),
+					"manufacturer": choose("Regular expression (RE2) for the manufacturer, such as `^Dell`.", framework.RegularExpression),
+					"product":      choose("Regular expression (RE2) for the product.", framework.RegularExpression),
+					"bmc_cidr":     choose("Network of the BMC address, such as `10.12.0.0/24`.", framework.CIDR),
+					"driver":       choose("Regular expression (RE2) for the driver of the node.", framework.RegularExpression),
 				},
 			},
 			"include": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Delivery note: only these machines are taken, by serial number, MAC address or node UUID; none if it is empty. This is the strongest protection against foreign machines, because Ironic does not verify what a machine reports about itself.",
+				MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of the only machines to take, for example from a delivery note. An empty set takes none. This is the strongest protection " +
+					"against foreign machines, because Ironic does not verify what a machine reports. Default: all machines that match `filter`.",
 			},
 			"names": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number, MAC address or node UUID. They win over the template.",
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number, MAC address or node UUID. They take precedence over `name_template`.",
 			},
 			"exclude": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Machines never to take, by serial number, MAC address or node UUID.",
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of machines that the resource does not take. Machines that already have a name stay in `hosts`.",
 			},
-			"discovered_before": choose("Time in RFC 3339, usually `plantimestamp()`: only machines whose discovery ended before it are taken, and all others are ignored. So machines that appear between the first plan and its apply "+
-				"do not make the apply fail. The clocks of Ironic and of this machine must agree. While no new machine is taken, the plan keeps the former time and shows no difference. Default: no limit.", framework.Timestamp),
+			"discovered_before": choose("Time (RFC 3339), usually `plantimestamp()`. The resource ignores machines that Ironic discovers later. Without it, the first apply fails if a machine appears after "+
+				"the plan. While no new machine is taken, a later time is not a difference in the plan. The clocks of Ironic and of the machine that runs Terraform must agree. "+
+				"Default: no limit.", framework.Timestamp),
 			"max_hosts": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Largest number of machines that this resource takes. Default: no limit.", Validators: []validator.Int64{int64validator.AtLeast(1)},
+				Optional: true, MarkdownDescription: "Largest number of machines in `hosts`. Default: no limit.", Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
-			"on_collision": choose("When two machines would have the same name: `skip` (the default: one of them, or neither if they cannot be told apart, waits in `pending`), "+
-				"`append-mac` (the end of the boot MAC address is appended), or `error` (the plan fails).",
+			"on_collision": choose("Effect if two machines would get the same name. `skip` (default): the machine that was discovered first gets it, and the other waits in `pending`; both wait if their "+
+				"serial numbers are equal. `append-mac`: the provider appends the end of the boot MAC address. `error`: the plan fails.",
 				stringvalidator.OneOf(string(discovery.CollisionSkip), string(discovery.CollisionAppendMAC), string(discovery.CollisionError))),
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "The machines by name. Known during plan. What was not found is null. A name once given stays.",
+				Computed: true, MarkdownDescription: "Machines of this resource, by name. Known during plan. Facts that are missing in the inventory are null.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"id": text("UUID of the node."), "boot_mac": text("MAC address that it boots from."), "bmc_address": text("Address of its BMC."),
-					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name of the ramdisk."),
-					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+					"id": text("UUID of the node."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of its BMC."),
+					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name that the ramdisk reported."),
+					"ip": text("First global IP address of its network cards."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
 				}},
 			},
 			"pending": schema.MapAttribute{
 				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "Machines that are not taken though the filter lets them pass: the reason by node UUID. None of them holds up the others. Not known in the first plan, which warns of them.",
+				MarkdownDescription: "Machines that match the rules and are not taken: the reason, by node UUID. They do not delay other machines. The first plan warns of them, because `pending` is " +
+					"unknown then.",
 			},
 		},
 	}

@@ -69,35 +69,37 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The server profile of a node whose server hardware Ironic shares with other users of HPE OneView. The provider creates the profile for the time in which you need the node, and removes it afterwards, so that idle hardware is free for all users. " +
-			"The provider never changes hardware to which another user has applied a profile. See the guide [OneView](../guides/oneview.md).\n\n" +
-			"Let the `metal_deployment` depend on this resource, by `node_id`: then Terraform creates the profile before the deployment, and removes it after it has undeployed and cleaned the node. " +
-			"To create and to destroy the profile, OneView **switches the server off**. The provider refuses both while the node may run a deployment.",
+		MarkdownDescription: "Server profile of a node whose server hardware Ironic shares with users of HPE OneView. The profile exists while you need the node. Afterwards the hardware is free " +
+			"for all users. See the guide [OneView](../guides/oneview.md).\n\nTake the `node_id` of the `metal_deployment` from this resource. Then Terraform creates the profile " +
+			"before the deployment, and removes it after the node is undeployed and cleaned.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
 			"node_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "UUID or name of the node. A change to another node removes this profile and creates another. Another name of the same node changes nothing.",
+				Required: true, MarkdownDescription: "UUID or name of the node. A change to another node **replaces** the profile.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Server hardware of the node. Default: `driver_info.server_hardware_uri` of the node. If the node has no such key, the provider writes it. A change removes this profile and creates another. After the replacement of a blade, OneView may leave the profile in the bay: then correct `driver_info.server_hardware_uri` of the node in Ironic instead, and the next refresh reads the new value.",
+				MarkdownDescription: "URI of the server hardware. A change **replaces** the profile. Default: `driver_info.server_hardware_uri` of the node. If the node has no such key, the provider " +
+					"writes it.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "Template of the profile. Default: the node's capability `server_profile_template_uri` at the time of creation. A change applies the other template in place. OneView switches the server off if the change requires that. The provider refuses the change while the node may run a deployment.",
+				MarkdownDescription: "URI of the server profile template. A change applies the other template, for which OneView may **switch the server off**. It is an error while the node may run a " +
+					"deployment. Default: the capability `server_profile_template_uri` of the node at the creation.",
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends")},
-				MarkdownDescription: "Name of the profile, unique in OneView, without quotes. Default: `NAME [UUID]` of the node. A change renames the profile.",
+				MarkdownDescription: "Name of the profile: unique in OneView, 1 to 100 characters, without quotes. A change renames the profile. Default: `NAME [UUID]` of the node.",
 			},
-			"ownership":           schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: `ironic` if it has this profile, `oneview` if it has another profile, `free` if it has none."},
-			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "Whether the profile matches its template: `Compliant`, `NonCompliant`, or `Unknown` if it is not linked to a template. If the template has changed, the next apply updates the profile from it, once the node runs no deployment."},
-			"status":              schema.StringAttribute{Computed: true, MarkdownDescription: "Health of the profile: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished` means that an interrupted run has not applied the profile yet; the next apply does."},
+			"ownership": schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: `ironic` (it has this profile), `oneview` (it has another profile) or `free` (it has none)."},
+			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant` or `NonCompliant` with the template, or `Unknown` without one. If the template has changed in OneView, the next apply updates the profile, unless the " +
+				"node may run a deployment."},
+			"status": schema.StringAttribute{Computed: true, MarkdownDescription: "Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished`: an interrupted run has not applied the profile, and the next apply does."},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "Time-out of applying the profile. Default: `45m`.",
-				Update: true, UpdateDescription: "Time-out of changing the profile. Default: `45m`.",
-				Delete: true, DeleteDescription: "Time-out of removing the profile. Default: `45m`.",
+				Create: true, CreateDescription: "Time-out for applying the profile. Default: `45m`.",
+				Update: true, UpdateDescription: "Time-out for changing the profile. Default: `45m`.",
+				Delete: true, DeleteDescription: "Time-out for removing the profile. Default: `45m`.",
 			}),
 		},
 	}

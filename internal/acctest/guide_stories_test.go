@@ -1,0 +1,100 @@
+package acctest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// These tests follow what guides say about changes of their configurations.
+
+func TestFakeGuide_switchingDiscoveryOffKeepsTheHosts(t *testing.T) {
+	t.Parallel()
+	w, main := guideWorkspace(t, rackOfThree(t), "discovery")
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	write(t, filepath.Join(w.Dir, "rack12.json"), w.Must("output", "-json", "rack12"))
+
+	text := read(t, main)
+	for _, block := range []string{"resource \"metal_discovery_import\"", "locals", "import", "output"} {
+		text = withoutBlock(t, text, block)
+	}
+	text = strings.ReplaceAll(text, "each.value.bmc_address", "each.value") +
+		"locals {\n  rack12 = jsondecode(file(\"${path.module}/rack12.json\"))\n}\n"
+	write(t, main, text)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 1 destroyed")
+	acctest.NoChanges(t, w)
+}
+
+func TestFakeGuide_removedMachineLeavesAndStaysOut(t *testing.T) {
+	t.Parallel()
+	site := rackOfThree(t)
+	w, main := guideWorkspace(t, site, "discovery")
+	defer destroy(t, w)
+	write(t, main, strings.Replace(read(t, main), `target_state   = "manageable"`, `target_state   = "available"`, 1)+`
+resource "metal_deployment" "rack12" {
+  for_each = metal_host.rack12
+
+  node_id = each.value.id
+  image = {
+    url      = "http://images.example.com/debian-12.qcow2"
+    checksum = "http://images.example.com/SHA256SUMS"
+  }
+}
+`)
+	w.Must("apply", "-auto-approve")
+	w.Setenv("TF_VAR_removed", `["RK000001"]`)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 2 destroyed", `metal_host.rack12["r12-RK000001"]: Destruction complete`)
+
+	site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(1)), "created_at", longAgo)
+	acctest.NoChanges(t, w)
+}
+
+// longAgo is a time before each discovered_before.
+const longAgo = "2026-01-01T12:00:00Z"
+
+// rackOfThree starts a fake that has discovered three machines.
+func rackOfThree(t *testing.T) *acctest.Site {
+	t.Helper()
+	site := acctest.StartFake(t, &fakeironic.Server{Discovery: true})
+	for n := range 3 {
+		site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", longAgo)
+	}
+	return site
+}
+
+func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	w, main := guideWorkspace(t, site, "live-iso")
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+
+	write(t, main, strings.ReplaceAll(read(t, main), "[e1, e2]", "[e3, e4]"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", "stale = {}")
+
+	write(t, main, strings.ReplaceAll(read(t, main), ":3128", ":3129")) // the proxy of all machines
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed", "Host runs an older live ISO", `"shared.proxy"`)
+}
+
+// guideWorkspace returns a workspace with the configuration of a guide, and the path of its main.tf.
+func guideWorkspace(t *testing.T, site *acctest.Site, guide string) (w *acctest.Workspace, main string) {
+	t.Helper()
+	w = workspace(t, site, examples+"/guides/"+guide)
+	w.Setenv("TF_VAR_bmc_password", "the password")
+	return w, filepath.Join(w.Dir, "main.tf")
+}
+
+// withoutBlock removes the block with a header from a configuration.
+func withoutBlock(t *testing.T, text, header string) string {
+	t.Helper()
+	before, rest, found := strings.Cut(text, "\n"+header)
+	_, after, closed := strings.Cut(rest, "\n}\n")
+	if !found || !closed {
+		t.Fatalf("no block %s", header)
+	}
+	return before + "\n" + after
+}
