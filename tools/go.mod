@@ -13,6 +13,7 @@ require (
 	github.com/terraform-provider-metal/terraform-provider-metal v0.0.0-00010101000000-000000000000
 	github.com/yuin/goldmark v1.8.7
 	github.com/zclconf/go-cty v1.18.1
+	golang.org/x/image v0.47.0
 )
 
 require (
@@ -71,7 +72,6 @@ require (
 	go.abhg.dev/goldmark/frontmatter v0.2.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
-	golang.org/x/image v0.47.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
