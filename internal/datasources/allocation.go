@@ -49,18 +49,18 @@ func (a *allocation) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 // Schema describes the data source.
 func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A reservation of a node, created by any client of Ironic. Fails if none matches. Needs API 1.52.",
+		MarkdownDescription: "Reads one allocation, whichever client of Ironic created it. Fails if the allocation does not exist. Needs API 1.52.",
 		Attributes: map[string]schema.Attribute{
-			"id":              schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "UUID. Set this or `name`."},
-			"name":            schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Name. Set this or `id`."},
-			"resource_class":  text("Required resource class."),
-			"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Required traits."},
-			"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could choose; empty for all."},
-			"owner":           text("Owner of the allocation."),
-			"extra_json":      schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON, without the notes of this provider."},
-			"node_id":         text("UUID of the reserved node."), "node_name": text("Name of the reserved node."),
+			"id":              schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `name` is set. UUID of the allocation."},
+			"name":            schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `id` is set. Name of the allocation."},
+			"resource_class":  text("Class that the node must have."),
+			"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that the node must have."},
+			"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could select; empty for all nodes."},
+			"owner":           text("Project that must be the owner or lessee of the node."),
+			"extra_json":      schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the allocation, as JSON. Notes of this provider are left out."},
+			"node_id":         text("UUID of the reserved node; null without one."), "node_name": text("Name of the reserved node."),
 			"state":      text("`allocating`, `active` or `error`."),
-			"last_error": text("Why the allocation failed."), "created_at": text("Time of creation, in RFC 3339."),
+			"last_error": text("Why Ironic found no node; null without an error."), "created_at": text("Time of creation (RFC 3339)."),
 		},
 	}
 }

@@ -60,42 +60,42 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Which machines run an obsolete live ISO, which parts of it are obsolete, and what an apply would do. The data source changes nothing, and does not read the image. " +
-			"It requests one list of the nodes, for any number of machines. See the guide [Live ISO](../guides/live-iso.md).",
+		MarkdownDescription: "Reports which machines run an obsolete live ISO, which parts of it are obsolete, and what an apply would do. It restarts no machine and does not download the image.\n\n" +
+			"The guide [Live ISO](../guides/live-iso.md) explains the terms.",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
-				Required: true, MarkdownDescription: "The wanted live ISO of each machine: by UUID or name of the node, the `live_iso` of its `metal_deployment`. A warning names keys that match no node, and `hosts` omits them. Use one local value for both; do not use `metal_deployment.NAME.live_iso`, because it has the ISO that the machine runs now.",
+				Required: true, MarkdownDescription: "Wanted live ISO of each machine. The key is the UUID or name of the node, the value the `live_iso` of its `metal_deployment`. Use one local value for both. Do not refer to `metal_deployment.NAME.live_iso`, which is the ISO that the machine runs now. A key that matches no node is a warning.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url":            schema.StringAttribute{Required: true, MarkdownDescription: "URL from which the conductors download the ISO."},
+					"url":            schema.StringAttribute{Required: true, MarkdownDescription: "URL from which Ironic's conductors download the ISO."},
 					"version":        optional("Identity of the content. Default: `url` without user, query and fragment."),
-					"shared_content": values("Content for all machines with this image: identity by name."),
-					"host_content":   values("Content for this machine only: identity by name."),
-					"contains":       values("Content that the image was built with: identity by name. If it lacks wanted content, `action` is `wait`."),
-					"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "An installation has begun."},
-					"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "The software in the image has registered with its service. Default: `true`."},
+					"shared_content": values("Content that all machines with this image use: identity by name."),
+					"host_content":   values("Content that only this machine uses: identity by name."),
+					"contains":       values("Content that the image was built with: identity by name. If wanted content is missing, `action` is `wait`."),
+					"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether an installation has begun, so that the machine must not restart. Default: `false`."},
+					"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the software in the image has registered with its service. Default: `true`."},
 					"quiet_period":   optional("How long a new image must be unchanged before an apply restarts machines. Default: `60s`.", framework.NotNegativeDuration),
 					"built_at":       optional("When the image was built (RFC 3339).", framework.Timestamp),
-					"reboot_policy": optional("`affected` (the default), `always` or `never`.",
+					"reboot_policy": optional("Which machines a new image restarts: `affected` (the default), `always` or `never`.",
 						stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))),
 				}},
 			},
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "The machines, by the keys of `live_iso`.",
+				Computed: true, MarkdownDescription: "Status of each machine. The keys are those of `live_iso`, without keys that match no node.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"node_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node."},
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
-					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "A part of the image that the machine was booted with is obsolete."},
-					"obsolete":        keys("The obsolete parts: `shared.NAME`, `host.NAME`, `image`, or `unknown` if there is no record of the image that the machine was booted with, for example if the node is not `active`."),
-					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do: `none`, `restart`, `wait` (there is no newer image yet, or the quiet period after `built_at` has not ended) or `manual` (a person must restart the machine; also if the last apply has asked for that, and Ironic has noticed no restart since)."},
-					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Why."},
-					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time at which the provider started that boot, or recorded what the machine runs (RFC 3339); null if unknown."},
-					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the one before; null if unknown. After four, an apply refuses another restart."},
+					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether a part of the image that the machine runs is obsolete."},
+					"obsolete":        keys("Obsolete parts, sorted: `shared.NAME`, `host.NAME` or `image`. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
+					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic notices the restart."},
+					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`."},
+					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the provider booted the machine or recorded what it runs; null if unknown."},
+					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
 				}},
 			},
-			"stale":   keys("Keys of the machines that are stale, sorted."),
+			"stale":   keys("Keys of the machines that run an obsolete image, sorted."),
 			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
-			"manual":  keys("Keys of the machines that a person must restart, sorted."),
+			"manual":  keys("Keys of the machines that you must restart, sorted."),
 		},
 	}
 }

@@ -43,17 +43,17 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Counts the free machines of a site and the machines with an operation in progress, by the rules of `provisioning_limit`.",
+		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules of `provisioning_limit`.",
 		Attributes: map[string]schema.Attribute{
-			"limit":  number("Machines that may have an operation in progress at once (`provisioning_limit.max_concurrent`); 0 for no limit."),
-			"busy":   number("Machines that take a slot now."),
-			"own":    number("Of these, machines on which this run started the operation."),
-			"others": number("Of these, machines on which another client or an earlier run started the operation."),
-			"stuck":  number("Machines that count as stuck (`stuck_after`) and take no slot any more."),
-			"exempt": number("Machines with an operation in progress that need no slot, because of their boot interface (`exempt_boot_interfaces`)."),
+			"limit":  number("Number of slots: `provisioning_limit.max_concurrent`. 0 means no limit."),
+			"busy":   number("Number of machines that take a slot now."),
+			"own":    number("Those of `busy` on which this run started the operation."),
+			"others": number("Those of `busy` on which another client or an earlier run started the operation."),
+			"stuck":  number("Number of machines that are in one state for longer than `stuck_after`, and take no slot any more."),
+			"exempt": number("Number of machines with an operation in progress that need no slot, because `exempt_boot_interfaces` contains their boot interface."),
 			"classes": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Hosts by resource class; the key of hosts without a class is empty. Besides `total`, a host counts in at most one number: `in_maintenance`, else `failed`, else `allocated`, " +
-					"else `available`. Hosts that are being prepared count only in `total`.",
+				Computed: true, MarkdownDescription: "Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. Besides `total`, a host counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. " +
+					"Hosts that Ironic is preparing count only in `total`.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."), "allocated": number("Hosts that are reserved or deployed."),
 					"in_maintenance": number("Hosts in maintenance."), "failed": number("Hosts in a failed state."),

@@ -61,36 +61,36 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The machines that Ironic has discovered, and that neither a `metal_discovery_import` nor a `metal_host` has taken over. Do not create resources from this data source: once a machine has a name, it is not in the result any more. " +
-			"Use `metal_discovery_import` for that.",
+		MarkdownDescription: "Lists the machines that Ironic has discovered and that are not managed yet, with the names that a rule would give them. Reading it changes nothing.\n\n" +
+			"Do not create resources from this list: a machine leaves it as soon as it has a name. Use `metal_discovery_import` instead.",
 		Attributes: map[string]schema.Attribute{
 			"name_template": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "Rule for the proposed names; see `metal_discovery_import`.",
+				Required: true, MarkdownDescription: "Rule for the proposed names, as in [`metal_discovery_import`](../resources/discovery_import.md).",
 				Attributes: map[string]schema.Attribute{
 					"hardware_details": schema.StringAttribute{
 						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
-						MarkdownDescription: "`hostname`, `ip`, `serial-number`, `boot-mac` or `provisioning-id`.",
+						MarkdownDescription: "Fact about the machine that the name contains: `hostname`, `ip` (of the first network card), `serial-number`, `boot-mac` or `provisioning-id` (UUID of the node).",
 					},
-					"prefix": choose("Text before the hardware detail in the name."), "suffix": choose("Text after the hardware detail in the name."),
+					"prefix": choose("Text before that fact."), "suffix": choose("Text after that fact."),
 				},
 			},
-			"name_style": choose("`ironic` (the default) or `dns`.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
+			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits and hyphens, at most 63 characters.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Only machines that match all of these.",
+				Optional: true, MarkdownDescription: "Only machines that match all of these conditions. Default: all machines.",
 				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2).", regularExpression{}), "product": choose("Regular expression (RE2).", regularExpression{}),
-					"bmc_cidr": choose("Network of the BMC's address, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2).", regularExpression{}),
+					"manufacturer": choose("Regular expression (RE2) for the manufacturer.", regularExpression{}), "product": choose("Regular expression (RE2) for the product name.", regularExpression{}),
+					"bmc_cidr": choose("Network that contains the address of the BMC, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2) for the Ironic driver.", regularExpression{}),
 				},
 			},
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over, by node UUID.",
+				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over. The key is the UUID of the node. Facts that the inspection has not found are null.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"proposed_name": text("Name that the template gives."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of its BMC."),
-					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name of the ramdisk."),
+					"proposed_name": text("Name that `name_template` gives."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
+					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."), "hostname": text("Host name that the machine had during the inspection."),
 					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
 				}},
 			},
-			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would not take over: the reason, by node UUID."},
+			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would not take over. The key is the UUID of the node, the value the reason."},
 		},
 	}
 }

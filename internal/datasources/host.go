@@ -27,6 +27,9 @@ type host struct{ withClient }
 // lookups are the attributes that identify a host, with FindNode's prefix for each.
 var lookups = []struct{ name, prefix string }{{"id", ""}, {"name", ""}, {"mac", ""}, {"bmc_address", "bmc:"}}
 
+// requiredUnless begins the descriptions of these attributes and of instance_id, of which a configuration must have exactly one.
+const requiredUnless = "Required unless you look up the node by another attribute. "
+
 // Metadata names the data source.
 func (h *host) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = "metal_host"
@@ -38,18 +41,19 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	for _, name := range []string{"id", "name", "bmc_address", "instance_id"} {
 		attribute, _ := attributes[name].(schema.StringAttribute)
 		attribute.Optional = true
-		attribute.MarkdownDescription += " Give one of `id`, `name`, `mac`, `bmc_address`, `instance_id` to look the host up."
+		attribute.MarkdownDescription = requiredUnless + attribute.MarkdownDescription
 		attributes[name] = attribute
 	}
-	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: "MAC address of one of its ports, to find the host by."}
-	attributes["macs"] = schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "MAC addresses of its ports, sorted."}
+	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: requiredUnless + "MAC address of a port of the node."}
+	attributes["macs"] = schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "MAC addresses of all ports of the node, sorted."}
 	attributes["hardware_interfaces"] = schema.MapAttribute{
-		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the driver's defaults.",
+		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver.",
 	}
 	attributes["inventory"] = inventorySchema()
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A machine in Ironic, enrolled by any client. Fails if none matches.",
-		Attributes:          attributes,
+		MarkdownDescription: "Reads one node of Ironic with its ports and inventory, whichever client enrolled it. Fails if the node does not exist.\n\n" +
+			"Look up the node by exactly one of `id`, `name`, `mac`, `bmc_address` and `instance_id`.",
+		Attributes: attributes,
 	}
 }
 

@@ -57,18 +57,18 @@ func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 		return schema.BoolAttribute{Optional: true, MarkdownDescription: "Only hosts that are " + description + " (`true`) or are not (`false`)."}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The machines in Ironic, filtered by Ironic, with one list request for each thousand hosts. Without filters: all. An empty result is allowed.",
+		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes. An empty result is allowed.",
 		Attributes: map[string]schema.Attribute{
 			"name_regex": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Only hosts whose name matches this regular expression (RE2). It may match a part of the name unless it has anchors.", Validators: []validator.String{regularExpression{}},
+				Optional: true, MarkdownDescription: "Only hosts whose name matches this regular expression (RE2). It also matches a part of the name; use `^` and `$` for the whole name.", Validators: []validator.String{regularExpression{}},
 			},
 			"provision_state": choose("in this provision state, such as `available`."), "resource_class": choose("of this resource class."),
-			"conductor_group": choose("of this conductor group."), "owner": choose("of this owner."), "lessee": choose("with this lessee."),
-			"project": choose("whose owner or lessee is this project."), "driver": choose("with this driver."),
-			"fault": choose("with this fault, such as `power failure`."), "shard": choose("of this shard."),
-			"description_contains": choose("whose description contains this text."), "chassis_uuid": choose("of this chassis."),
+			"conductor_group": choose("of this conductor group."), "owner": choose("of this owner."), "lessee": choose("with this lessee. Needs API 1.65."),
+			"project": choose("whose owner or lessee is this project. Needs API 1.65."), "driver": choose("with this driver."),
+			"fault": choose("with this fault, such as `power failure`."), "shard": choose("of this shard. Needs API 1.82."),
+			"description_contains": choose("whose description contains this text."), "chassis_uuid": choose("of the chassis with this UUID."),
 			"maintenance": only("in maintenance"), "associated": only("reserved by an allocation or instance"), "retired": only("retired"),
-			"ids":   schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs, in the order of `hosts`."},
+			"ids":   schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes, in the order of `hosts`."},
 			"hosts": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "The hosts, sorted by name, then UUID.", NestedObject: schema.NestedAttributeObject{Attributes: nodeAttributes()}},
 		},
 	}

@@ -35,17 +35,17 @@ func inventorySchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Computed:            true,
-		MarkdownDescription: "Results of the last inspection; null without one, and on Ironic below API 1.81. Facts that the inspection has not found are null.",
+		MarkdownDescription: "What the last inspection found; null if the node was never inspected. Facts that the inspection has not found are null. Needs API 1.81, and is null below.",
 		Attributes: map[string]schema.Attribute{
-			"hostname": text("Host name of the ramdisk."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
+			"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
 			"product": text("Product name."), "cpu_arch": text("Architecture, such as `x86_64`."), "cpus": number("Number of CPUs."),
-			"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address from which the machine booted."), "bmc_address": text("Address of the BMC."),
+			"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address of the card from which the machine booted."), "bmc_address": text("Address of the BMC."),
 			"disks": list("Disks.", map[string]schema.Attribute{
-				"name": text("Device name."), "size_bytes": number("Size in bytes."), "model": text("Model."), "vendor": text("Vendor."),
+				"name": text("Device name, such as `/dev/sda`."), "size_bytes": number("Size in bytes."), "model": text("Model."), "vendor": text("Vendor."),
 				"serial": text("Serial number."), "wwn": text("World wide name."), "rotational": flag("Whether the disk rotates."),
 			}),
-			"interfaces": list("Network cards.", map[string]schema.Attribute{
-				"name": text("Device name."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."), "ipv6_address": text("IPv6 address."),
+			"interfaces": list("Network interfaces.", map[string]schema.Attribute{
+				"name": text("Device name, such as `eno1`."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."), "ipv6_address": text("IPv6 address."),
 				"has_carrier": flag("Whether the link was up."), "product": text("Product."), "vendor": text("Vendor."),
 			}),
 		},

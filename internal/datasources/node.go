@@ -16,18 +16,18 @@ import (
 func nodeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("UUID of the node."), "name": text("Name of the node."), "driver": text("Ironic driver."),
-		"bmc_address":     text("Host of the BMC, from `driver_info`."),
-		"provision_state": text("Ironic's provision state."), "power_state": text("`on` or `off`; null if Ironic does not know."),
-		"resource_class": text("Resource class, by which allocations select the node."), "description": text("Description."), "owner": text("Owner."), "lessee": text("Lessee."),
-		"conductor_group": text("Group of conductors that serve the node."), "shard": text("Shard."),
-		"instance_id": text("UUID of the allocation or instance that reserves the node."), "allocation_id": text("UUID of the allocation that has reserved the node."),
-		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected."),
-		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected."), "last_error": text("Error of the node's last operation."),
-		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits, sorted."},
-		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties, as JSON."},
-		"extra_json":       schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Extra, as JSON, without the notes of this provider."},
-		"driver_info_json": schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Driver info, as JSON. Ironic masks the secrets in it."},
-		"capabilities":     schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`."},
+		"bmc_address":     text("Host name or IP address of the BMC."),
+		"provision_state": text("Ironic's provision state of the node, such as `available` or `active`."), "power_state": text("`on` or `off`; null if Ironic does not know."),
+		"resource_class": text("Class by which allocations select the node."), "description": text("Description."), "owner": text("Project that owns the node."), "lessee": text("Project that leases the node."),
+		"conductor_group": text("Group of conductors that manage the node."), "shard": text("Shard of the node."),
+		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
+		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
+		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
+		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node, sorted."},
+		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`."},
+		"extra_json":       schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the node, as JSON. Notes of this provider are left out."},
+		"driver_info_json": schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Settings of the driver, as JSON. Ironic masks the secrets."},
+		"capabilities":     schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode`."},
 	}
 }
 

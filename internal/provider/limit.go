@@ -38,35 +38,35 @@ type limitModel struct {
 func limitSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Limits how many machines have an operation in progress at once: cleaning, inspecting, deploying, undeploying, rescue, service, or a start by power. Every machine counts, " +
-			"whatever it boots from. The others wait for a slot; that time does not count against `timeouts`. See the guide [Large applies](guides/large-applies.md).",
+		MarkdownDescription: "Limits how many machines have an operation in progress at once, such as an inspection, cleaning, deployment, undeployment or start. " +
+			"Further machines wait for a slot; `timeouts` do not include that time. See [Large applies](guides/large-applies.md).",
 		Attributes: map[string]schema.Attribute{
 			"max_concurrent": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "Number of machines with an operation in progress at once, including operations that other clients of Ironic started. `0`: no limit. Default: `20`. Environment: `" + maxConcurrentVariable + "`. " +
-					"Terraform itself works on 10 resources at once unless told otherwise (`-parallelism`).",
+				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of Ironic. `0` means no limit. Terraform itself works on 10 resources at once, unless you raise `-parallelism`. " +
+					"Default: `20`. Environment: `" + maxConcurrentVariable + "`.",
 			},
 			"scope": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Which machines share the limit: `all` (the default), or those of one `conductor_group` or `shard` (needs API 1.82).",
+				MarkdownDescription: "Which machines share the limit: `all` (the default), those of a `conductor_group`, or those of a `shard` (needs API 1.82).",
 				Validators:          []validator.String{stringvalidator.OneOf(string(throttle.ScopeAll), string(throttle.ScopeConductorGroup), string(throttle.ScopeShard))},
 			},
 			"coordination": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "`ironic` (the default): the limit is exact over all runs that share this Ironic, by a lock record in it that is held for seconds. " +
-					"`process`: exact within this run; two runs that start machines at the same moment may exceed it.",
+				MarkdownDescription: "`ironic` (the default): all runs that use this Ironic share the limit, through a lock that a run holds for seconds. " +
+					"`process`: two runs that start machines at the same moment may exceed the limit.",
 				Validators: []validator.String{stringvalidator.OneOf(string(throttle.CoordinationIronic), string(throttle.CoordinationProcess))},
 			},
 			"stuck_after": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "A machine in one state for longer is considered stuck: it is no longer counted, and a warning names it. At most `max_concurrent` machines are left out of the count in this way. " +
-					"`0s`: never. Default: `45m`.",
+				MarkdownDescription: "Time after which a machine in one state is considered stuck: it takes no slot any more, and a warning names it. At most `max_concurrent` machines can be stuck. " +
+					"`0s` means never. Default: `45m`.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
 			"exempt_boot_interfaces": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Patterns (`*`, `?`, `[a-z]`) of boot interfaces whose machines need no slot and take none, such as `[\"*virtual-media\"]` " +
-					"for a site where the limit protects DHCP and TFTP. Default: `[]`: every machine counts, virtual media included.",
+				MarkdownDescription: "Boot interfaces whose machines need no slot, as patterns with `*`, `?` and `[a-z]`. Use `[\"*virtual-media\"]` " +
+					"if the limit protects DHCP and TFTP. Default: `[]`, so that every machine needs a slot.",
 				Validators: []validator.List{listvalidator.ValueStringsAre(pattern)},
 			},
 		},

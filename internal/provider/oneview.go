@@ -34,16 +34,16 @@ func oneviewSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users: see the guide [OneView](guides/oneview.md). Without it, and without `ONEVIEW_ENDPOINT` in the " +
-			"environment, OneView is not used, **and nodes with `driver_info.dynamic_allocation` true are not deployed, cleaned, inspected or switched**, because the provider cannot tell who uses the server. Every setting has a variable, so `oneview = {}` or no block at all is enough.",
+		MarkdownDescription: "HPE OneView appliance whose server hardware Ironic shares with other users. See [OneView](guides/oneview.md). " +
+			"Without `endpoint`, the provider refuses to deploy, clean, inspect or switch nodes with `driver_info.dynamic_allocation`, because it cannot tell who uses the server. You can set everything in the environment, and omit the block.",
 		Attributes: map[string]schema.Attribute{
-			"endpoint":    text("URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
-			"username":    text("User, with a role that may manage servers. Environment: `ONEVIEW_USERNAME`."),
-			"password":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password. Environment: `ONEVIEW_PASSWORD`, which is the better place."},
-			"domain":      text("Directory that the user logs in with. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
-			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) to speak, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
-			"cacert_file": text("PEM file of the authority that signed the appliance's certificate. Default: the system's authorities. Environment: `ONEVIEW_CACERT_FILE`."),
-			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the appliance's certificate. Anyone on the network path can then read the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
+			"endpoint":    text("Required unless the environment sets it. URL of the appliance, such as `https://oneview.example.com`. Environment: `ONEVIEW_ENDPOINT`."),
+			"username":    text("Required unless the environment sets it. User whose role allows managing servers. Environment: `ONEVIEW_USERNAME`."),
+			"password":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Required unless the environment sets it. Password. Environment: `ONEVIEW_PASSWORD`, which keeps it out of the configuration."},
+			"domain":      text("Directory that authenticates the user. Default: the appliance's own users. Environment: `ONEVIEW_DOMAIN`."),
+			"api_version": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(300)}, MarkdownDescription: "Highest API version (`X-API-Version`) that the provider uses, at least 300. Default: the highest that both sides know. Environment: `ONEVIEW_API_VERSION`."},
+			"cacert_file": text("PEM file with the CA certificates that sign the certificate of the appliance. Default: the certificates of the system. Environment: `ONEVIEW_CACERT_FILE`."),
+			"insecure":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to accept any certificate of the appliance. An attacker on the network path can then read the password. Not together with `cacert_file`. Default: `false`. Environment: `ONEVIEW_INSECURE`."},
 		},
 	}
 }

@@ -18,87 +18,87 @@ var objectAsOptions = basetypes.ObjectAsOptions{}
 // Schema sets the schema of the provider block.
 func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Allocates, prepares and deploys bare-metal machines through [OpenStack Ironic](https://docs.openstack.org/ironic/latest/), " +
-			"with Keystone or standalone. Configuring the provider makes no request; the first use does.",
+		MarkdownDescription: "Enrolls, allocates and deploys bare-metal machines through [OpenStack Ironic](https://docs.openstack.org/ironic/latest/), " +
+			"with Keystone or standalone.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. " +
-					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. With Keystone: taken from the service catalog unless set.",
+				MarkdownDescription: "Required unless the environment sets it, or Keystone is used. URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. " +
+					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. Default with Keystone: the URL in the service catalog.",
 				Validators: []validator.String{endpointURL},
 			},
 			"auth_type": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How to authenticate: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud`, `OS_CLOUD` or `OS_AUTH_URL` is set, " +
-					"`http_basic` if `username` is, else `none`.",
+				MarkdownDescription: "How the provider authenticates: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud`, `OS_CLOUD` or `OS_AUTH_URL` is set, " +
+					"otherwise `http_basic` if `username` is set, otherwise `none`.",
 				Validators: []validator.String{stringvalidator.OneOf(string(ironic.AuthNone), string(ironic.AuthHTTPBasic), string(ironic.AuthKeystone))},
 			},
 			"username": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "User name for `http_basic`. Environment: `METAL_USERNAME`.",
+				MarkdownDescription: "Required with `http_basic`. User name. Environment: `METAL_USERNAME`.",
 			},
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "Password for `http_basic`. Environment: `METAL_PASSWORD`. It is in no log and no state.",
+				MarkdownDescription: "Required with `http_basic`. Password, never logged and never stored in state. Environment: `METAL_PASSWORD`.",
 			},
 			"cloud": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Name of a cloud in `clouds.yaml`, for Keystone. Environment: `OS_CLOUD`. Without it, the `OS_*` variables are used, " +
-					"application credentials too.",
+				MarkdownDescription: "Name of a cloud in `clouds.yaml`, for Keystone. Environment: `OS_CLOUD`. Default: the provider uses the `OS_*` variables, " +
+					"including those of application credentials.",
 			},
 			"region": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Region of the service catalog. Environment: `OS_REGION_NAME`.",
+				MarkdownDescription: "Region in Keystone's service catalog. Environment: `OS_REGION_NAME`.",
 			},
 			"cacert_file": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "File with the CA certificates (PEM) that Ironic's certificate is verified with. Default: the system's.",
+				MarkdownDescription: "PEM file with the CA certificates that sign the certificate of Ironic. Default: the certificates of the system.",
 			},
 			"client_cert_file": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "File with a client certificate (PEM). Needs `client_key_file`.",
+				MarkdownDescription: "PEM file with a client certificate. Needs `client_key_file`.",
 			},
 			"client_key_file": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "File with the private key (PEM) of `client_cert_file`.",
+				MarkdownDescription: "PEM file with the private key of `client_cert_file`.",
 			},
 			"insecure": schema.BoolAttribute{
 				Optional:            true,
-				MarkdownDescription: "Do not verify Ironic's certificate. Default: `false`.",
+				MarkdownDescription: "Whether to accept any certificate of Ironic. An attacker on the network path can then read the credentials. Default: `false`.",
 			},
 			"microversion": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Upper bound of the API version to use, such as `1.82`. Default: the highest that both Ironic and the provider know. " +
-					"The plan refuses what an API version lacks, and names it.",
+				MarkdownDescription: "Highest API version that the provider uses, such as `1.82`. Default: the highest that both Ironic and the provider know. " +
+					"If an attribute needs a higher version, the plan is an error that names it.",
 				Validators: []validator.String{microversion},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "How long one request may take, such as `60s` (the default).",
+				MarkdownDescription: "Longest time for one request. Default: `60s`.",
 				Validators:          []validator.String{durationAtLeast(time.Second)},
 			},
 			"api_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How long to wait, before the first use, for the API to answer and for a conductor to run, such as `5m`. " +
-					"Default: `0s`, no waiting beyond the usual retries of some seconds.",
+				MarkdownDescription: "Longest time to wait, before the first request, until the API answers and a conductor runs, such as `5m`. " +
+					"Default: `0s`: the provider only repeats a failed request for some seconds.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
 			"poll_interval": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Longest interval between two polls of a node with an operation in progress, such as `10s` (the default). The first poll comes after half a second, and the " +
-					"intervals grow. One list of nodes serves all resources that have waited for a while, so the cost does not grow with their number. On a site whose lists are slow the provider polls less often.",
+				MarkdownDescription: "Longest interval between two polls of a node with an operation in progress. The first poll follows after half a second; then the intervals grow. " +
+					"If Ironic answers lists slowly, the provider polls less often. Default: `10s`.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
 			"inspector_url": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites on which it inspects and discovers (up to Ironic 2025.1). " +
-					"The provider asks it, with the credentials for Ironic, for inventories that Ironic itself does not have.",
+				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites that still use it (up to Ironic 2025.1). " +
+					"The provider reads inventories there that Ironic itself does not have, with the credentials for Ironic.",
 				Validators: []validator.String{httpURL},
 			},
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf("rebuild", "replace", "ignore")},
-				MarkdownDescription: "What a change of content does to every `metal_deployment` that does not set `on_change` itself: `rebuild` (the default), `replace` or `ignore`. " +
-					"The guide [Protect machines](guides/protect-machines.md) compares them. It must be known during plan.",
+				MarkdownDescription: "What a new image or config drive does to each `metal_deployment` that does not set `on_change` itself: `rebuild` (the default) or `replace`, which **both wipe the machine**, or `ignore`. " +
+					"The value must be known during plan. See [Protect machines](guides/protect-machines.md).",
 			},
 			"provisioning_limit": limitSchema(),
 			"oneview":            oneviewSchema(),

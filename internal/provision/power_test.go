@@ -47,6 +47,34 @@ func TestPower_waitsForChangeInProgress(t *testing.T) {
 	}
 }
 
+// A run that was killed while a machine was started or restarted leaves the change in progress. The next run restarts it after that.
+func TestPower_restartWaitsForChangeInProgress(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"power on", "power off", "rebooting"} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				fake.StepTime = 5 * time.Minute
+				client, id := newClient(fake), fake.Nodes()[0].UUID
+				fake.Set(id, "power_state", map[string]string{"power on": "power off", "power off": "power on", "rebooting": "power on"}[target])
+				asOther(t, fake, http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": target})
+				machine, err := client.Machine(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fake.ResetRequests()
+				if err := machine.Reboot(t.Context(), time.Hour); err != nil {
+					t.Error(err)
+				}
+				if sent := count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != 1 || nodeOf(t, fake, id).PowerState != "power on" {
+					t.Errorf("%d power changes were requested, want 1; the machine is %s", sent, nodeOf(t, fake, id).PowerState)
+				}
+			})
+		})
+	}
+}
+
 // The same holds for an edit of the node.
 func TestPower_editWaitsForChangeInProgress(t *testing.T) {
 	t.Parallel()

@@ -126,8 +126,10 @@ func (m *Machine) undeploy(ctx context.Context, instance, allocation string, tim
 		}
 	}
 	goal := GoalUndeployed
-	if inCleaning(m.node) && !m.node.Retired {
-		goal = GoalAvailable // the instance is gone but its data may remain: clean again if cleaning fails or has failed
+	// The instance is gone but its data may remain: clean again if cleaning fails or has failed, or if a run was killed before that.
+	left := inCleaning(m.node) || m.state() == nodes.Manageable && m.node.InstanceUUID == "" && suspended != nil
+	if left && !m.node.Retired {
+		goal = GoalAvailable
 	}
 	if err := m.walk(ctx, goal, instance, ironic.Order{}, timeout); err != nil {
 		return "", err

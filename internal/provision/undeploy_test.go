@@ -201,6 +201,35 @@ func TestUndeploy_failedCleaningIsRepeated(t *testing.T) {
 	})
 }
 
+// A run is killed when it has made a node manageable whose cleaning had failed, and before it cleans the node again.
+func TestUndeploy_killedBeforeCleaningIsRepeated(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		spec := webAllocation()
+		fake, client, id := running(t, spec, time.Hour)
+		broken := true
+		fake.Fail = func(node fakeironic.Node, _ string) string {
+			if broken && node.ProvisionState == "cleaning" {
+				broken = false
+				return "disk is broken"
+			}
+			return ""
+		}
+		if _, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err == nil {
+			t.Fatal("cleaning did not fail")
+		}
+		asOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})
+		time.Sleep(5 * time.Minute)
+		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err != nil || done.Lost != "" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		wantRestored(t, fake, client, id, spec)
+		if last := fake.Walk(id); !slices.Contains(last[len(last)-3:], "cleaning") {
+			t.Errorf("it was not cleaned again: %v", last)
+		}
+	})
+}
+
 func TestUndeploy_foreignCleaningFails(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

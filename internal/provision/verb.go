@@ -97,23 +97,33 @@ func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) 
 	if m.node.PowerState == want && m.node.TargetPowerState == "" {
 		return nil
 	}
-	if m.node.TargetPowerState != "" { // an earlier run or another client has begun to switch it: Ironic refuses any other change
-		if err := m.awaitUnlocked(ctx, time.Now().Add(timeout)); err != nil {
-			return err
-		}
-		if m.node.PowerState == want {
-			return nil
-		}
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
+	if m.node.PowerState == want {
+		return nil
 	}
 	return m.changePower(ctx, target, want, timeout)
 }
 
 // Reboot switches the machine off and on, or only on if it is off, and waits for it.
 func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
 	if m.node.PowerState == powerOff {
 		return m.changePower(ctx, nodes.PowerOn, powerOn, timeout)
 	}
 	return m.changePower(ctx, nodes.Rebooting, powerOn, timeout)
+}
+
+// awaitPowerChange waits for the end of a power change that an earlier run or another client has begun, because Ironic refuses
+// any other change until then.
+func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) error {
+	if m.node.TargetPowerState == "" {
+		return nil
+	}
+	return m.awaitUnlocked(ctx, time.Now().Add(timeout))
 }
 
 // changePower requests a power change and waits for its end; the time-out starts with the request. A change that starts the

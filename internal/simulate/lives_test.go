@@ -30,10 +30,9 @@ func TestSimulate_lives(t *testing.T) {
 // life is a site, a user and a workspace.
 type life struct {
 	*site
-	wish    *wish
-	space   *workspace
-	meddled bool // other clients have changed machines
-	faulty  bool // requests have met faults
+	wish   *wish
+	space  *workspace
+	faulty bool // requests have met faults
 }
 
 func live(t *testing.T, seed uint64) {
@@ -92,6 +91,8 @@ func (l *life) year(t *testing.T) {
 		l.mustApply(t, config, "the apply after the kill or the interruption")
 	case end.failed:
 		l.broken("the apply has failed, though nothing disturbed it")
+	default:
+		l.checkPromises(end.plan)
 	}
 	l.mustBeDone(t, config)
 }
@@ -213,6 +214,26 @@ func (l *life) checkWipes(made *plan) {
 	}
 }
 
+// checkPromises checks that a run that has succeeded did to machines what its plan has counted.
+func (l *life) checkPromises(made *plan) {
+	verbs := l.verbsOf()
+	for address, c := range made.changes {
+		if c.action != update || kindName(address) != "metal_deployment" {
+			continue
+		}
+		node := c.refreshed.value.GetAttr("id").AsString()
+		sent := func(wanted func(target string) bool) bool {
+			return slices.ContainsFunc(verbs, func(v sent) bool { return v.node == node && wanted(v.target) })
+		}
+		if c.raises("rebuilds") && !sent(func(target string) bool { return target == "active" || target == "rebuild" }) {
+			l.broken("the plan raised rebuilds of %s, but nothing was deployed", address)
+		}
+		if c.raises("restarts") && !c.raises("rebuilds") && !sent(isPower) {
+			l.broken("the plan raised restarts of %s, but the machine was not restarted", address)
+		}
+	}
+}
+
 // verbsOf returns the verbs since the last call of forget.
 func (s *site) verbsOf() []sent {
 	s.mu.Lock()
@@ -223,20 +244,47 @@ func (s *site) verbsOf() []sent {
 // shows reports whether a plan shows that a verb is sent to a node. now is the state after the apply.
 func (p *plan) shows(v sent, now states) bool {
 	for address, c := range p.changes {
-		if c.action == keep || c.action == forget || kindName(address) == "metal_allocation" {
-			continue
-		}
-		if kindName(address) == "metal_host" && (v.target == "active" || v.target == "rebuild" || v.target == "deleted") {
-			continue
-		}
 		concerns := c.action == create || c.action == replace // its node may have become known during the apply
 		for _, i := range []*instance{c.refreshed, now[address]} {
 			concerns = concerns || i != nil && i.value.GetAttr("id").AsString() == v.node
 		}
-		warned := slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })
-		if concerns && (c.action != update || warned) {
+		if concerns && c.shows(kindName(address), v.target) {
 			return true
 		}
 	}
 	return false
+}
+
+// shows reports whether the planned change of a resource shows that a verb is sent to its node.
+func (c *change) shows(kind, verb string) bool {
+	deploys := verb == "active" || verb == "rebuild" || verb == "deleted"
+	switch {
+	case c.action == keep, c.action == forget, kind == "metal_allocation":
+		return false
+	case kind == "metal_host" && deploys:
+		return false
+	case c.action != update:
+		return true
+	case kind == "metal_deployment" && deploys:
+		return c.raises("rebuilds")
+	case isPower(verb):
+		return c.changes("power_state") || kind == "metal_deployment" && (c.raises("restarts") || c.raises("rebuilds"))
+	}
+	return slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })
+}
+
+func isPower(verb string) bool {
+	return strings.Contains(verb, "power") || strings.Contains(verb, "reboot")
+}
+
+// raises reports whether the plan raises a counter of a deployment, or may raise it.
+func (c *change) raises(counter string) bool {
+	before, after := c.refreshed.value.GetAttr(counter), c.planned.GetAttr(counter)
+	return !after.IsKnown() || !before.IsNull() && before.LessThan(after).True()
+}
+
+// changes reports whether the plan changes an attribute, or may change it.
+func (c *change) changes(attribute string) bool {
+	before, after := c.refreshed.value.GetAttr(attribute), c.planned.GetAttr(attribute)
+	return !after.IsKnown() || !before.RawEquals(after)
 }

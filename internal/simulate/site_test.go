@@ -24,6 +24,8 @@ type site struct {
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
+	meddled bool // other clients have changed machines
+
 	mu      sync.Mutex
 	random  *rand.Rand
 	started time.Time
@@ -33,7 +35,7 @@ type site struct {
 	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
-// sent is a verb that Ironic has accepted from a run.
+// sent is a verb or a change of power that Ironic has accepted from a run.
 type sent struct {
 	run, node, target string
 }
@@ -217,7 +219,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int) {
 	path := strings.TrimPrefix(r.URL.Path, "/v1/")
 	s.tellWrite(run, r.Method, path, body, status)
 	parts := strings.Split(path, "/")
-	if status/100 != 2 || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" {
+	if status/100 != 2 || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" && parts[3] != "power" {
 		return
 	}
 	var asked struct{ Target string }

@@ -24,6 +24,7 @@ type hostWish struct {
 	ports                      []string
 	trait, switched            bool
 	secretVersion              int
+	freed                      bool // of its use since the last apply: an allocation fails while the node is undeployed
 }
 
 // useWish is an allocation, with a deployment unless it is bare.
@@ -34,12 +35,15 @@ type useWish struct {
 	image         int
 	drive, bare   bool // with a config drive; without a deployment
 	power         string
+	rebuild       int // values of rebuild_triggers and restart_triggers
+	restart       int
 }
 
-// configuration returns the configuration of the wish.
+// configuration returns the configuration of the wish, to be applied.
 func (w *wish) configuration() configuration {
 	config := configuration{}
 	for _, h := range w.hosts {
+		h.freed = false
 		config["metal_host."+h.address] = h.settings()
 	}
 	for _, u := range w.uses {
@@ -98,6 +102,12 @@ func (u *useWish) deployment() object {
 	}
 	if u.power != "" {
 		settings["power_state"] = u.power
+	}
+	if u.rebuild > 0 {
+		settings["rebuild_triggers"] = object{"n": fmt.Sprint(u.rebuild)}
+	}
+	if u.restart > 0 {
+		settings["restart_triggers"] = object{"n": fmt.Sprint(u.restart)}
 	}
 	return settings
 }
@@ -167,7 +177,7 @@ func (w *wish) addUse() string {
 	}
 	u := &useWish{address: w.next("u"), image: 1, drive: w.site.below(3) == 0, bare: w.site.below(5) == 0}
 	u.name = u.address
-	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
+	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
 	}
 	w.uses = append(w.uses, u)
@@ -189,6 +199,9 @@ func (w *wish) removeUse() string {
 		return ""
 	}
 	u := w.uses[w.site.below(len(w.uses))]
+	if u.host != nil {
+		u.host.freed = true
+	}
 	w.uses = slices.DeleteFunc(w.uses, func(other *useWish) bool { return other == u })
 	return "remove use " + u.address
 }
@@ -223,7 +236,7 @@ func (w *wish) changeUse() string {
 		return ""
 	}
 	u := w.uses[w.site.below(len(w.uses))]
-	switch w.site.below(6) {
+	switch w.site.below(8) {
 	case 0, 1:
 		u.image++
 	case 2:
@@ -232,6 +245,10 @@ func (w *wish) changeUse() string {
 		u.bare = !u.bare
 	case 4:
 		u.note = w.next("note ")
+	case 5:
+		u.rebuild++
+	case 6:
+		u.restart++
 	default:
 		u.power = []string{"on", "off"}[w.site.below(2)]
 	}

@@ -1,9 +1,10 @@
+# In one configuration:
 resource "metal_allocation" "shared" {
   name           = "shared-0"
   resource_class = "baremetal"
 }
 
-# In another configuration: an allocation that exists already, and its node.
+# In another configuration, with name = "shared-0":
 data "metal_allocation" "shared" {
   name = metal_allocation.shared.name
 }

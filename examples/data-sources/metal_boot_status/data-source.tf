@@ -1,4 +1,3 @@
-# Which machines run an older image than this one? Reading this restarts no machine.
 data "metal_boot_status" "rack1" {
   live_iso = {
     for name in ["rack1-01", "rack1-02", "rack1-03", "rack1-04"] : name => {
@@ -9,6 +8,7 @@ data "metal_boot_status" "rack1" {
   }
 }
 
+# Machines that run an older image, and what of it is obsolete.
 output "stale" {
   value = { for name in data.metal_boot_status.rack1.stale : name => data.metal_boot_status.rack1.hosts[name].obsolete }
 }

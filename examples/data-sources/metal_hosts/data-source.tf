@@ -1,4 +1,3 @@
-# Available hosts of a class. Ironic filters; name_regex is applied to what it returns.
 data "metal_hosts" "free" {
   resource_class  = "baremetal"
   provision_state = "available"

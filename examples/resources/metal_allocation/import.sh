@@ -1,3 +1,4 @@
-# By UUID or name.
+# UUID of the allocation
 terraform import metal_allocation.db 5f6c1e0d-3f0a-4c39-8d8b-2b7d1f5f2a77
+# Name of the allocation
 terraform import metal_allocation.db db

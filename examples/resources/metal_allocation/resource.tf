@@ -1,4 +1,3 @@
-# Three available nodes of a class that have a trait. Reserving changes nothing on the machines.
 resource "metal_allocation" "web" {
   count = 3
 

@@ -1,5 +1,3 @@
-# One of the named nodes, whichever is free. Hosts of the same configuration are better called by metal_host.….id: then they
-# can be renamed.
 resource "metal_allocation" "db" {
   name            = "db"
   resource_class  = "baremetal"

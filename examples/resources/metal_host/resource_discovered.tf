@@ -3,7 +3,7 @@ variable "bmc_password" {
   ephemeral = true
 }
 
-# A machine that Ironic has discovered is taken over by the MAC address of its port, or by its name: it is not enrolled twice.
+# Ironic has discovered a machine with this MAC address.
 resource "metal_host" "rack2_03" {
   name = "rack2-03"
   bmc = {

@@ -3,11 +3,10 @@ variable "bmc_password" {
   ephemeral = true
 }
 
-# A server with IPMI that boots over the network. It is verified and not cleaned: target_state is "manageable" by default.
 resource "metal_host" "rack2_02" {
   name = "rack2-02"
   bmc = {
-    address             = "ipmi://192.0.2.12:6230"
+    address             = "ipmi://192.0.2.12"
     username            = "terraform"
     password_wo         = var.bmc_password
     password_wo_version = 1

@@ -54,7 +54,7 @@ func liveISOSchema() schema.Attribute {
 			},
 			"version": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-				MarkdownDescription: "Identity of the image, such as a checksum. Default: `url` without user, query and fragment.",
+				MarkdownDescription: "Identity of the image, such as a checksum. Default: `url` without user, query and fragment. The first `version` counts as a new image.",
 			},
 			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts no machine. Do not use secrets."),
 			"host_content":   values("Content for this machine: name to identity. A change **restarts** the machine once the image is new, too."),

@@ -24,8 +24,8 @@ func powerControlAttribute() attribute {
 		name: "power_control",
 		schema: schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "`agent`: Ironic has no BMC credentials, and verifies, cleans and deploys the machine through its agent that runs on it (driver `manual-management`, power interface `agent`, " +
-				"network `noop`), in place of `bmc` or `driver`. Needs `[deploy]fast_track`: see [Machines without BMC credentials](../guides/discovery.md#machines-without-bmc-credentials).",
+			MarkdownDescription: "Required unless `bmc` or `driver` is set. The only value is `agent`: Ironic has no BMC credentials, and prepares the machine through the Ironic agent on it. " +
+				"Needs `[deploy]fast_track`. See [Discovery](../guides/discovery.md).",
 			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"), path.MatchRoot("driver"))},
 		},
 		encode: func(_ context.Context, config *model, s settings) {

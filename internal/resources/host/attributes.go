@@ -18,7 +18,7 @@ import (
 var attributes = []attribute{
 	row[types.String]{
 		name: "name", path: "/name",
-		schema: text("Name of the node, unique in Ironic: letters, digits and `.`, `_`, `~`, `-`. Renaming costs nothing.", framework.NameValidators()...),
+		schema: text("Name of the node, unique in Ironic: at most 255 letters, digits, `.`, `_`, `~` and `-`.", framework.NameValidators()...),
 		of:     func(m *model) *types.String { return &m.Name },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Name) },
 	}.attribute(),
@@ -28,21 +28,21 @@ var attributes = []attribute{
 	driverInfoAttribute(),
 	row[types.String]{
 		name: "resource_class", path: "/resource_class", since: 21, later: true,
-		schema: free("Class by which allocations find the node, at most 80 characters.", 80),
+		schema: free("Class by which allocations select the node, such as `baremetal`. At most 80 characters.", 80),
 		of:     func(m *model) *types.String { return &m.ResourceClass },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.ResourceClass) },
 	}.attribute(),
 	traitsAttribute(),
 	mapRow(row[types.Map]{
 		name: "capabilities", with: "/capabilities",
-		schema: texts("Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. Others that the node has stay. Changes take effect at the next deployment.",
+		schema: texts("Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. A change takes effect at the next deployment.",
 			mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability)),
 		of: func(m *model) *types.Map { return &m.Capabilities },
 	}, func(n *ironic.Node) map[string]string { return ironic.Capabilities(n.Properties) }),
 	mapRow(row[types.Map]{
 		name: "properties", path: "/properties",
-		schema: texts("Facts about the hardware, such as `cpus`, `memory_mb`, `local_gb`, `cpu_arch`. Merged: what an inspection found stays. "+
-			"`capabilities` and `root_device` have attributes of their own. Ironic's units: MiB of memory, GiB of disk. A change costs nothing.",
+		schema: texts("Facts about the hardware, such as `cpus`, `memory_mb` (MiB), `local_gb` (GiB) and `cpu_arch`. "+
+			"`capabilities` and `root_device` are attributes of their own.",
 			append(framework.KeyValidators(), mapvalidator.KeysAre(stringvalidator.NoneOf(capabilitiesKey, rootDeviceKey)))...),
 		of: func(m *model) *types.Map { return &m.Properties },
 	}, facts),
@@ -51,7 +51,7 @@ var attributes = []attribute{
 	extraAttribute(),
 	row[types.String]{
 		name: "description", path: "/description", since: 51,
-		schema: free("Description, at most 4096 characters.", 4096),
+		schema: free("Description, at most 4,096 characters.", 4096),
 		of:     func(m *model) *types.String { return &m.Description },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Description) },
 	}.attribute(),
@@ -63,13 +63,13 @@ var attributes = []attribute{
 	}.attribute(),
 	row[types.String]{
 		name: "lessee", path: "/lessee", since: 65,
-		schema: free("Project (UUID or name) that leases the node.", 255),
+		schema: free("Project (UUID or name) that leases the node. Needs API 1.65.", 255),
 		of:     func(m *model) *types.String { return &m.Lessee },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Lessee) },
 	}.attribute(),
 	row[types.String]{
 		name: "conductor_group", path: "/conductor_group", since: 46,
-		schema: free("Group of conductors that serve the node. A conductor of it must run.", 255),
+		schema: free("Group of conductors that manage the node. A conductor of this group must run.", 255),
 		of:     func(m *model) *types.String { return &m.ConductorGroup },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.ConductorGroup) },
 	}.attribute(),
@@ -81,59 +81,59 @@ var attributes = []attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "automated_clean", path: "/automated_clean", since: 47,
-		schema: flag("Whether Ironic cleans the node on its way to `available`. Default: Ironic's configuration."),
+		schema: flag("Whether Ironic cleans the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's configuration."),
 		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
 	row[types.Bool]{ // set by a request of its own
 		name: "maintenance", with: "/maintenance", gone: types.BoolValue(false),
-		schema: flag("Whether the node is in maintenance: Ironic neither allocates nor deploys it then."),
+		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it."),
 		of:     func(m *model) *types.Bool { return &m.Maintenance },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Maintenance) },
 	}.attribute(),
 	row[types.String]{
 		name: "maintenance_reason", with: "/maintenance",
-		schema: text("Why the node is in maintenance.", stringvalidator.AlsoRequires(path.MatchRoot("maintenance"))),
+		schema: text("Reason of the maintenance. Needs `maintenance`.", stringvalidator.AlsoRequires(path.MatchRoot("maintenance"))),
 		of:     func(m *model) *types.String { return &m.MaintenanceReason },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.MaintenanceReason) },
 	}.attribute(),
 	row[types.Bool]{
 		name: "retired", path: "/retired", since: 61, patchOnly: true, gone: types.BoolValue(false),
-		schema: flag("Whether the node is retired: not handed out any more, and undeployed to `manageable`. Ironic refuses the change while the node is `available`."),
+		schema: flag("Whether the node is retired: Ironic undeploys it to `manageable` and does not make it available again. Ironic refuses to retire an `available` node. Needs API 1.61."),
 		of:     func(m *model) *types.Bool { return &m.Retired },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
 	}.attribute(),
 	row[types.String]{
 		name: "retired_reason", path: "/retired_reason", with: "/retired", patchOnly: true,
-		schema: text("Why the node is retired.", stringvalidator.AlsoRequires(path.MatchRoot("retired"))),
+		schema: text("Reason of the retirement. Needs `retired`.", stringvalidator.AlsoRequires(path.MatchRoot("retired"))),
 		of:     func(m *model) *types.String { return &m.RetiredReason },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.RetiredReason) },
 	}.attribute(),
 	targetStateAttribute(),
 	powerStateAttribute(),
 	row[types.String]{
-		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node."),
+		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node, such as `available` or `active`."),
 		of:   func(m *model) *types.String { return &m.ProvisionState },
 		node: func(n *ironic.Node) types.String { return types.StringValue(n.ProvisionState) },
 	}.attribute(),
 	powerManagedAttribute(),
 	row[types.String]{
-		name: "last_error", later: true, schema: shown("Why the node's last operation failed."),
+		name: "last_error", later: true, schema: shown("Last error that Ironic reports for the node; null without one."),
 		of:   func(m *model) *types.String { return &m.LastError },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.LastError) },
 	}.attribute(),
 	row[types.String]{
-		name: "fault", schema: shown("Fault that Ironic has detected, such as `power failure`."),
+		name: "fault", schema: shown("Fault that Ironic has detected, such as `power failure`; null without one."),
 		of:   func(m *model) *types.String { return &m.Fault },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Fault) },
 	}.attribute(),
 	row[types.String]{
-		name: "instance_id", schema: shown("Who has reserved the node: the UUID of an allocation or instance."),
+		name: "instance_id", schema: shown("UUID of the allocation or instance that has reserved the node; null if it is free."),
 		of:   func(m *model) *types.String { return &m.InstanceID },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceUUID) },
 	}.attribute(),
 	row[types.String]{
-		name: "allocation_id", schema: shown("UUID of the allocation that has reserved the node."),
+		name: "allocation_id", schema: shown("UUID of the allocation that has reserved the node; null without one."),
 		of:   func(m *model) *types.String { return &m.AllocationID },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.AllocationUUID) },
 	}.attribute(),
@@ -146,7 +146,7 @@ func text(description string, validators ...validator.String) schema.StringAttri
 
 // free is a text of any content, with at most so many characters.
 func free(description string, most int) schema.StringAttribute {
-	return text(description+" A change costs nothing.", stringvalidator.LengthBetween(1, most))
+	return text(description, stringvalidator.LengthBetween(1, most))
 }
 
 func flag(description string) schema.BoolAttribute {

@@ -38,31 +38,31 @@ func bmcSchema() schema.Attribute {
 	password := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "The machine's BMC, in place of `driver`. Address and credentials change in place; the machine does not notice. Removed, Ironic forgets the address and credentials, and the driver stays.",
+		MarkdownDescription: "Required unless `driver` or `power_control` is set. The BMC of the machine. The driver follows from its address.",
 		Attributes: map[string]schema.Attribute{
 			"address": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "`ipmi://HOST[:PORT]`, `redfish://HOST[:PORT]/SYSTEM` or `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, the last two also " +
-					"with `+http` or `+https` (the default) after the scheme. SYSTEM is such as `/redfish/v1/Systems/1`; without it, the BMC must have one system only. A bare `HOST[:PORT]` means IPMI.",
+				MarkdownDescription: "Address of the BMC: `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, `redfish://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`. Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
+					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
-			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name."},
+			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name for the BMC."},
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "Password; stored in state. Prefer `password_wo` where the CLI has write-only arguments.",
+				MarkdownDescription: "Password for the BMC, **stored in state**. Prefer `password_wo`, unless your CLI is older than 1.11.",
 				Validators:          []validator.String{stringvalidator.ConflictsWith(password.AtName("password_wo"))},
 			},
 			"password_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
-				MarkdownDescription: "Password, write-only: in no plan and no state (Terraform and OpenTofu from 1.11).",
+				MarkdownDescription: "Password for the BMC, never stored in a plan or in state. Needs `password_wo_version`.",
 				Validators:          []validator.String{stringvalidator.AlsoRequires(password.AtName("password_wo_version"))},
 			},
 			"password_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Change it to send `password_wo` again. Costs nothing.",
+				Optional: true, MarkdownDescription: "Number of your choice. Change it to send `password_wo` again.",
 				Validators: []validator.Int64{int64validator.AlsoRequires(password.AtName("password_wo"))},
 			},
 			"verify_ca": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether Ironic verifies the BMC's certificate. Default: as the driver does, which is `true` for Redfish.",
+				Optional: true, MarkdownDescription: "Whether Ironic verifies the certificate of the BMC. Not allowed with IPMI. Default: `true` for Redfish.",
 			},
 		},
 	}

@@ -26,15 +26,14 @@ var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards by MAC address (lower case, with colons). Ports added outside Terraform, for example by an inspection, are left alone. " +
-			"Ironic refuses changes of connectivity while the node is `available` or deployed.",
-		Validators: []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Ironic refuses to change an existing port while the node is `available` or deployed, unless the node is in maintenance.",
+		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"pxe_enabled":      schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the machine may boot from it. Ironic's default: `true`."},
-			"physical_network": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Physical network that it is plugged into."},
+			"pxe_enabled":      schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the machine may boot from this card. Default: `true`."},
+			"physical_network": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Physical network that the card is connected to."},
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Switch and port that it is plugged into: `switch_id`, `port_id`, `switch_info`.",
+				MarkdownDescription: "Switch and port that the card is connected to: `switch_id`, `port_id`, `switch_info`.",
 			},
 		}},
 	}

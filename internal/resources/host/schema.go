@@ -22,10 +22,8 @@ import (
 // Schema describes metal_host.
 func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A physical machine that Ironic knows: a node with its ports. Enrolling it erases nothing; only " +
-			"`target_state = \"available\"` cleans it.\n\n" +
-			"**What you write is managed; what you leave out is not.** A setting that you remove from the configuration again is " +
-			"returned to Ironic's default; one that you never wrote is left as it is, and so are keys of maps, traits and ports that others added.",
+		MarkdownDescription: "Enrolls a physical machine in Ironic, as a node with its ports, and prepares it up to `target_state`.\n\n" +
+			"Enrolling and verifying a machine does nothing to it. Only `inspect`, `power_state` and `target_state = \"available\"` do.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "UUID of the node.",
@@ -33,30 +31,28 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"driver_info_wo": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, WriteOnly: true,
-				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Write-only: in no plan and no state (Terraform and OpenTofu from 1.11). " +
-					"Sent when the host is created and whenever `driver_info_wo_version` changes.",
-				Validators: append(framework.KeyValidators(), mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
+				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Never stored in a plan or in state. Needs `driver_info_wo_version`.",
+				Validators:          append(framework.KeyValidators(), mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
 			},
 			"driver_info_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Change it to send `driver_info_wo` again. Costs nothing.",
+				Optional: true, MarkdownDescription: "Number of your choice. Change it to send `driver_info_wo` again.",
 				Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("driver_info_wo"))},
 			},
 			"ports": portsSchema(),
 			"inspect": schema.BoolAttribute{
-				Optional: true,
-				MarkdownDescription: "Inspect the node once, unless it has been inspected already. The machine boots for it. Default: `false`. " +
-					"Turned on for an `available` node, the node becomes manageable for it and is cleaned afterwards.",
+				Optional:            true,
+				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. Default: `false`.",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What destroying this resource does: `delete` (the default) removes the node from Ironic, " +
-					"`forget` leaves it there. The machine is not touched. A node that something is deployed on, or that is reserved, is not deleted: that must go first.",
+				MarkdownDescription: "What `terraform destroy` does: `delete` (the default) removes the node from Ironic, " +
+					"`forget` leaves it there. Neither does anything to the machine.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyDelete, destroyForget)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "Time for verifying, inspecting and cleaning each, without the time in the queue. Default: `60m`.",
-				Update: true, UpdateDescription: "As for create. Default: `60m`.",
-				Delete: true, DeleteDescription: "Time for the node to become deletable. Default: `30m`.",
+				Create: true, CreateDescription: "Longest time to prepare the machine, without an inspection and without waiting for a slot of `provisioning_limit`. An inspection has as much time again. Default: `60m`.",
+				Update: true, UpdateDescription: "The same for an update. Default: `60m`.",
+				Delete: true, DeleteDescription: "Longest time to wait for an operation in progress before the node is deleted. Default: `30m`.",
 			}),
 		},
 	}

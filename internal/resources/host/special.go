@@ -22,7 +22,7 @@ import (
 func driverAttribute() attribute {
 	r := row[types.String]{
 		name: "driver", path: "/driver", later: true,
-		schema: text("Ironic driver, such as `redfish` or `ipmi`. Give this, `bmc` or `power_control`. A change resets the interfaces that are not set; the machine does not notice.",
+		schema: text("Required unless `bmc` or `power_control` is set. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
 			stringvalidator.ConflictsWith(path.MatchRoot("bmc")), stringvalidator.LengthAtLeast(1)),
 		of:   func(m *model) *types.String { return &m.Driver },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
@@ -45,9 +45,8 @@ func driverInfoAttribute() attribute {
 		name: "driver_info", path: "/driver_info",
 		schema: schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Only these keys are managed. " +
-				"It is in the state, and plans show it: secrets are refused here; put them into `driver_info_wo`.",
-			Validators: framework.KeyValidators(),
+			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so that secrets are refused here: use `driver_info_wo`.",
+			Validators:          framework.KeyValidators(),
 		},
 		of: func(m *model) *types.Map { return &m.DriverInfo },
 	}
@@ -100,7 +99,7 @@ func rootDeviceAttribute() attribute {
 	const setting = "/properties/" + rootDeviceKey
 	a := mapRow(row[types.Map]{
 		name: "root_device", with: setting,
-		schema: texts("Hints that select the disk to deploy to, such as `serial`, `wwn`, `size` (GiB), `rotational`. All must match. Changes take effect at the next deployment.",
+		schema: texts("Hints that select the disk for deployments, such as `serial`, `wwn`, `size` (GiB) or `rotational`. The disk must match all. Default: Ironic chooses. A change takes effect at the next deployment.",
 			framework.KeyValidators()...),
 		of: func(m *model) *types.Map { return &m.RootDevice },
 	}, func(n *ironic.Node) map[string]string {
@@ -121,7 +120,7 @@ func traitsAttribute() attribute {
 		name: "traits", with: "/traits", since: 37, gone: types.SetNull(types.StringType),
 		schema: schema.SetAttribute{
 			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Traits that allocations may ask for: standard ones, or `CUSTOM_` and capital letters, digits, underscores. Others that the node has stay. A change costs nothing.",
+			MarkdownDescription: "Traits that allocations can ask for: standard ones such as `HW_CPU_X86_AVX2`, or your own, such as `CUSTOM_NVME`.",
 			Validators:          framework.TraitValidators(),
 		},
 		of: func(m *model) *types.Set { return &m.Traits },
@@ -147,7 +146,7 @@ func extraAttribute() attribute {
 		name: "extra", with: "/extra", gone: types.DynamicNull(),
 		schema: schema.DynamicAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Anything you want to keep with the node, as an object of JSON values. Only these keys are managed.",
+			MarkdownDescription: "Your own data, stored with the node: an object of JSON values, such as `{ rack = \"2\", unit = 1 }`.",
 			Validators:          []validator.Dynamic{framework.JSONObjectValue{}},
 		},
 		of: func(m *model) *types.Dynamic { return &m.Extra },
@@ -187,7 +186,7 @@ func interfacesAttribute() attribute {
 	const name = "hardware_interfaces"
 	nested := map[string]schema.Attribute{}
 	for _, kind := range ironic.HardwareInterfaces {
-		description := fmt.Sprintf("The %s interface. Default: the driver's.", kind)
+		description := fmt.Sprintf("The %s interface.", kind)
 		if kind == "firmware" {
 			description += " Needs API 1.86."
 		}
@@ -197,9 +196,8 @@ func interfacesAttribute() attribute {
 		name: name,
 		schema: schema.SingleNestedAttribute{
 			Optional: true, Attributes: nested,
-			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Those that you leave out are not in the state; the data source " +
-				"`metal_host` has them all. Changes take effect at the next operation. While something is deployed, Ironic takes it in maintenance only: the apply " +
-				"puts the node into maintenance for that moment, and out again.",
+			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Default: the driver's, and those that the scheme of `bmc.address` implies. " +
+				"The data source `metal_host` shows all. A change takes effect at the next operation.",
 		},
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
@@ -245,10 +243,7 @@ func (m *model) interfaces() map[string]string {
 func targetStateAttribute() attribute {
 	a := row[types.String]{
 		name: "target_state", later: true,
-		schema: text("How far to prepare the node: `enroll` (known), `manageable` (its BMC answers; the default), or `available` "+
-			"(ready to be allocated: **getting there cleans the node, which erases data**). A node that is deployed is left alone. "+
-			"When a host in `enroll` gets its `bmc` later, Ironic verifies it all the same: it becomes `manageable`, and nothing else happens to the machine. "+
-			"While Ironic knows no BMC, the node stays in `enroll`, and every plan warns of that.",
+		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to `available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
 			stringvalidator.OneOf(targetEnroll, string(provision.GoalManageable), string(provision.GoalAvailable))),
 		of: func(m *model) *types.String { return &m.TargetState },
 	}.attribute()
@@ -283,8 +278,8 @@ func targetOf(node *ironic.Node) string {
 func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
-		schema: text("`on` or `off`. Not managed when unset; the attribute then shows the present state. A change switches the machine. "+
-			"While something is deployed on the node, this is ignored, with a warning: its `metal_deployment` decides.",
+		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state. **A change switches the machine.** "+
+			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
 			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
 		of: func(m *model) *types.String { return &m.PowerState },
 	}.attribute()
@@ -301,7 +296,7 @@ func powerManagedAttribute() attribute {
 	a := row[types.Bool]{
 		name: "power_managed",
 		schema: schema.BoolAttribute{
-			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine: it knows its BMC. If not, power is left alone, and nothing is cleaned unless `power_control` is `agent`.",
+			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, and with `power_control`.",
 		},
 		of:   func(m *model) *types.Bool { return &m.PowerManaged },
 		node: func(n *ironic.Node) types.Bool { return types.BoolValue(provision.PowerManaged(n)) },

@@ -1,0 +1,12 @@
+data "metal_host" "inspected" {
+  mac = "52:54:00:01:00:01"
+}
+
+# The inventory is null if the machine was never inspected.
+output "serial_number" {
+  value = try(data.metal_host.inspected.inventory.serial_number, null)
+}
+
+output "disks_in_gib" {
+  value = try({ for disk in data.metal_host.inspected.inventory.disks : disk.name => floor(disk.size_bytes / pow(1024, 3)) }, {})
+}
