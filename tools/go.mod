@@ -8,6 +8,7 @@ replace github.com/terraform-provider-metal/terraform-provider-metal => ../
 tool github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/hashicorp/terraform-json v0.27.3-0.20260213134036-298b8f6b673a
 	github.com/hashicorp/terraform-plugin-go v0.31.0
 	github.com/terraform-provider-metal/terraform-provider-metal v0.0.0-00010101000000-000000000000

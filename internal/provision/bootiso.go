@@ -56,7 +56,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var queue *throttle.QueueError
 	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
 	if errors.As(err, &media) || refused {
-		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", "node", m.node.UUID, "error", err)
+		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
 		}

@@ -127,7 +127,7 @@ func (m *Machine) deployNow(ctx context.Context, d Deployment, o DeployOptions) 
 		return attempts, err
 	}
 	if err := m.cleanAgain(ctx); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
-		m.site.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", "node", m.node.UUID, "error", err)
+		m.site.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(nodeAttributes(m.node), "error", err)...)
 	}
 	return attempts, nil
 }

@@ -29,6 +29,7 @@ type Site struct {
 	images  images
 	catalog *catalog
 	guard   Guard
+	states  stateLog
 
 	expected expected
 

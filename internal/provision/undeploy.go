@@ -192,7 +192,7 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 	if !free {
 		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+keyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
-			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", "node", node.UUID, "error", err)
+			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(nodeAttributes(node), "error", err)...)
 		}
 		return lost, nil
 	}

@@ -261,6 +261,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	switch {
 	case seen != nil:
 		m.applyPoll(seen)
+		m.logState(ctx)
 		if seen.Extra != nil {
 			if err := m.confirm(ctx); err != nil {
 				return err
