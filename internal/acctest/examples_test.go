@@ -369,12 +369,14 @@ func writeCertificate(t *testing.T, name string, config *tls.Config) {
 func TestFakeExamples_formatted(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewWorkspace(t, "")
-	dir, err := filepath.Abs(examples)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if output, code := w.Run("fmt", "-check", "-recursive", dir); code != 0 {
-		t.Errorf("run make fmt for\n%s", output)
+	for _, relative := range []string{examples, modules} {
+		dir, err := filepath.Abs(relative)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if output, code := w.Run("fmt", "-check", "-recursive", dir); code != 0 {
+			t.Errorf("run make fmt for\n%s", output)
+		}
 	}
 }
 

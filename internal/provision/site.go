@@ -39,6 +39,7 @@ type Site struct {
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
+	held        sync.Map // by UUID, the allocations that this run changes or creates again: channels with room for one holder
 }
 
 // New returns a Site. It makes no request.

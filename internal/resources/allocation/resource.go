@@ -202,6 +202,12 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 			remove = append(remove, key)
 		}
 	}
+	done, _, err := a.Client.HoldAllocation(ctx, id)
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+		return
+	}
+	defer done()
 	if err := a.Client.UpdateAllocation(ctx, id, name, set, remove); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 		return
