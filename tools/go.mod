@@ -18,6 +18,7 @@ require (
 	github.com/terraform-provider-metal/terraform-provider-metal v0.0.0-00010101000000-000000000000
 	github.com/yuin/goldmark v1.8.7
 	github.com/zclconf/go-cty v1.18.1
+	golang.org/x/image v0.47.0
 )
 
 require (

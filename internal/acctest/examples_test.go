@@ -287,9 +287,6 @@ const exampleAppliance = "https://oneview.example.com"
 func TestFakeExamples_provider(t *testing.T) {
 	t.Parallel()
 	tested := map[string]func(t *testing.T, w *acctest.Workspace) (ironic, oneview string){
-		"provider.tf": func(t *testing.T, _ *acctest.Workspace) (ironic, oneview string) {
-			return acctest.StartFake(t, nil).Endpoint, ""
-		},
 		"provider_http_basic.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
 			t.Cleanup(server.Close)
@@ -328,9 +325,6 @@ func TestFakeExamples_provider(t *testing.T) {
 			text := exampleEndpoint.ReplaceAllString(read(t, file), ironic)
 			if oneview != "" {
 				text = strings.ReplaceAll(text, exampleAppliance, oneview) + "\ndata \"metal_oneview_server_hardware\" \"all\" {}\n"
-			}
-			if strings.Contains(text, "required_providers") {
-				write(t, filepath.Join(w.Dir, "main.tf"), "")
 			}
 			write(t, filepath.Join(w.Dir, "example.tf"), text+"\ndata \"metal_hosts\" \"all\" {}\n")
 			w.Must("apply", "-auto-approve")
