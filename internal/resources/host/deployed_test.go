@@ -56,6 +56,26 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 	)
 }
 
+// Ironic refuses another class while the node is deployed: the plan says so.
+func TestAccHost_classOfDeployedNodeIsFixed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	class, other := `resource_class = "`+s.Name("web")+`"`, `resource_class = "`+s.Name("db")+`"`
+	w := acctest.NewWorkspace(t, deployedHost(s, class))
+	w.Must("apply", "-auto-approve")
+	w.Configure(deployedHost(s, other))
+	output, code := w.Run("plan")
+	if code == 0 {
+		t.Errorf("the plan promises another class:\n%s", output)
+	}
+	acctest.Mention(t, output, "Class of a deployed node is fixed", "Destroy its metal_deployment first")
+	w.Configure(hostConfig(s, acctest.Target("available"), class))
+	w.Must("apply", "-auto-approve")
+	w.Configure(hostConfig(s, acctest.Target("available"), other))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+}
+
 // Without bmc, the settings of the driver are removed. The driver stays: a node needs one.
 func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 	s := acctest.Start(t, nil)

@@ -182,6 +182,11 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		diags.AddAttributeError(path.Root("target_state"), "Node cannot return to enroll", "A node cannot return to state enroll. Leave target_state as it is, or destroy the host.")
 		return
 	}
+	if isOccupied(state.node()) && framework.IsSet(state.ResourceClass) && framework.IsSet(plan.ResourceClass) && !plan.ResourceClass.Equal(state.ResourceClass) {
+		diags.AddAttributeError(path.Root("resource_class"), "Class of a deployed node is fixed", fmt.Sprintf("Host %s is in state %q. Ironic changes the resource class of a node only while nothing is deployed on it. "+
+			"Destroy its metal_deployment first, in an apply of its own, or leave resource_class as it is (%s).", plan.describe(), state.ProvisionState.ValueString(), state.ResourceClass.ValueString()))
+		return
+	}
 	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
 		plan.warnUnmanaged(config, diags)
 		return
