@@ -90,11 +90,29 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(e.Node), e.Node.InstanceUUID)
 }
 
+// StoppedError says that the user has stopped the run during a walk (Ctrl-C). ironic.IsInterrupted reports it.
+type StoppedError struct {
+	Node    *ironic.Node
+	Goal    Goal
+	Waiting bool // for a slot: the walk has started nothing
+	err     error
+}
+
+// Error says what the walk was doing.
+func (e *StoppedError) Error() string { return fmt.Sprintf("%s: %v", e.Goal.Doing(), e.err) }
+
+// Unwrap returns the error of the context.
+func (e *StoppedError) Unwrap() error { return e.err }
+
 // Explain turns an error into a diagnostic: what failed, what to do next, and Ironic's words. doing is an infinitive with its object, such
 // as "deploy node rack1-01".
 func Explain(doing string, err error) (summary, detail string) {
 	summary = "Could not " + doing
-	if ironic.IsInterrupted(err) {
+	var stopped *StoppedError
+	switch {
+	case errors.As(err, &stopped) && stopped.Waiting:
+		return summary, fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it. Apply again.", ironic.NodeLabel(stopped.Node))
+	case ironic.IsInterrupted(err):
 		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
 	fact, words := split(err)

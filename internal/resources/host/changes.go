@@ -228,7 +228,7 @@ func meansNone(path string, value any) bool {
 // the types of its values.
 func (p patch) same(path string, want any) bool {
 	have := p.at(path)
-	if have == maskedByIronic {
+	if have == ironic.Masked {
 		return ironic.SameJSON(p.written[path], want)
 	}
 	if have == nil {
