@@ -34,12 +34,13 @@ type bootStatusModel struct {
 	LiveISO types.Map  `tfsdk:"live_iso"`
 	Hosts   types.Map  `tfsdk:"hosts"`
 	Stale   types.List `tfsdk:"stale"`
+	Older   types.List `tfsdk:"older"`
 	Restart types.List `tfsdk:"restart"`
 	Manual  types.List `tfsdk:"manual"`
 }
 
 var bootHostType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType,
+	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType, "older": types.BoolType,
 	"obsolete": types.ListType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType, "booted_at": types.StringType, "boots": types.Int64Type,
 }}
 
@@ -60,7 +61,7 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reports which machines run an obsolete live ISO, which parts of it are obsolete, and what an apply would do. It restarts no machine and does not download the image.\n\n" +
+		MarkdownDescription: "Reports which machines run an older live ISO than the wanted one, which of its content is obsolete, and what an apply would do. It restarts no machine and does not download the image.\n\n" +
 			"The guide [Live ISO](../guides/live-iso.md) explains the terms.",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
@@ -85,15 +86,17 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"node_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node."},
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
-					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether a part of the image that the machine runs is obsolete."},
-					"obsolete":        keys("Obsolete parts, sorted: `shared.NAME`, `host.NAME` or `image`. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
+					"older":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image than the wanted one. All content that the machine uses may be current nevertheless."},
+					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether `obsolete` names something that the machine lacks."},
+					"obsolete":        keys("What the machine was booted with and is no longer wanted, sorted: `shared.NAME` or `host.NAME` for content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
 					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic notices the restart."},
-					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`."},
+					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the machine runs an older image meanwhile."},
 					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the provider booted the machine or recorded what it runs; null if unknown."},
 					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
 				}},
 			},
-			"stale":   keys("Keys of the machines that run an obsolete image, sorted."),
+			"older":   keys("Keys of the machines that run another image than the wanted one, sorted."),
+			"stale":   keys("Keys of the machines that run something obsolete, sorted. They may run the wanted image, if only the wanted content has changed."),
 			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
 			"manual":  keys("Keys of the machines that you must restart, sorted."),
 		},
@@ -134,12 +137,15 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		if answer.Now.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}
+		if older(answer) {
+			lists["older"] = append(lists["older"], key)
+		}
 		action := answer.Now.Action
 		if action == bootiso.Wait { // an apply waits until the image has settled, and may restart the machine then
 			action = answer.Apply.Action
 		}
 		lists[string(action)] = append(lists[string(action)], key)
-		hosts[key] = hostBoot(ctx, node, answer.Now)
+		hosts[key] = hostBoot(ctx, node, answer)
 	}
 	warnMissing(missing, &resp.Diagnostics)
 	list := func(name string) types.List {
@@ -147,7 +153,8 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		resp.Diagnostics.Append(diags...)
 		return value
 	}
-	m.Hosts, m.Stale, m.Restart, m.Manual = types.MapValueMust(bootHostType, hosts), list("stale"), list(string(bootiso.Restart)), list(string(bootiso.Manual))
+	m.Hosts, m.Stale, m.Older = types.MapValueMust(bootHostType, hosts), list("stale"), list("older")
+	m.Restart, m.Manual = list(string(bootiso.Restart)), list(string(bootiso.Manual))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -165,8 +172,16 @@ func warnMissing(keys []string, diags *diag.Diagnostics) {
 		"set depends_on = [metal_deployment.NAME] on the data source, so that Terraform reads it afterwards.")
 }
 
+// older reports whether a machine runs another image than the wanted one. The record of a machine that waits for a restart by hand
+// has the wanted image already.
+func older(answer bootiso.Answer) bool { return answer.Newer || answer.Now.Action == bootiso.Manual }
+
 // hostBoot returns the entry of a machine in hosts.
-func hostBoot(ctx context.Context, node *ironic.Node, status bootiso.Status) attr.Value {
+func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) attr.Value {
+	status, reason := answer.Now, answer.Now.Why
+	if older(answer) && status.Action == bootiso.None {
+		reason = "it runs an older image, and is not restarted: " + reason
+	}
 	obsolete, _ := types.ListValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
 	if record := provision.BootRecord(node); record != nil {
@@ -174,7 +189,8 @@ func hostBoot(ctx context.Context, node *ironic.Node, status bootiso.Status) att
 	}
 	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{
 		"node_id": types.StringValue(node.UUID), "name": types.StringValue(node.Name), "provision_state": types.StringValue(node.ProvisionState),
-		"stale": types.BoolValue(status.Stale), "obsolete": obsolete, "action": types.StringValue(string(status.Action)), "reason": types.StringValue(status.Why),
+		"older": types.BoolValue(older(answer)), "stale": types.BoolValue(status.Stale), "obsolete": obsolete,
+		"action": types.StringValue(string(status.Action)), "reason": types.StringValue(reason),
 		"booted_at": at, "boots": boots,
 	})
 }

@@ -45,17 +45,17 @@ func bootStatusOutput(live map[string]string) string {
 func bootStatuses(t *testing.T, w *acctest.Workspace) (hosts map[string]map[string]any, lists map[string][]string) {
 	t.Helper()
 	var all struct {
-		Hosts                  map[string]map[string]any
-		Stale, Restart, Manual []string
+		Hosts                         map[string]map[string]any
+		Older, Stale, Restart, Manual []string
 	}
 	output := w.Must("output", "-json", "all")
 	if err := json.Unmarshal([]byte(output[strings.Index(output, "{"):]), &all); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	return all.Hosts, map[string][]string{"stale": all.Stale, "restart": all.Restart, "manual": all.Manual}
+	return all.Hosts, map[string][]string{"older": all.Older, "stale": all.Stale, "restart": all.Restart, "manual": all.Manual}
 }
 
-func TestAccBootStatus_listsStaleMachines(t *testing.T) {
+func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
 	now := time.Now().UTC().Format(time.RFC3339)
@@ -63,8 +63,10 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 	v2 := func(shared, own string) string {
 		return fmt.Sprintf("url = %q, shared_content = { proxy = %q }, host_content = { net = %q }", iso.URL("v2")+"?token=b", shared, own)
 	}
+	const older = "it runs an older image, and is not restarted: "
 	hosts := []struct {
 		want           string // live_iso in the data source
+		current        bool   // it runs the wanted image
 		stale          bool
 		action, reason string
 		obsolete       []any
@@ -73,14 +75,15 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 		unpowered      bool   // Ironic cannot switch its power
 		list           string // the list that has it, besides "stale"
 	}{
-		{want: v1, action: "none", reason: "nothing that it uses has changed"},
-		{want: v2("1", "1"), action: "none", reason: "nothing that it uses has changed", byUUID: true},
-		{want: v2("2", "1"), stale: true, action: "none", reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
+		{want: v1, current: true, action: "none", reason: "nothing that it uses has changed"},
+		{want: strings.Replace(v1, `proxy = "1"`, `proxy = "2"`, 1), current: true, stale: true, action: "none", reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
+		{want: v2("1", "1"), action: "none", reason: older + "nothing that it uses has changed", byUUID: true},
+		{want: v2("2", "1"), stale: true, action: "none", reason: older + "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
 		{want: v2("1", "2"), stale: true, action: "restart", reason: "its own configuration changed", obsolete: []any{"host.net"}, list: "restart", byUUID: true},
 		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"host.net"}, unpowered: true, list: "manual"},
-		{want: v2("1", "2"), stale: true, action: "none", reason: "it is being installed", obsolete: []any{"host.net"}, protected: true},
-		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: "it is being installed", obsolete: []any{"host.net"}},
-		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: `reboot_policy is "never"`, obsolete: []any{"host.net"}},
+		{want: v2("1", "2"), stale: true, action: "none", reason: older + "it is being installed", obsolete: []any{"host.net"}, protected: true},
+		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: older + "it is being installed", obsolete: []any{"host.net"}},
+		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: older + `reboot_policy is "never"`, obsolete: []any{"host.net"}},
 		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "restart", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "restart"},
 		{
 			want: v2("1", "2") + ", built_at = " + fmt.Sprintf("%q", now) + ", quiet_period = \"1h\"", stale: true, action: "wait",
@@ -89,7 +92,7 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 		{want: v2("1", "1") + ", registered = false", stale: true, action: "restart", reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "restart"},
 	}
 	var deployments, ids []string
-	live, lists := map[string]string{}, map[string][]string{"stale": {}, "restart": {}, "manual": {}}
+	live, lists := map[string]string{}, map[string][]string{"older": {}, "stale": {}, "restart": {}, "manual": {}}
 	var keys []string
 	for i, host := range hosts {
 		id := addLiveNode(t, s, i, nil)
@@ -103,6 +106,9 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 		live[key] = host.want
 		if host.stale {
 			lists["stale"] = append(lists["stale"], key)
+		}
+		if !host.current {
+			lists["older"] = append(lists["older"], key)
 		}
 		if host.list != "" {
 			lists[host.list] = append(lists[host.list], key)
@@ -146,9 +152,9 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 		if err != nil || at.Before(before) || at.After(time.Now()) {
 			t.Errorf("host %d was booted at %v", i, h["booted_at"])
 		}
-		if h["stale"] != host.stale || h["action"] != host.action || h["reason"] != host.reason || !reflect.DeepEqual(h["obsolete"], host.obsolete) {
-			t.Errorf("host %d: stale %v, action %v, reason %v, obsolete %v; want %v, %s, %s, %v", i, h["stale"], h["action"], h["reason"], h["obsolete"],
-				host.stale, host.action, host.reason, host.obsolete)
+		if h["older"] == host.current || h["stale"] != host.stale || h["action"] != host.action || h["reason"] != host.reason || !reflect.DeepEqual(h["obsolete"], host.obsolete) {
+			t.Errorf("host %d: older %v, stale %v, action %v, reason %v, obsolete %v; want %v, %v, %s, %s, %v", i, h["older"], h["stale"], h["action"], h["reason"], h["obsolete"],
+				!host.current, host.stale, host.action, host.reason, host.obsolete)
 		}
 	}
 	for name, want := range lists {
@@ -157,7 +163,7 @@ func TestAccBootStatus_listsStaleMachines(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, gotLists[name], want)
 		}
 	}
-	if h := got[empty]; h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil || !reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
+	if h := got[empty]; h["older"] != false || h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil || !reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
 		t.Errorf("a node without a deployment is %v", h)
 	}
 	if len(got) != len(hosts)+1 {
@@ -210,8 +216,8 @@ func TestAccBootStatus_restartByHand(t *testing.T) {
 	wantManual := func(when string, want ...string) {
 		t.Helper()
 		w.Must("apply", "-auto-approve")
-		if _, lists := bootStatuses(t, w); !slices.Equal(lists["manual"], want) || !slices.Equal(lists["stale"], want) {
-			t.Errorf("%s: to restart by hand are %v, stale %v; want %v", when, lists["manual"], lists["stale"], want)
+		if _, lists := bootStatuses(t, w); !slices.Equal(lists["manual"], want) || !slices.Equal(lists["stale"], want) || !slices.Equal(lists["older"], want) {
+			t.Errorf("%s: to restart by hand are %v, stale %v, older %v; want %v", when, lists["manual"], lists["stale"], lists["older"], want)
 		}
 	}
 	wantManual("after the first boot")

@@ -188,7 +188,7 @@ func (b bootPlan) planRunning(ctx context.Context, diags *diag.Diagnostics) {
 	case status.Action == bootiso.Wait:
 		diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).", b.label(), status.Why, strings.Join(status.Obsolete, ", ")))
 	case older || status.Stale:
-		diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts.", b.label(), status.Why))
+		diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts as older or stale.", b.label(), status.Why))
 	}
 	if len(b.plan.changedAttributes(ctx, b.state, b.onChange)) > 0 || !b.plan.sameContent(ctx, b.state) {
 		diags.AddWarning("Change without effect", fmt.Sprintf("The apply records what changes beside the live ISO of node %s, and does not touch the machine.", b.label()))
