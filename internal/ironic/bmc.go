@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,6 +32,12 @@ var bmcSchemes = map[string]struct {
 	"redfish-virtualmedia": {driver: "redfish", interfaces: map[string]string{"boot": "redfish-virtual-media"}},
 }
 
+var (
+	brokenScheme = regexp.MustCompile(`^((?:ipmi|redfish|redfish-virtualmedia)(?:\+https?)?):?/+(.+)$`)
+	hostName     = regexp.MustCompile(`^[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?)*\.?$`)
+	likeIPv4     = regexp.MustCompile(`^(\d+(?:\.\d+)+)([^.\d][^.]*)?$`) // no host name ends with a label that begins with a digit
+)
+
 // ParseBMC parses a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
 // redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it
 // stands alone.
@@ -39,6 +47,9 @@ func ParseBMC(address string) (*BMC, error) {
 		address = "[" + address + "]"
 	}
 	if !strings.Contains(address, "://") {
+		if m := brokenScheme.FindStringSubmatch(address); m != nil && isBMC(m[1]+"://"+m[2]) {
+			return nil, fmt.Errorf("the BMC address %q has no :// after its scheme; write %q", written, m[1]+"://"+m[2])
+		}
 		address = "ipmi://" + address
 	}
 	u, err := url.Parse(address)
@@ -66,6 +77,9 @@ func ParseBMC(address string) (*BMC, error) {
 	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
 		return nil, fmt.Errorf("the BMC address %q must have the IPv6 address in brackets", written)
 	}
+	if err := checkHost(u.Hostname()); err != nil {
+		return nil, fmt.Errorf("the BMC address %q has %w", written, err)
+	}
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport)
 	}
@@ -84,6 +98,23 @@ func ParseBMC(address string) (*BMC, error) {
 		bmc.Info["redfish_system_id"] = path
 	}
 	return bmc, nil
+}
+
+// checkHost returns an error if a host is neither an IP address nor a name that a host can have.
+func checkHost(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	if m := likeIPv4.FindStringSubmatch(host); m != nil {
+		if _, err := netip.ParseAddr(m[1]); err == nil {
+			return fmt.Errorf("the host %q; is a slash missing after %s?", host, m[1])
+		}
+		return fmt.Errorf("the host %q, which is not an IPv4 address", host)
+	}
+	if !hostName.MatchString(host) {
+		return fmt.Errorf("the host %q, which is neither an IP address nor a host name", host)
+	}
+	return nil
 }
 
 // isBMC reports whether an address is valid.
