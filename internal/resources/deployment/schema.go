@@ -86,11 +86,11 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"rebuild_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change rebuilds the node, whatever `on_change` is, and **wipes the root disk**. Example: `{ month = \"2026-11\" }`.",
+				MarkdownDescription: "Any change, also adding or removing the map, rebuilds the node, whatever `on_change` is, and **wipes the root disk**. Example: `{ month = \"2026-11\" }`.",
 			},
 			"restart_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
+				MarkdownDescription: "Any change, also adding or removing the map, **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
 			},
 			"protected": schema.BoolAttribute{
 				Optional: true, Computed: true,
