@@ -74,7 +74,7 @@ func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T
 	w.Must("apply", "-auto-approve")
 
 	write(t, main, strings.ReplaceAll(read(t, main), "[e1, e2]", "[e3, e4]"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", "stale = {}")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", `older = { "rack3-01" = tolist([]) }`)
 
 	write(t, main, strings.ReplaceAll(read(t, main), ":3128", ":3129")) // the proxy of all machines
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed", "Host runs an older live ISO", `"shared.proxy"`)

@@ -292,5 +292,16 @@ func TestFakeModules_isoSiteRestartsOnlyTheMachineThatAChangeConcerns(t *testing
 	}
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
+	if output := w.Must("output", "older"); !strings.Contains(output, "site-01") || !strings.Contains(output, "site-02") || strings.Contains(output, "site-03") {
+		t.Errorf("older must name the machines that the ISO did not concern:\n%s", output)
+	}
+	if output := w.Must("output", "stale"); strings.TrimSpace(output) != "{}" {
+		t.Errorf("a machine is stale that has all content:\n%s", output)
+	}
+	for _, name := range []string{"site-01", "site-02", "site-03"} {
+		if node := m.site.Node(name); node["automated_clean"] != false {
+			t.Errorf("%s has automated_clean %v", name, node["automated_clean"])
+		}
+	}
 	wantChanges(t, w, nil, "-var=proxy=http://other.example.com:3128")
 }

@@ -56,6 +56,7 @@ resource "metal_host" "machine" {
   root_device         = var.defaults.root_device
   description         = each.value.description
   maintenance         = each.value.maintenance
+  automated_clean     = var.defaults.automated_clean
   inspect             = var.defaults.inspect
   target_state        = each.value.target_state
   on_destroy          = var.defaults.on_destroy

@@ -66,7 +66,8 @@ variable "machines" {
 variable "defaults" {
   description = <<-EOT
     What machines have unless they say otherwise, as in `metal_host`. `target_state` is `available`: new machines are cleaned,
-    **which erases what the cleaning steps of the site erase**.
+    **which erases what the cleaning steps of the site erase**. `automated_clean = false` keeps their disks, then and when a
+    deployment is destroyed.
   EOT
   type = object({
     bmc_username        = optional(string)
@@ -79,6 +80,7 @@ variable "defaults" {
     capabilities        = optional(map(string))
     root_device         = optional(map(string))
     target_state        = optional(string, "available")
+    automated_clean     = optional(bool)
     inspect             = optional(bool, false)
     on_destroy          = optional(string)
   })

@@ -3,8 +3,13 @@ output "machines" {
   value       = { for name, machine in metal_deployment.machine : name => { node_id = machine.id, restarts = machine.restarts } }
 }
 
+output "older" {
+  description = "Names of the machines that run another ISO than the wanted one. All content that they use may be current."
+  value       = data.metal_boot_status.machines.older
+}
+
 output "stale" {
-  description = "Machines that run an older ISO, by name: what of it is obsolete, such as `shared.proxy`."
+  description = "Machines that were booted with something obsolete, by name: what, such as `shared.proxy`."
   value       = { for name in data.metal_boot_status.machines.stale : name => data.metal_boot_status.machines.hosts[name].obsolete }
 }
 

@@ -31,7 +31,7 @@ variable "machines" {
     * `host_content`: what the ISO has for this machine only, as names with identities. **A change restarts the machine.**
     * `contains`: as in `iso`, for this machine.
     * `registered`: false means that the software in the ISO never came up, so any other ISO restarts the machine.
-    * `installing`: true means that no ISO restarts the machine.
+    * `installing`: true means that no ISO restarts the machine. Read it at each plan.
   EOT
   type = map(object({
     node_id      = string
@@ -56,7 +56,7 @@ variable "reboot_policy" {
 }
 
 variable "restart_now" {
-  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not: to bring stale machines up to date in groups."
+  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not: to bring machines to the wanted ISO in groups. A machine that runs it is not restarted."
   type        = set(string)
   default     = []
   nullable    = false

@@ -8,7 +8,12 @@ data "metal_boot_status" "rack1" {
   }
 }
 
-# Machines that run an older image, and what of it is obsolete.
+# Machines that run another image than the wanted one, and why an apply would leave them or not.
+output "older" {
+  value = { for name in data.metal_boot_status.rack1.older : name => data.metal_boot_status.rack1.hosts[name].reason }
+}
+
+# Machines that were booted with something obsolete, and with what.
 output "stale" {
   value = { for name in data.metal_boot_status.rack1.stale : name => data.metal_boot_status.rack1.hosts[name].obsolete }
 }

@@ -60,15 +60,15 @@ resource "metal_deployment" "rack3" {
   live_iso = local.live_iso[each.key]
 }
 
-# Compares what the machines run with what is configured.
 data "metal_boot_status" "rack3" {
   live_iso   = local.live_iso
   depends_on = [metal_deployment.rack3]
 }
 
-output "stale" {
+# Machines that run an older image, and what of it is obsolete.
+output "older" {
   value = {
-    for name in data.metal_boot_status.rack3.stale :
+    for name in data.metal_boot_status.rack3.older :
     name => data.metal_boot_status.rack3.hosts[name].obsolete
   }
 }

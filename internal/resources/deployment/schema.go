@@ -86,15 +86,15 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"rebuild_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding or removing the map, rebuilds the node, whatever `on_change` is, and **wipes the root disk**. Example: `{ month = \"2026-11\" }`.",
+				MarkdownDescription: "Any change, also adding or removing it, rebuilds the node, whatever `on_change` is, and **wipes the root disk**. Example: `{ month = \"2026-11\" }`.",
 			},
 			"restart_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding or removing the map, **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
+				MarkdownDescription: "Any change, also adding or removing it, **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
 			},
 			"protected": schema.BoolAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "`true`: Ironic refuses to rebuild and undeploy the node; the provider sets the flag after the deployment. `false`: the provider clears it before any other change. A plan that would " +
+				MarkdownDescription: "`true`: Ironic refuses to rebuild and undeploy the node; the provider sets it after the deployment. `false`: the provider clears it before any other change. A plan that would " +
 					"wipe a protected machine is an error. Needs API 1.48. Default: not managed.",
 			},
 			"power_state": schema.StringAttribute{

@@ -43,7 +43,7 @@ func bmcSchema() schema.Attribute {
 			"address": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Address of the BMC: `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, `redfish://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`. Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
-					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. An address without a scheme means IPMI.",
+					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
 			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name for the BMC."},

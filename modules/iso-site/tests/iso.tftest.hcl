@@ -11,7 +11,7 @@ run "all_machines_boot" {
   }
 
   assert {
-    condition     = keys(output.machines) == ["site-01", "site-02", "site-03"] && output.stale == {}
+    condition     = keys(output.machines) == ["site-01", "site-02", "site-03"] && output.stale == {} && length(output.older) == 0
     error_message = "All machines must run the ISO."
   }
 }
@@ -52,8 +52,8 @@ run "a_chosen_machine_restarts" {
   }
 
   assert {
-    condition     = keys(output.stale) == ["site-02", "site-03"]
-    error_message = "The machine that restarted must not be stale."
+    condition     = keys(output.stale) == ["site-02", "site-03"] && output.older == tolist(["site-02", "site-03"])
+    error_message = "The machine that restarted must be neither stale nor older."
   }
 }
 

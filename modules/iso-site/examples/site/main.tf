@@ -35,7 +35,7 @@ module "hosts" {
   source = "../../../fleet" # github.com/terraform-provider-metal/terraform-provider-metal//modules/fleet?ref=v0.1.0
 
   csv          = file("${path.module}/machines.csv")
-  defaults     = { bmc_username = "root", resource_class = "site" }
+  defaults     = { bmc_username = "root", resource_class = "site", automated_clean = false } # the disks keep what the ISO installs
   bmc_password = var.bmc_password
 }
 
@@ -58,6 +58,10 @@ module "site" {
 
 output "machines" {
   value = module.site.machines
+}
+
+output "older" {
+  value = module.site.older
 }
 
 output "stale" {
