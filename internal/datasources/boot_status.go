@@ -87,7 +87,7 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
 					"older":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image than the wanted one. All content that the machine uses may be current nevertheless."},
-					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether `obsolete` names something that the machine lacks."},
+					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something that is obsolete now."},
 					"obsolete":        keys("What the machine was booted with and is no longer wanted, sorted: `shared.NAME` or `host.NAME` for content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
 					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic notices the restart."},
 					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the machine runs an older image meanwhile."},

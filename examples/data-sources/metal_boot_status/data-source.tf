@@ -8,12 +8,12 @@ data "metal_boot_status" "rack1" {
   }
 }
 
-# Machines that run another image than the wanted one, and why an apply would leave them or not.
+# Machines that run another image than the wanted one, and whether an apply would restart them.
 output "older" {
   value = { for name in data.metal_boot_status.rack1.older : name => data.metal_boot_status.rack1.hosts[name].reason }
 }
 
-# Machines that were booted with something obsolete, and with what.
+# Machines that were booted with something that is obsolete now, and what it is.
 output "stale" {
   value = { for name in data.metal_boot_status.rack1.stale : name => data.metal_boot_status.rack1.hosts[name].obsolete }
 }
