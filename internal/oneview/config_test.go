@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
 )
 
 func TestNewRefusesBadConfiguration(t *testing.T) {
@@ -111,7 +112,7 @@ func TestClientTalksOnlyToTrustedAppliance(t *testing.T) {
 // serveTLS serves a fake appliance on a local port, and returns the file of its authority and its URL.
 func serveTLS(t *testing.T, fake *fakeoneview.Server) (caFile, url string) {
 	t.Helper()
-	authority, err := fakeoneview.NewAuthority()
+	authority, err := localca.New()
 	if err != nil {
 		t.Fatal(err)
 	}

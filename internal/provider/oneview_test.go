@@ -12,6 +12,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
 )
 
 // appliance is a provider block with a complete setting oneview, changed by more settings. An empty value takes one away.
@@ -131,7 +132,7 @@ const servers = "data \"metal_oneview_server_hardware\" \"all\" {}\n"
 func TestFakeProvider_oneViewCertificates(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
-	other, err := fakeoneview.NewAuthority()
+	other, err := localca.New()
 	if err != nil {
 		t.Fatal(err)
 	}
