@@ -1,0 +1,73 @@
+package acctest
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
+)
+
+// Controller is a BMC at an address of its own.
+type Controller struct {
+	*fakebmc.BMC
+	Server *fakebmc.Server
+	URL    string // without a path
+	CAFile string // for https; "" for http
+}
+
+// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site.
+func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	b := s.newBMC(name, config)
+	server := httptest.NewServer(b.Server)
+	s.t.Cleanup(server.Close)
+	b.URL = server.URL
+	return b
+}
+
+// StartSecureBMC is StartBMC with https and a CA of its own.
+func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	b := s.newBMC(name, config)
+	authority, err := localca.New()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(b.Server)
+	if server.TLS, err = authority.ServerConfig("127.0.0.1", "localhost"); err != nil {
+		s.t.Fatal(err)
+	}
+	server.StartTLS()
+	s.t.Cleanup(server.Close)
+	b.URL, b.CAFile = server.URL, filepath.Join(s.t.TempDir(), "ca.pem")
+	if err := os.WriteFile(b.CAFile, authority.PEM(), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func (s *Site) newBMC(name string, config fakebmc.Config) *Controller {
+	config.Name = s.Name(name)
+	server := &fakebmc.Server{}
+	b := &Controller{BMC: server.Add(config), Server: server}
+	s.bmcs = append(s.bmcs, b)
+	return b
+}
+
+// Address returns the BMC's address for metal_host, with redfish-virtualmedia or redfish as the scheme.
+func (b *Controller) Address(scheme string) string {
+	transport, host, _ := strings.Cut(b.URL, "://")
+	return scheme + "+" + transport + "://" + host + b.Path()
+}
+
+// Block returns the HCL of the host's bmc, with the right password and further settings.
+func (b *Controller) Block(settings ...string) string {
+	username, password := b.Credentials()
+	return BMC(b.Address("redfish-virtualmedia"), append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
+}
+
+// Count returns how often a kind of events is in the history of the machine.
+func (b *Controller) Count(kind fakebmc.Kind) int { return len(b.History(kind)) }
