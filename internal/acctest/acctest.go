@@ -44,7 +44,6 @@ type Site struct {
 	t          testing.TB
 	unique     string
 	discovered []string // UUIDs of the nodes that Discover created
-	bmcs       []*Controller
 }
 
 // Start returns an Ironic for a test: the real one if METAL_ACC_ENDPOINT is set, else the given fake (nil: an empty one). The

@@ -1,10 +1,13 @@
 package acctest
 
 import (
+	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
@@ -16,9 +19,12 @@ type Controller struct {
 	Server *fakebmc.Server
 	URL    string // without a path
 	CAFile string // for https; "" for http
+
+	t testing.TB
 }
 
-// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site.
+// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. A
+// fake Ironic speaks to it from the first call of StartBMC on, which must come before its first request.
 func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	b := s.newBMC(name, config)
@@ -40,6 +46,7 @@ func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
 	if server.TLS, err = authority.ServerConfig("127.0.0.1", "localhost"); err != nil {
 		s.t.Fatal(err)
 	}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust the CA are part of the test
 	server.StartTLS()
 	s.t.Cleanup(server.Close)
 	b.URL, b.CAFile = server.URL, filepath.Join(s.t.TempDir(), "ca.pem")
@@ -52,9 +59,10 @@ func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
 func (s *Site) newBMC(name string, config fakebmc.Config) *Controller {
 	config.Name = s.Name(name)
 	server := &fakebmc.Server{}
-	b := &Controller{BMC: server.Add(config), Server: server}
-	s.bmcs = append(s.bmcs, b)
-	return b
+	if s.Fake != nil && s.Fake.Fail == nil {
+		s.Fake.Fail = bmcDriver
+	}
+	return &Controller{BMC: server.Add(config), Server: server, t: s.t}
 }
 
 // Address returns the BMC's address for metal_host, with redfish-virtualmedia or redfish as the scheme.
@@ -71,3 +79,11 @@ func (b *Controller) Block(settings ...string) string {
 
 // Count returns how often a kind of events is in the history of the machine.
 func (b *Controller) Count(kind fakebmc.Kind) int { return len(b.History(kind)) }
+
+// Node returns the fields of a node, for AddNode, with this BMC and a boot interface: redfish-virtual-media or ipxe.
+func (b *Controller) Node(boot string) map[string]any {
+	username, password := b.Credentials()
+	return map[string]any{"driver": "redfish", "boot_interface": boot, "automated_clean": false, "driver_info": map[string]any{
+		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password,
+	}}
+}

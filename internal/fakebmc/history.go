@@ -10,8 +10,7 @@ const (
 	PoweredOn        Kind = "powered on"
 	PoweredOff       Kind = "powered off"
 	Booted           Kind = "booted"            // after every power-on and every restart; Detail: the source, and the image of a CD
-	Pressed          Kind = "pressed"           // a graceful shutdown or restart was asked for; Detail: its name
-	Interrupted      Kind = "interrupted"       // by Nmi
+	Commanded        Kind = "commanded"         // a client changes the power; Detail: the ResetType
 	Inserted         Kind = "inserted"          // Detail: the image
 	Ejected          Kind = "ejected"           // Detail: the image
 	Configured       Kind = "configured"        // a boot applied BIOS settings, volumes or firmware; Detail: what

@@ -46,6 +46,7 @@ func reset(c *call) (reply, *fault) {
 	if !on && slices.Contains([]string{"GracefulShutdown", "GracefulRestart", "ForceRestart", "Nmi"}, kind) {
 		return reply{}, problem(http.StatusConflict, "ResourceInStandby", "The request could not be performed because the resource is in standby.")
 	}
+	c.bmc.Note(Commanded, kind)
 	var err error
 	switch kind {
 	case "On":
@@ -53,15 +54,12 @@ func reset(c *call) (reply, *fault) {
 	case "ForceOff":
 		err = m.Stop()
 	case "GracefulShutdown":
-		c.bmc.Note(Pressed, kind)
 		err = m.Shutdown()
 	case "GracefulRestart":
-		c.bmc.Note(Pressed, kind)
 		err = m.Reboot()
 	case "ForceRestart":
 		err = m.Reset()
 	case "Nmi":
-		c.bmc.Note(Interrupted, "")
 		err = m.Interrupt()
 	}
 	return done(err)
