@@ -67,7 +67,8 @@ type BMC struct {
 	drives   map[string]*medium // by name
 	volumes  []*volume
 	firmware map[string]string // versions by component
-	staged   []func()          // what the next boot applies
+	lastBoot Boot
+	staged   []func() // what the next boot applies
 	sequence int
 }
 

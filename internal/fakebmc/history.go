@@ -63,3 +63,10 @@ func (b *BMC) Medium() string {
 	defer b.mu.Unlock()
 	return b.drives[driveCD].image
 }
+
+// LastBoot returns what the firmware decided at the last boot.
+func (b *BMC) LastBoot() Boot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lastBoot
+}

@@ -102,6 +102,7 @@ func (b *BMC) post() Boot {
 		detail += " " + boot.Image
 	}
 	b.note(Booted, detail)
+	b.lastBoot = boot
 	return boot
 }
 
