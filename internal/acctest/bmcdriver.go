@@ -154,7 +154,11 @@ func (b *Controller) MediumIs(name string) bool {
 	if b.Medium() == "" {
 		return false
 	}
-	resp, err := http.Get(b.Medium())
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.Medium(), nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}

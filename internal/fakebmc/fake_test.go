@@ -235,8 +235,12 @@ func TestMedia_vendorsDiffer(t *testing.T) {
 		requests []request
 	}{
 		"standard": {"", []request{
-			{"POST", insert, `{}`, 400}, {"POST", insert, `{"Image": "ftp://x/a.iso"}`, 400}, {"POST", insert, `{` + image + `, "Inserted": true}`, 204},
-			{"POST", insert, `{` + image + `}`, 409}, {"POST", eject, ``, 204}, {"PATCH", cd, `{` + image + `, "Inserted": true}`, 400},
+			{"POST", insert, `{}`, 400},
+			{"POST", insert, `{"Image": "ftp://x/a.iso"}`, 400},
+			{"POST", insert, `{` + image + `, "Inserted": true}`, 204},
+			{"POST", insert, `{` + image + `}`, 409},
+			{"POST", eject, ``, 204},
+			{"PATCH", cd, `{` + image + `, "Inserted": true}`, 400},
 		}},
 		"HPE":        {fakebmc.EjectBody, []request{{"POST", eject, ``, 415}, {"POST", eject, `{}`, 204}}},
 		"Lenovo":     {fakebmc.PatchMedia, []request{{"POST", insert, `{` + image + `}`, 404}, {"PATCH", cd, `{` + image + `, "Inserted": true}`, 200}, {"PATCH", cd, `{"Image": null}`, 200}}},

@@ -19,7 +19,6 @@ var mediaTypes = map[string][]string{driveCD: {"CD", "DVD"}, driveUSB: {"Floppy"
 type medium struct {
 	image     string // "" means empty
 	writable  bool
-	protocol  string
 	user      string
 	unchecked bool // the certificate of the image's server is not verified
 }
@@ -53,7 +52,10 @@ func (c *call) drive() string { return strings.Split(c.path, "/")[6] }
 
 // hasDrive reports whether the drive in the path exists, and has the action in the path.
 func hasDrive(c *call) bool {
-	return mediaTypes[c.drive()] != nil && !(strings.Contains(c.path, "/Actions/") && c.bmc.has(PatchMedia))
+	if strings.Contains(c.path, "/Actions/") && c.bmc.has(PatchMedia) {
+		return false
+	}
+	return mediaTypes[c.drive()] != nil
 }
 
 // insertMedia answers the action VirtualMedia.InsertMedia.

@@ -24,9 +24,11 @@ var resources = []resource{
 		})
 	}},
 	{path: sessionsPath, post: login, get: func(c *call) object { return collection(c.path, "Session", sessionPaths(c)) }},
-	{path: sessionsPath + "/{session}", delete: logout,
+	{
+		path: sessionsPath + "/{session}", delete: logout,
 		exists: func(c *call) bool { _, s := sessionNamed(c); return s != nil },
-		get:    func(c *call) object { _, s := sessionNamed(c); return s.document() }},
+		get:    func(c *call) object { _, s := sessionNamed(c); return s.document() },
+	},
 
 	{path: root + "/Systems", get: func(c *call) object { return collection(c.path, "ComputerSystem", c.paths((*BMC).Path)) }},
 	{path: systemPath, get: systemDocument, patch: changeSystem},
@@ -36,8 +38,10 @@ var resources = []resource{
 	{path: systemPath + "/Bios/Settings", get: pendingDocument, patch: changeBIOS},
 	{path: systemPath + "/Bios/Actions/Bios.ResetBios", post: resetBIOS},
 	{path: systemPath + "/Processors", get: func(c *call) object { return collection(c.path, "Processor", numbered(c.path, processors)) }},
-	{path: systemPath + "/Processors/{processor}", get: processorDocument,
-		exists: func(c *call) bool { return slices.Contains(numbered(c.bmc.Path()+"/Processors", processors), c.path) }},
+	{
+		path: systemPath + "/Processors/{processor}", get: processorDocument,
+		exists: func(c *call) bool { return slices.Contains(numbered(c.bmc.Path()+"/Processors", processors), c.path) },
+	},
 	{path: systemPath + "/EthernetInterfaces", get: func(c *call) object { return collection(c.path, "EthernetInterface", cardPaths(c.bmc)) }},
 	{path: systemPath + "/EthernetInterfaces/{card}", get: cardDocument, exists: func(c *call) bool { return slices.Contains(cardPaths(c.bmc), c.path) }},
 	{path: systemPath + "/Storage", get: func(c *call) object { return collection(c.path, "Storage", []string{c.bmc.storage()}) }},
@@ -45,10 +49,12 @@ var resources = []resource{
 	{path: storagePath + "/Drives/{drive}", get: driveDocument, exists: func(c *call) bool { return driveIndex(c) >= 0 }},
 	{path: storagePath + "/Volumes", get: volumesDocument, post: createVolume},
 	{path: volumePath, get: volumeDocument, delete: deleteVolume, exists: func(c *call) bool { return volumeNamed(c) != nil }},
-	{path: volumePath + "/Actions/Volume.Initialize", exists: func(c *call) bool { return volumeNamed(c) != nil },
+	{
+		path: volumePath + "/Actions/Volume.Initialize", exists: func(c *call) bool { return volumeNamed(c) != nil },
 		post: func(c *call) (reply, *fault) {
 			return c.when("initialize volume "+volumeNamed(c).name, reply{status: 204}, func() {})
-		}},
+		},
+	},
 
 	{path: root + "/Managers", get: func(c *call) object { return collection(c.path, "Manager", c.paths((*BMC).manager)) }},
 	{path: managerPath, get: managerDocument},

@@ -63,7 +63,7 @@ func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	s, iso := acctest.Start(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
 	machines := 30
 	if s.Fake == nil {
-		machines = 15 // 50 take 260 s
+		machines = 10 // 50 take 260 s
 	}
 	bmcs, hosts := bmcFleet(s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
 	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)
@@ -109,8 +109,10 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 		t.Skip("the fake Ironic does not know quirks")
 	}
 	configs := []fakebmc.Config{
-		{Quirks: []fakebmc.Quirk{fakebmc.OnceOnly}}, {Quirks: []fakebmc.Quirk{fakebmc.TransferProtocol}},
-		{Quirks: []fakebmc.Quirk{fakebmc.PatchMedia}}, {Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
+		{Quirks: []fakebmc.Quirk{fakebmc.OnceOnly}},
+		{Quirks: []fakebmc.Quirk{fakebmc.TransferProtocol}},
+		{Quirks: []fakebmc.Quirk{fakebmc.PatchMedia}},
+		{Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
 		{Quirks: []fakebmc.Quirk{fakebmc.USBCD}, Manufacturer: "Supermicro"},
 	}
 	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 4 ? { vendor = \"Supermicro\" } : {}",
