@@ -3,11 +3,14 @@ package acctest
 import (
 	"io"
 	"log"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
@@ -27,8 +30,19 @@ type Controller struct {
 // fake Ironic speaks to it from the first call of StartBMC on, which must come before its first request.
 func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
+	return s.StartBMCAt("127.0.0.1:0", name, config)
+}
+
+// StartBMCAt is StartBMC with an address to listen on. It skips the test if this machine does not have it.
+func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(s.t.Context(), "tcp", address)
+	if err != nil {
+		s.t.Skip(err)
+	}
 	b := s.newBMC(name, config)
-	server := httptest.NewServer(b.Server)
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.Server, ReadHeaderTimeout: time.Minute}}
+	server.Start()
 	s.t.Cleanup(server.Close)
 	b.URL = server.URL
 	return b

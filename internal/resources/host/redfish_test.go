@@ -81,6 +81,37 @@ func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+func TestAccBMC_enrollsOverIPv6(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	b := s.StartBMCAt("[::1]:0", "m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// Ironic logs in again after its session has ended, and waits for a BMC that is busy.
+func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	w.Must(acctest.Apply()...)
+	b.Server.ExpireSessions()
+	hits := func() int { return 1 }
+	if s.Fake == nil { // the fake Ironic does not repeat requests
+		hits, _ = b.Server.Inject(fakebmc.Fault{Method: http.MethodGet, Path: "/Systems/", Status: http.StatusServiceUnavailable})
+	}
+	w.Configure(onBMC(s, b.Block(), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	wantPower(t, b, true)
+	if hits() != 1 {
+		t.Errorf("the BMC was busy %d times", hits())
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
 // The error of a wrong password says what Ironic said and what to do. The next apply, with the right one, verifies the host.
 func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
@@ -209,7 +240,6 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 		if refused := after["last_error"] != nil; refused != machine.IgnoresShutdown {
 			t.Errorf("%s: last_error is %v", name, after["last_error"])
 		}
-		t.Logf("%s: last_error is %v", name, after["last_error"])
 		wantPower(t, b, machine.IgnoresShutdown)
 	}
 }
