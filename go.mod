@@ -17,6 +17,8 @@ require (
 	github.com/spf13/pflag v1.0.10
 )
 
+require golang.org/x/term v0.47.0
+
 require (
 	github.com/ProtonMail/go-crypto v1.4.1 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect

@@ -34,7 +34,7 @@ func rules() map[string]rule {
 		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/localca"}},
 		"cmd/fakeironic":                     {own: []string{"internal/fakeironic"}},
 		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/localca"}},
-		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle"}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/watch"}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":                           {},
 		"internal/provider":                  {own: []string{"internal/framework", "internal/resources/allocation", "internal/resources/deployment", "internal/resources/discoveryimport", "internal/resources/host", "internal/resources/oneviewprofile", "internal/datasources", "internal/provision", "internal/ironic", "internal/sharing", "internal/oneview", "internal/throttle", "internal/discovery"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}}, // cty: its tests encode as Terraform does
 		"internal/resources/allocation":      {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
@@ -46,6 +46,7 @@ func rules() map[string]rule {
 		"internal/framework":                 {own: []string{"internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", "github.com/zclconf/go-cty"}}, // msgpack: to compare configurations without decoding them into values; cty: its tests encode as Terraform does
 		"internal/ironic":                    {own: []string{"internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
 		"internal/provision":                 {own: []string{"internal/ironic", "internal/rest", "internal/throttle", "internal/discovery", "internal/bootiso"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes", "github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/watch":                     {own: []string{"internal/provision", "internal/ironic"}},
 		"internal/rest":                      {},
 		"internal/throttle":                  {own: []string{"internal/rest"}},
 		"internal/discovery":                 {},

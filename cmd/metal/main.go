@@ -24,16 +24,19 @@ const (
 	exitNodesFailed = 3
 	exitWouldChange = 4
 	exitNoHardware  = 5
+	exitGoalMissed  = 6
 )
 
 // exitCodes describes the exit codes in the help of every command.
 const exitCodes = `
-  0  success, or the service was stopped
+  0  success, or the service or watch was stopped
   1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped
   2  wrong flags or settings; the command made no request
-  3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others
+  3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
+     machines of the selection are in a failed state
   4  --dry-run would change something
   5  no node in Ironic has server_hardware_uri in its driver_info
+  6  watch has ended because of --until-idle, and not all machines have reached --goal
 `
 
 func main() {
@@ -95,7 +98,7 @@ func newRoot(getenv func(string) string) *cobra.Command {
 	oneview.PersistentFlags().AddFlagSet(groups[0].flags)
 	root.PersistentFlags().AddFlagSet(groups[1].flags)
 	root.PersistentFlags().AddFlagSet(groups[2].flags)
-	root.AddCommand(oneview, newVersion())
+	root.AddCommand(newWatch(s), oneview, newVersion())
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, groups) })

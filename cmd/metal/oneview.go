@@ -102,7 +102,7 @@ func (p *pool) requireHardware(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &failure{exitNoHardware, fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info",
+	return &failure{exitNoHardware, fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
 		count(len(nodes), "node"), p.ironicName)}
 }
 

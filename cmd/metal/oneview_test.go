@@ -121,7 +121,7 @@ func TestPoolWithoutNodes(t *testing.T) {
 		{"sync --once", ""}, {"sync --dry-run", ""}, {"migrate --all", ""}, {"status", ""}, {"status --json", "[]\n"},
 	} {
 		code, stdout, stderr := s.run(t, append([]string{"oneview"}, strings.Fields(tt.command)...)...)
-		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] + ", none has server_hardware_uri in its driver_info\n"
+		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] + ", none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI\n"
 		if code != exitNoHardware || stdout != tt.stdout || stderr != want {
 			t.Errorf("%s: exit code %d, wrote %q, said %q", tt.command, code, stdout, stderr)
 		}

@@ -81,12 +81,19 @@ func (s *settings) logFlags() *pflag.FlagSet {
 	return flags
 }
 
-// complete reads missing settings from the environment, and returns an error for wrong and missing ones. It makes no request.
+// complete is completeIronic for commands that also need OneView.
 func (s *settings) complete(flags *pflag.FlagSet) error {
+	err := s.completeIronic(flags)
+	s.oneview.Password = s.getenv("ONEVIEW_PASSWORD")
+	return errors.Join(err, s.checkOneView())
+}
+
+// completeIronic reads missing settings from the environment, and returns an error for wrong and missing ones. It makes no request.
+func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 	if err := readEnvironment(flags, s.getenv); err != nil {
 		return err
 	}
-	s.ironic.Password, s.oneview.Password = s.getenv("METAL_PASSWORD"), s.getenv("ONEVIEW_PASSWORD")
+	s.ironic.Password = s.getenv("METAL_PASSWORD")
 	s.ironic.Auth = s.auth()
 	var err error
 	if s.microversion != "" {
@@ -94,7 +101,7 @@ func (s *settings) complete(flags *pflag.FlagSet) error {
 			err = fmt.Errorf("--microversion: %w", err)
 		}
 	}
-	return errors.Join(err, s.checkIronic(), s.checkOneView(), s.checkValues())
+	return errors.Join(err, s.checkIronic(), s.checkValues())
 }
 
 // auth returns the type of authentication for Ironic.

@@ -28,6 +28,7 @@ func TestAccExamples_quickstart(t *testing.T) {
 	w := workspace(t, site, examples+"/quickstart")
 	defer destroy(t, w)
 	output := w.Must("apply", "-auto-approve")
+	acctest.NeverMention(t, strings.ReplaceAll(output, "Warning: Provider development overrides", ""), "Warning:")
 	for _, want := range []string{"quickstart-web-0", "quickstart-web-1", "quickstart-1", "quickstart-2", `"active"`} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the outputs lack %s:\n%s", want, output)
@@ -286,9 +287,6 @@ const exampleAppliance = "https://oneview.example.com"
 func TestFakeExamples_provider(t *testing.T) {
 	t.Parallel()
 	tested := map[string]func(t *testing.T, w *acctest.Workspace) (ironic, oneview string){
-		"provider.tf": func(t *testing.T, _ *acctest.Workspace) (ironic, oneview string) {
-			return acctest.StartFake(t, nil).Endpoint, ""
-		},
 		"provider_http_basic.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
 			t.Cleanup(server.Close)
@@ -328,9 +326,6 @@ func TestFakeExamples_provider(t *testing.T) {
 			if oneview != "" {
 				text = strings.ReplaceAll(text, exampleAppliance, oneview) + "\ndata \"metal_oneview_server_hardware\" \"all\" {}\n"
 			}
-			if strings.Contains(text, "required_providers") {
-				write(t, filepath.Join(w.Dir, "main.tf"), "")
-			}
 			write(t, filepath.Join(w.Dir, "example.tf"), text+"\ndata \"metal_hosts\" \"all\" {}\n")
 			w.Must("apply", "-auto-approve")
 		})
@@ -369,12 +364,14 @@ func writeCertificate(t *testing.T, name string, config *tls.Config) {
 func TestFakeExamples_formatted(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewWorkspace(t, "")
-	dir, err := filepath.Abs(examples)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if output, code := w.Run("fmt", "-check", "-recursive", dir); code != 0 {
-		t.Errorf("run make fmt for\n%s", output)
+	for _, relative := range []string{examples, modules} {
+		dir, err := filepath.Abs(relative)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if output, code := w.Run("fmt", "-check", "-recursive", dir); code != 0 {
+			t.Errorf("run make fmt for\n%s", output)
+		}
 	}
 }
 

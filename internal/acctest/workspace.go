@@ -46,6 +46,14 @@ var build = sync.OnceValues(func() (string, error) {
 // TF_ACC_TERRAFORM_PATH or terraform in PATH. NewWorkspace skips the test unless TF_ACC is set.
 func NewWorkspace(t *testing.T, config string) *Workspace {
 	t.Helper()
+	w := OpenWorkspace(t, t.TempDir())
+	w.Configure(config)
+	return w
+}
+
+// OpenWorkspace is NewWorkspace for a directory that has a configuration.
+func OpenWorkspace(t *testing.T, dir string) *Workspace {
+	t.Helper()
 	skipUnlessAsked(t)
 	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
 	if cli == "" {
@@ -54,8 +62,7 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 			t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
 		}
 	}
-	w := &Workspace{Dir: t.TempDir(), t: t, cli: cli}
-	w.Configure(config)
+	w := &Workspace{Dir: dir, t: t, cli: cli}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {

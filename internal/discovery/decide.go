@@ -15,6 +15,9 @@ type Named struct {
 	New  bool // the node has no marker yet
 }
 
+// MaxHostsReached is the reason in Plan.Pending for a host that the limit of the rules leaves.
+const MaxHostsReached = "max_hosts reached"
+
 // Plan lists the hosts that a discovery has and will have.
 type Plan struct {
 	Hosts   []Named           // hosts with its marker and hosts to name, sorted by name
@@ -203,7 +206,7 @@ func (d *decision) settle(proposals []proposal) {
 	slices.SortFunc(won, func(a, b proposal) int { return byAge(a.host, b.host) })
 	for _, p := range won {
 		if d.rules.MaxHosts > 0 && len(d.plan.Hosts) >= d.rules.MaxHosts {
-			d.plan.Pending[p.host.ID] = "max_hosts reached"
+			d.plan.Pending[p.host.ID] = MaxHostsReached
 			continue
 		}
 		d.plan.Hosts = append(d.plan.Hosts, Named{Host: p.host, Name: p.name, New: true})

@@ -102,8 +102,8 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 			n.put("last_error", "Failed to change power state to '"+result+"': "+defect)
 			return
 		}
-		if n.byAgent() && !restart {
-			n.put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+target+".")
+		if defect := n.agentPowerDefect(target, restart); defect != "" {
+			n.put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': "+defect)
 			return
 		}
 		if s.Fail != nil {
@@ -117,6 +117,20 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 		}
 		n.put("power_state", result)
 	})
+}
+
+// agentPowerDefect returns why the power interface agent cannot do a verb of power, "" if it can or if the node has another interface. It
+// can only restart the machine, and only through the agent (reference/ironic.md#power-interface-agent).
+func (n *node) agentPowerDefect(target string, restart bool) string {
+	switch {
+	case !n.byAgent():
+		return ""
+	case !restart:
+		return "Failed to set node power state to " + target + "."
+	case !n.machine.agent:
+		return "Connection to agent failed: Failed to connect to the agent running on node " + n.str("uuid") + "."
+	}
+	return ""
 }
 
 // maintenance answers PUT and DELETE /v1/nodes/{node}/maintenance.

@@ -3,6 +3,7 @@ package fakeironic_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,35 @@ func TestPower_failureSetsLastError(t *testing.T) {
 	if n, _ := a.fake.Node("n1"); n.PowerState != "" || n.TargetPowerState != "" || n.LastError != "Failed to change power state to 'power on': no answer" {
 		t.Errorf("power %q, target %q, last_error %q", n.PowerState, n.TargetPowerState, n.LastError)
 	}
+}
+
+func TestPower_agentOnlyRestartsAndOnlyWhileItRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, &fakeironic.Server{StepTime: time.Minute, FastTrack: true})
+		uuid := a.node("n1", map[string]any{"driver": "manual-management", "power_interface": "agent", "network_interface": "noop"})
+		const path = "/v1/nodes/n1/states/power"
+		for _, target := range []string{"power off", "rebooting"} {
+			a.refused(http.StatusBadRequest, "Agent seems offline", http.MethodPut, path, map[string]any{"target": target})
+		}
+		lastError := func(target string, meanwhile func()) string {
+			a.fake.RunAgent(uuid, true)
+			a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": target})
+			meanwhile()
+			time.Sleep(time.Minute)
+			n, _ := a.fake.Node(uuid)
+			return n.LastError
+		}
+		if got := lastError("power off", func() {}); !strings.Contains(got, "Failed to set node power state to power off.") {
+			t.Errorf("power off: last_error %q", got)
+		}
+		if got := lastError("rebooting", func() { a.fake.RunAgent(uuid, false) }); !strings.Contains(got, "Connection to agent failed") {
+			t.Errorf("restart while the agent falls silent: last_error %q", got)
+		}
+		if got := lastError("rebooting", func() {}); got != "" {
+			t.Errorf("restart: last_error %q", got)
+		}
+	})
 }
 
 func TestBootDevice_rules(t *testing.T) {

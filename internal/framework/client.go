@@ -42,7 +42,7 @@ func (w *WithClient) Configure(_ context.Context, req resource.ConfigureRequest,
 	}
 	clients, ok := req.ProviderData.(Clients)
 	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("Its data is a %T.", req.ProviderData))
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", req.ProviderData))
 		return
 	}
 	w.Client, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
@@ -64,8 +64,12 @@ type Feature struct {
 }
 
 // Requires adds an error at each used attribute that the API version does not support, and one if it does not support the
-// configured provisioning_limit. It is called during plan.
+// configured provisioning_limit. If Ironic does not say which version it supports, that is the only error. It is called during plan.
 func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, features ...Feature) {
+	if _, err := w.Client.Microversion(ctx); err != nil {
+		ReportUndone(diags, "ask Ironic for its API version", err)
+		return
+	}
 	if err := w.Client.LimitRequires(ctx); err != nil {
 		diags.AddError(provision.Explain("apply provisioning_limit", err))
 	}
@@ -85,7 +89,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {
 	if r := recover(); r != nil {
 		tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
-		diags.AddError("The provider has a bug", fmt.Sprintf("It panicked: %v. The state contains what it had done before that. "+
+		diags.AddError("The provider has a bug", fmt.Sprintf("The provider panicked: %v. The state contains what it had done before that. "+
 			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
 	}
 	if w.Client == nil {

@@ -26,5 +26,5 @@ func joined(sentences []string) string {
 
 // WarnKept tells the user that a deletion leaves what another resource of the same run has taken over.
 func WarnKept(diags *diag.Diagnostics, what string) {
-	diags.AddWarning("Not deleted", fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
+	diags.AddWarning("Taken-over object is not deleted", fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
 }

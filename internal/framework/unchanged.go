@@ -36,6 +36,11 @@ func (c Conditions) note() []byte {
 	return text
 }
 
+// GettablePrivate is the private state of a request or a response.
+type GettablePrivate interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
 // SettablePrivate is the private state that a response returns.
 type SettablePrivate interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics

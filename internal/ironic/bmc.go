@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -45,7 +46,11 @@ func ParseBMC(address string) (*BMC, error) {
 		return nil, fmt.Errorf("the address of a BMC must not contain credentials; use username and password_wo")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a URL of a BMC: %w", address, err)
+		var parse *url.Error
+		if errors.As(err, &parse) { // which quotes an address with a scheme that was not written
+			err = parse.Err
+		}
+		return nil, fmt.Errorf("%q is not the address of a BMC: %w", written, err)
 	}
 	if meant := meantBMC(u, written); meant != "" && isBMC(meant) {
 		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or redfish-virtualmedia in place of redfish", written, meant)
@@ -53,19 +58,19 @@ func ParseBMC(address string) (*BMC, error) {
 	name, transport, _ := strings.Cut(u.Scheme, "+")
 	scheme, ok := bmcSchemes[name]
 	if !ok {
-		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", address, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
+		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", written, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("the BMC address %q has no host", address)
+		return nil, fmt.Errorf("the BMC address %q has no host", written)
 	}
 	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
-		return nil, fmt.Errorf("the BMC address %q must have the IPv6 address in brackets", address)
+		return nil, fmt.Errorf("the BMC address %q must have the IPv6 address in brackets", written)
 	}
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport)
 	}
 	if !slices.Contains([]string{"", "http", "https"}, transport) {
-		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", address, transport)
+		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", written, transport)
 	}
 	if transport == "" {
 		transport = "https"

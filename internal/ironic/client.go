@@ -90,6 +90,8 @@ type Client struct {
 	locks   locks
 	defect  parentDefect
 
+	refused bool // the connection was refused before the first answer; the lock of the connection protects it
+
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 
 	mu      sync.Mutex
@@ -174,6 +176,7 @@ func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
 		version = min(version, c.cfg.Microversion)
 	}
 	service.Microversion = min(version, newest).String()
+	service.RetryFunc = retry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server, c.service = server, service
@@ -218,7 +221,7 @@ func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error
 		return nil, err
 	}
 	service.HTTPClient = hc
-	service.RetryFunc = retry
+	service.RetryFunc = c.retryFirst
 	service.UserAgent.Prepend(c.cfg.UserAgent)
 	if c.cfg.Endpoint != "" {
 		service.Endpoint = c.cfg.Endpoint

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/gophercloud/gophercloud/v2"
 )
@@ -36,8 +38,21 @@ type EndpointError struct {
 	Err      error
 }
 
-// Error names the endpoint.
-func (e *EndpointError) Error() string { return fmt.Sprintf("Ironic at %s: %v", e.Endpoint, e.Err) }
+// Error names the endpoint, once.
+func (e *EndpointError) Error() string {
+	cause := e.Err
+	var request *url.Error
+	if errors.As(cause, &request) {
+		cause = request.Err
+	}
+	switch {
+	case errors.Is(cause, syscall.ECONNREFUSED):
+		return fmt.Sprintf("Ironic at %s does not answer: connection refused", e.Endpoint)
+	case IsConnectionLoss(cause):
+		return fmt.Sprintf("Ironic at %s does not answer: %v", e.Endpoint, cause)
+	}
+	return fmt.Sprintf("Ironic at %s: %v", e.Endpoint, cause)
+}
 
 // Unwrap returns the cause.
 func (e *EndpointError) Unwrap() error { return e.Err }
@@ -52,7 +67,9 @@ type AuthError struct {
 }
 
 // Error names the way to authenticate.
-func (e *AuthError) Error() string { return fmt.Sprintf("authenticate by %s: %v", e.Auth, e.Err) }
+func (e *AuthError) Error() string {
+	return fmt.Sprintf("authentication by %s failed: %v", e.Auth, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }

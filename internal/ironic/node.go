@@ -314,6 +314,9 @@ func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string)
 	return nil
 }
 
+// Masked stands in Ironic's answers for a secret value (reference/ironic.md#masked-secrets).
+const Masked = "******"
+
 // secretWords are the words by which Ironic recognises keys whose values it masks (reference/ironic.md#masked-secrets).
 var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
 

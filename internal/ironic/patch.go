@@ -182,12 +182,12 @@ type ParentNodeError struct {
 
 // Error describes the defect.
 func (e *ParentNodeError) Error() string {
-	text := "this Ironic has a defect: a change of any node makes the node its own parent, after which it can be neither allocated, " +
-		"deployed nor powered (known of 29.0.5 and 35.0.1 as patched in Debian)"
+	text := "this Ironic has a defect: a change of any node makes the node its own parent. The node can then be neither allocated, " +
+		"deployed nor powered. Versions 29.0.5 and 35.0.1, as patched in Debian, have this defect. "
 	if e.Node != nil {
-		return text + "; the defect has damaged node " + NodeLabel(e.Node)
+		return text + "It has damaged node " + NodeLabel(e.Node)
 	}
-	return text + "; the provider found the defect on a node that it created for this test and has deleted; nothing else was changed"
+	return text + "The provider found it on a node that it created for this test and has deleted. Nothing else was changed"
 }
 
 // KeyProbe is the key of extra that the test for the defect changes.

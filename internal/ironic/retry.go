@@ -23,6 +23,10 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
+// firstRetries bounds the retries of the first request of a run if the connection is refused, to about two seconds: the endpoint is
+// probably wrong. A later request is repeated as often as any other, because Ironic may be restarting.
+const firstRetries = 2
+
 // retry is the retry policy, installed as gophercloud's RetryFunc: nil means that the request is sent again. It repeats requests
 // that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
 // repeat. The caller must check what became of a lost POST or verb.
@@ -32,6 +36,15 @@ func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, 
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
 	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
+}
+
+// retryFirst is retry for requests before the first answer. If the connection has been refused before, it repeats nothing.
+func (c *Client) retryFirst(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
+	if errors.Is(err, syscall.ECONNREFUSED) && (c.refused || count > firstRetries) {
+		c.refused = true
+		return err
+	}
+	return retry(ctx, method, url, opts, err, count)
 }
 
 func retryable(method, url string, err error) bool {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -70,12 +71,29 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 		{"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"), []string{"the answer is not JSON", check}},
 		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not Ironic's API: 502 Bad Gateway", check}},
 		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer contains no API version", check}},
-		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running, and can this machine reach it", check, "Set api_timeout to wait"}},
+		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running there, and can this machine reach it", check, "To wait for an Ironic that is starting, set api_timeout"}},
+		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}}, // in other words where no name server answers
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
 			test(t, resource.TestStep{Config: using(fmt.Sprintf("endpoint = %q", tt.endpoint)), ExpectError: said(append([]string{tt.endpoint}, tt.want...)...)})
 		})
+	}
+}
+
+// A wrong endpoint is one error for each resource, whatever its attributes need, and it comes within seconds.
+func TestFakeProvider_refusedConnectionFailsThePlanAtOnce(t *testing.T) {
+	t.Parallel()
+	acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
+	w := acctest.NewWorkspace(t, "provider \"metal\" {\n  endpoint = \"http://127.0.0.1:1\"\n}\nresource \"metal_host\" \"h\" {\n  count = 20\n  name = \"h-${count.index}\"\n"+
+		"  driver = \"fake-hardware\"\n  resource_class = \"c\"\n  traits = [\"CUSTOM_A\"]\n}\n")
+	start := time.Now()
+	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version", "Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
+	if took := time.Since(start); took > 30*time.Second { // the retries take 2 s; the machine may be slow
+		t.Errorf("the plan took %s", took)
+	}
+	if n := strings.Count(output, "Error:"); n != 20 {
+		t.Errorf("%d errors for 20 hosts:\n%s", n, output)
 	}
 }
 

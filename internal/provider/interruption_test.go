@@ -220,7 +220,12 @@ func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Kill(t, s, running)
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued", "node "+s.Name("n1"), "which began at")
+	w.Must("plan", "-out", "plan.bin")
+	output := w.Must("apply", "plan.bin")
+	acctest.Mention(t, output, "Interrupted creation is continued", "node "+s.Name("n1"), "which began at")
+	if n := strings.Count(output, "Interrupted creation is continued"); n != 1 {
+		t.Errorf("the apply says so %d times:\n%s", n, output)
+	}
 	s.Await(node, "provision_state", "active")
 	acctest.NoChanges(t, w)
 	acctest.WantVerbs(t, s, node, "active")

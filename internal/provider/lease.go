@@ -110,7 +110,7 @@ func panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
 	return &tfprotov6.Diagnostic{
 		Severity: tfprotov6.DiagnosticSeverityError,
 		Summary:  "The provider has a bug",
-		Detail: fmt.Sprintf("It panicked: %v. Other resources are not affected. Please report this with the stack trace from the log (TF_LOG=ERROR).",
+		Detail: fmt.Sprintf("The provider panicked: %v. Other resources are not affected. Please report this with the stack trace from the log (TF_LOG=ERROR).",
 			value),
 	}
 }

@@ -1,9 +1,17 @@
 package provider_test
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -28,5 +36,43 @@ func TestLog_disabledCostsNothing(t *testing.T) {
 				t.Errorf("the environment is %v, want %v; %v", environment, tc.want, err)
 			}
 		})
+	}
+}
+
+// TF_LOG_PROVIDER=INFO tells what a large apply is doing: the states, the places in the queue and the admissions of each machine.
+func TestFakeLog_tellsWhatAnApplyIsDoing(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Second})
+	var config strings.Builder
+	config.WriteString(site.Provider("provisioning_limit = { max_concurrent = 1 }"))
+	for n := range 3 {
+		fmt.Fprintf(&config, "resource \"metal_host\" \"h%d\" {\n  name = \"rack1-%02d\"\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n}\n", n, n)
+	}
+	w := acctest.NewWorkspace(t, config.String())
+	log := filepath.Join(w.Dir, "info.log")
+	w.Setenv("TF_LOG_PROVIDER", "INFO")
+	w.Setenv("TF_LOG_PATH", log)
+	w.Must("apply", "-auto-approve")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(n int, what string) int {
+		line := fmt.Sprintf(`(?m)^.*\[INFO\].*: machine rack1-%02d \([0-9a-f-]{36}\) %s`, n, what)
+		return len(regexp.MustCompile(line).FindAllString(string(text), -1))
+	}
+	waits := 0
+	for n := range 3 {
+		changes, slots := lines(n, "changed state: [a-z ]+ -> [a-z]+"), lines(n, "in state manageable has a slot after [0-9.]+")
+		waits += lines(n, "in state manageable waits for a slot: position 1 of [12]")
+		if changes < 2 || changes > 6 || slots != 1 || lines(n, "changed state: .* -> available") != 1 {
+			t.Errorf("rack1-%02d: %d changes of state and %d admissions in the log", n, changes, slots)
+		}
+	}
+	if waits == 0 {
+		t.Error("the log tells no place in the queue")
+	}
+	if strings.Contains(string(text), "request to Ironic") {
+		t.Error("the log has a line for each request")
 	}
 }

@@ -32,7 +32,7 @@ func TestServer_guardsOptionalCalls(t *testing.T) {
 					t.Fatalf("error %v, want a diagnostic", err)
 				}
 				said := diagnosticsOf(t, answer[0].Interface())
-				if len(said) != 1 || !strings.Contains(said[0].Detail, "It panicked: runtime error: invalid memory address") {
+				if len(said) != 1 || !strings.Contains(said[0].Detail, "The provider panicked: runtime error: invalid memory address") {
 					t.Errorf("diagnostics %v, want one of the panic", said)
 				}
 			})

@@ -133,7 +133,7 @@ func wantBug(t *testing.T, diagnostics []*tfprotov6.Diagnostic, err error) {
 	if err != nil || len(diagnostics) != 1 || diagnostics[0].Severity != tfprotov6.DiagnosticSeverityError {
 		t.Fatalf("a panic became %v and error %v, want one error diagnostic", diagnostics, err)
 	}
-	if text := diagnostics[0].Detail; !strings.Contains(text, "It panicked: index out of range") || !strings.Contains(text, "Please report this") {
+	if text := diagnostics[0].Detail; !strings.Contains(text, "The provider panicked: index out of range") || !strings.Contains(text, "Please report this") {
 		t.Errorf("detail %q does not tell of the panic and what to do", text)
 	}
 }

@@ -73,6 +73,29 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 	}
 }
 
+// WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer.
+func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
+	l, err := c.catalog.get(ctx, 0)
+	if err != nil {
+		return nil
+	}
+	found := c.catalog.sharing(l, entryOf(who))
+	if len(found) == 0 {
+		return nil
+	}
+	if blocking, err := c.blocking(ctx, found, who); err != nil || blocking != nil {
+		return nil
+	}
+	return &Found{Node: found[0].node, By: c.begunBefore(found[0].node, who)}
+}
+
+// Announce reports whether it is called for the first time in this run for a node that is taken over. Terraform plans again during the
+// apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
+func (c *Site) Announce(id string) bool {
+	_, announced := c.announced.LoadOrStore(id, true)
+	return !announced
+}
+
 // isFinished reports whether the creation of a node was finished.
 func (c *Site) isFinished(node *ironic.Node) bool {
 	mark := creationOf(node.Extra, MarkCreation)

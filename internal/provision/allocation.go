@@ -49,6 +49,25 @@ func (c *Site) Allocate(ctx context.Context, spec ironic.AllocationSpec) (a *iro
 	return a, by, err
 }
 
+// HoldAllocation waits until this run neither edits an allocation nor undeploys its machine, which deletes the allocation and creates
+// it again as it was. The caller may do either until it calls done. waited reports that it had to wait.
+func (c *Site) HoldAllocation(ctx context.Context, id string) (done func(), waited bool, err error) {
+	value, _ := c.held.LoadOrStore(id, make(chan struct{}, 1))
+	holder := value.(chan struct{}) //nolint:forcetypeassert // nothing else is stored
+	done = func() { <-holder }
+	select {
+	case holder <- struct{}{}:
+		return done, false, nil
+	default:
+	}
+	select {
+	case holder <- struct{}{}:
+		return done, true, nil
+	case <-ctx.Done():
+		return nil, true, ctx.Err()
+	}
+}
+
 // finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
 func (c *Site) finishAllocation(ctx context.Context, spec ironic.AllocationSpec) (a *ironic.Allocation, by *Creation, err error) {
 	read := func(ctx context.Context) (*Creation, error) {
@@ -264,8 +283,10 @@ type NoMatchError struct {
 }
 
 // Error counts the nodes by the first requirement that each one misses.
-func (e *NoMatchError) Error() string {
-	return fmt.Sprintf("no node matches: %s. Ironic says: %s", e.Census, e.LastError)
+func (e *NoMatchError) Error() string { return quoted(e) }
+
+func (e *NoMatchError) quote() (fact, words string) {
+	return fmt.Sprintf("no node matches: %s", e.Census), e.LastError
 }
 
 // Advice says what the user can do.

@@ -56,7 +56,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var queue *throttle.QueueError
 	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
 	if errors.As(err, &media) || refused {
-		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", "node", m.node.UUID, "error", err)
+		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
 		}
@@ -165,8 +165,11 @@ type mediaError struct {
 	what string
 }
 
-func (e *mediaError) Error() string {
-	return fmt.Sprintf("node %s: %s: %s", ironic.NodeLabel(e.node), e.what, ironic.FirstLine(e.node.LastError))
+// Error says what Ironic could not do, and why.
+func (e *mediaError) Error() string { return quoted(e) }
+
+func (e *mediaError) quote() (fact, words string) {
+	return fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(e.node), e.what), ironic.FirstLine(e.node.LastError)
 }
 
 // attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
@@ -209,7 +212,7 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	}
 	err := m.Reboot(ctx, time.Until(deadline))
 	if err == nil && m.node.LastError != "" { // the power state is the same before and after a failed restart
-		err = &mediaError{node: m.node, what: "reboot"}
+		err = &mediaError{node: m.node, what: "restart the machine"}
 	}
 	if err != nil {
 		return err

@@ -251,9 +251,24 @@ func (x conflict) err() error { return &TakenError{What: x.what, Value: x.value,
 // conflicts returns the nodes that share something with a candidate: first the one with its name, then the one with its BMC. If
 // there are none, the candidate becomes an entry of the catalog and conflicts with later candidates.
 func (c *catalog) conflicts(l *lists, who Candidate) (found []conflict, changed <-chan struct{}) {
+	wanted := entryOf(who)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wanted := entryOf(who)
+	if found = c.sharedBy(l, wanted); len(found) == 0 {
+		c.made[who.UUID] = wanted
+	}
+	return found, c.changed
+}
+
+// sharing is conflicts without an effect on the catalog.
+func (c *catalog) sharing(l *lists, wanted *entry) []conflict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sharedBy(l, wanted)
+}
+
+// sharedBy is sharing; c.mu is held.
+func (c *catalog) sharedBy(l *lists, wanted *entry) (found []conflict) {
 	for _, e := range l.entries {
 		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
 			found = append(found, wanted.sharedWith(e)...)
@@ -262,11 +277,8 @@ func (c *catalog) conflicts(l *lists, who Candidate) (found []conflict, changed 
 	for _, e := range c.made {
 		found = append(found, wanted.sharedWith(e)...)
 	}
-	if len(found) == 0 {
-		c.made[who.UUID] = wanted
-	}
 	slices.SortStableFunc(found, func(a, b conflict) int { return rank(a.what) - rank(b.what) })
-	return found, c.changed
+	return found
 }
 
 func rank(what Sharing) int {

@@ -167,7 +167,7 @@ func (m *Machine) EndCreation(ctx context.Context, key Mark, failed error) error
 	if lost := m.CheckCreation(ctx); IsSuperseded(lost) {
 		return lost
 	}
-	m.site.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", "node", m.node.UUID, "error", err)
+	m.site.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(nodeAttributes(m.node), "error", err)...)
 	return failed
 }
 
@@ -218,7 +218,7 @@ func (m *Machine) ForgetCreation(ctx context.Context, key Mark) {
 	patch.Replace(mark.path(key), mark)
 	patch.Remove("/extra/" + string(key))
 	if err := m.write(ctx, patch); err != nil {
-		m.site.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", "node", m.node.UUID, "error", err)
+		m.site.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", append(nodeAttributes(m.node), "error", err)...)
 	}
 }
 
@@ -240,7 +240,7 @@ func (c *Site) ForgetDeployment(ctx context.Context, node, instance string) {
 		err = m.write(ctx, patch)
 	}
 	if err != nil {
-		c.Logger().WarnContext(ctx, "could not remove the mark of a deployment that is forgotten", "node", node, "error", err)
+		c.Logger().WarnContext(ctx, "could not remove the mark of a deployment that is forgotten", "uuid", node, "error", err)
 	}
 }
 

@@ -127,7 +127,7 @@ func (m *Machine) deployNow(ctx context.Context, d Deployment, o DeployOptions) 
 		return attempts, err
 	}
 	if err := m.cleanAgain(ctx); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
-		m.site.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", "node", m.node.UUID, "error", err)
+		m.site.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(nodeAttributes(m.node), "error", err)...)
 	}
 	return attempts, nil
 }
@@ -135,6 +135,7 @@ func (m *Machine) deployNow(ctx context.Context, d Deployment, o DeployOptions) 
 // attempt deploys as often as the options allow.
 func (m *Machine) attempt(ctx context.Context, d Deployment, o DeployOptions) (attempts int, err error) {
 	for {
+		before := m.node
 		todo, err := decideDeploy(m.node, d, o, attempts)
 		if err != nil {
 			return attempts, err
@@ -156,6 +157,9 @@ func (m *Machine) attempt(ctx context.Context, d Deployment, o DeployOptions) (a
 		}
 		attempts++
 		err = m.walk(ctx, goal, o.Instance, orderOf(d), o.Timeout)
+		if err != nil && todo == deployPrepared && goal == GoalRebuilt {
+			m.describe(ctx, before)
+		}
 		if err == nil && todo == deployAwaited {
 			continue // the operation has ended: decide again
 		}
@@ -268,6 +272,36 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 		patch.Set("/extra/"+string(MarkReservation), mine.value())
 	}
 	return m.Patch(ctx, patch)
+}
+
+// describe gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine: it runs what they
+// describe, and a rebuild by another client must not install anything else. It leaves values that Ironic masks as they are, gives up
+// after five seconds, and only logs a failure.
+func (m *Machine) describe(ctx context.Context, before *ironic.Node) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := m.Refresh(ctx) // polls do not contain instance_info
+	if err == nil {
+		if m.state() != nodes.Active || !m.node.ProvisionUpdatedAt.Truncate(time.Second).Equal(before.ProvisionUpdatedAt.Truncate(time.Second)) || m.node.InstanceUUID != before.InstanceUUID {
+			return
+		}
+		now, was := maps.Clone(m.node.InstanceInfo), maps.Clone(before.InstanceInfo)
+		for key := range m.node.InstanceInfo {
+			if now[key] == ironic.Masked || was[key] == ironic.Masked {
+				delete(now, key)
+				delete(was, key)
+			}
+		}
+		maps.DeleteFunc(was, func(_ string, value any) bool { return value == ironic.Masked })
+		patch := editsOf(now, was, slices.Collect(maps.Keys(now)))
+		if note, exists := before.Extra[keyBoot]; exists && !ironic.SameJSON(m.node.Extra[keyBoot], note) {
+			patch.Set("/extra/"+keyBoot, note)
+		}
+		err = m.Patch(ctx, patch)
+	}
+	if err != nil {
+		m.site.Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt", append(nodeAttributes(m.node), "error", err)...)
+	}
 }
 
 // editsOf returns the edits that give instance_info the wanted values and remove stale keys that are not wanted.

@@ -362,3 +362,65 @@ func TestReserve_defectiveIronic(t *testing.T) {
 		t.Errorf("ReserveNode = %v, want a ParentNodeError", err)
 	}
 }
+
+// The user stops a run while a rebuild waits for a slot. What Ironic has recorded of the machine is what runs on it, as before: another
+// client that rebuilds it gets that, and the message says that nothing was started.
+func TestDeploy_stoppedInTheQueueChangesNothing(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(2)
+		client := newClient(fake, slots(1))
+		var first, second ironic.AllocationSpec
+		var ids []string
+		for _, spec := range []*ironic.AllocationSpec{&first, &second} {
+			*spec = webAllocation()
+			spec.Name, spec.Traits = spec.UUID, nil
+			a, err := allocate(t.Context(), client, *spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := client.Deploy(t.Context(), a.NodeUUID, debian("12"), once1h(spec.UUID)); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, a.NodeUUID)
+		}
+		before := nodeOf(t, fake, ids[1]).Raw["instance_info"]
+		fake.StepTime = time.Hour
+		rebuild := func(ctx context.Context, id string, spec ironic.AllocationSpec) error {
+			o := once1h(spec.UUID)
+			o.Other, o.Timeout = provision.RebuildOther, 10*time.Hour
+			_, _, err := client.Deploy(ctx, id, debian("13"), o)
+			return err
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := rebuild(t.Context(), ids[0], first); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		err := rebuild(ctx, ids[1], second)
+		_, text := provision.Explain("deploy node", err)
+		if !ironic.IsInterrupted(err) || !strings.Contains(text, "waited for a slot") || !strings.Contains(text, "Nothing was started") {
+			t.Errorf("%v: %s", err, text)
+		}
+		if after := nodeOf(t, fake, ids[1]).Raw["instance_info"]; !ironic.SameJSON(after, before) {
+			t.Errorf("instance_info is %v, want %v", after, before)
+		}
+		wg.Wait()
+		if err := rebuild(t.Context(), ids[1], second); err != nil || !debian("13").DeployedWith(mustRead(t, client, ids[1])) {
+			t.Errorf("the next run: %v", err)
+		}
+	})
+}
+
+func mustRead(t *testing.T, client *site, id string) *ironic.Node {
+	t.Helper()
+	node, err := client.Node(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}

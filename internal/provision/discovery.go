@@ -89,7 +89,6 @@ type Survey struct {
 	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
 
 	Exists   map[string]bool   `json:"-"` // nodes by UUID
-	Renamed  map[string]string `json:"-"` // held hosts that were renamed: given name -> present name
 	Replaced map[string]string `json:"-"` // held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
 
 	held  map[string]string // UUIDs of held hosts, with the names that they were given
@@ -140,15 +139,12 @@ func (c *Site) Survey(ctx context.Context, owner string, held map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{Exists: map[string]bool{}, Renamed: map[string]string{}, Replaced: replaced, held: held, fresh: len(facts.inventories) > 0}
+	s := &Survey{Exists: map[string]bool{}, Replaced: replaced, held: held, fresh: len(facts.inventories) > 0}
 	for i := range all {
 		node := &all[i]
 		s.Exists[node.UUID] = true
 		switch name := held[node.UUID]; {
 		case name != "":
-			if node.Name != "" && node.Name != name {
-				s.Renamed[name] = node.Name
-			}
 			if DiscoveryOf(node) == nil {
 				s.Unmarked = append(s.Unmarked, node.UUID)
 			}

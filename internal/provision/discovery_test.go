@@ -380,9 +380,6 @@ func TestSurvey_reports(t *testing.T) {
 	if want := []string{"db", "node-000"}; !reflect.DeepEqual(survey.Names, want) {
 		t.Errorf("names are %v, want %v", survey.Names, want)
 	}
-	if want := map[string]string{"web": "renamed"}; !reflect.DeepEqual(survey.Renamed, want) {
-		t.Errorf("renamed are %v, want %v", survey.Renamed, want)
-	}
 	if survey.Exists["00000000-0000-4000-8000-000000000000"] || !survey.Exists[theirs] {
 		t.Error("does not tell which nodes exist")
 	}

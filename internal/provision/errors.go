@@ -26,11 +26,19 @@ type FailedError struct {
 }
 
 // Error returns the node's state and last_error.
-func (e *FailedError) Error() string {
-	if e.Node.LastError == "" {
-		return fmt.Sprintf("node %s is in state %q", ironic.NodeLabel(e.Node), e.Node.ProvisionState)
+func (e *FailedError) Error() string { return quoted(e) }
+
+func (e *FailedError) quote() (fact, words string) {
+	return fmt.Sprintf("node %s is in state %q", ironic.NodeLabel(e.Node), e.Node.ProvisionState), ironic.FirstLine(e.Node.LastError)
+}
+
+// quoted returns the text of an error that ends with Ironic's words.
+func quoted(e quoting) string {
+	fact, words := e.quote()
+	if words == "" {
+		return fact
 	}
-	return fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(e.Node), e.Node.ProvisionState, ironic.FirstLine(e.Node.LastError))
+	return fact + ": " + words
 }
 
 // InvalidNodeError says that Ironic refused to deploy a node because something is missing on it.
@@ -82,22 +90,60 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(e.Node), e.Node.InstanceUUID)
 }
 
-// Explain turns an error into a diagnostic: what failed, what Ironic answered, and what to do next. doing is an infinitive with
-// its object, such as "deploy node rack1-01".
+// StoppedError says that the user has stopped the run during a walk (Ctrl-C). ironic.IsInterrupted reports it.
+type StoppedError struct {
+	Node    *ironic.Node
+	Goal    Goal
+	Waiting bool // for a slot: the walk has started nothing
+	err     error
+}
+
+// Error says what the walk was doing.
+func (e *StoppedError) Error() string { return fmt.Sprintf("%s: %v", e.Goal.Doing(), e.err) }
+
+// Unwrap returns the error of the context.
+func (e *StoppedError) Unwrap() error { return e.err }
+
+// Explain turns an error into a diagnostic: what failed, what to do next, and Ironic's words. doing is an infinitive with its object, such
+// as "deploy node rack1-01".
 func Explain(doing string, err error) (summary, detail string) {
 	summary = "Could not " + doing
-	if ironic.IsInterrupted(err) {
+	var stopped *StoppedError
+	switch {
+	case errors.As(err, &stopped) && stopped.Waiting:
+		return summary, fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it. Apply again.", ironic.NodeLabel(stopped.Node))
+	case ironic.IsInterrupted(err):
 		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
-	detail = Sentence(err)
-	if advice := advise(err); advice != "" {
-		detail += "\n\n" + advice
-	}
+	fact, words := split(err)
+	paragraphs := []string{fact, advise(err), words}
 	var status *ironic.StatusError
-	if errors.As(err, &status) && status.RequestID != "" {
-		detail += "\n\nFind the request in Ironic's log by its ID, " + status.RequestID + "."
+	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError {
+		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
 	}
-	return summary, detail
+	return summary, strings.Join(slices.DeleteFunc(paragraphs, func(p string) bool { return p == "" }), "\n\n")
+}
+
+// quoting is an error that ends with Ironic's words.
+type quoting interface {
+	error
+	quote() (fact, words string)
+}
+
+// split returns what the provider says of an error, and Ironic's words, each as a sentence or "". It does not split an error to which
+// wrapping has added text.
+func split(err error) (fact, words string) {
+	var status *ironic.StatusError
+	var quote quoting
+	switch {
+	case errors.As(err, &status) && err.Error() == status.Error() && !status.Foreign && status.Message != "":
+		return "", "Ironic's answer: " + ended(status.Error())
+	case errors.As(err, &quote) && err.Error() == quote.Error():
+		if fact, words = quote.quote(); words != "" {
+			return Sentence(errors.New(fact)), "Ironic's last_error: " + ended(words)
+		}
+	}
+	return Sentence(err), ""
 }
 
 // advise returns what to do about an error, or "" if the error's own text says enough.
@@ -213,8 +259,7 @@ func adviseStatus(err error) string {
 			return "The server's certificate is not trusted here. Set cacert_file to the certificate of the authority that signed it, " +
 				"and check that endpoint (METAL_ENDPOINT) names the host as the certificate does."
 		case ironic.IsConnectionLoss(err):
-			return "Is Ironic running, and can this machine reach it? Check endpoint (METAL_ENDPOINT). " +
-				"Set api_timeout to wait for an Ironic that is starting."
+			return "Is Ironic running there, and can this machine reach it? Check endpoint (METAL_ENDPOINT). To wait for an Ironic that is starting, set api_timeout."
 		case isEndpoint:
 			return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
 		}
@@ -225,7 +270,7 @@ func adviseStatus(err error) string {
 		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD)."
 	case http.StatusForbidden:
 		if strings.Contains(status.Message, "is protected") {
-			return "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
+			return "The node is protected. If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
 		}
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	case http.StatusNotFound:
@@ -265,11 +310,11 @@ func adviseConflict(message string) string {
 		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
 			"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>."},
 		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
-		{"Can not delete node", "Destroy what runs on the node first."},
+		{"Can not delete node", "The node is in use. Destroy what runs on it first."},
 		{"can only be made protected", "Ironic protects only deployed nodes: set protected once the node is deployed."},
-		{"can not have 'retired' set", "Make it manageable first (target_state = \"manageable\"), then retire it."},
-		{"have resource_class updated unless", "Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
-		{"updated unless", "Put it into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
+		{"can not have 'retired' set", "Ironic retires no available node. Make the node manageable first (target_state = \"manageable\"), then retire it."},
+		{"have resource_class updated unless", "Ironic does not change resource_class in the node's present state. Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
+		{"updated unless", "Ironic does not change this in the node's present state. Put the node into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
 		{"is locked by host", "Another operation on the node is in progress. Apply again when it has ended."},
 		{"while a state transition is in progress", "Another operation on the node is in progress. Apply again when it has ended."},
 	} {
@@ -282,10 +327,10 @@ func adviseConflict(message string) string {
 
 func adviseBadRequest(message string) string {
 	for _, known := range []struct{ text, advice string }{
-		{"which supports driver", "Check driver and conductor_group: no running conductor serves that combination."},
-		{"in maintenance mode", "Take the node out of maintenance first (maintenance = false)."},
-		{"failed to validate", "Check image and driver_info: a setting that this deployment needs is missing or wrong."},
-		{"Nodes cannot be found", "Check candidate_nodes: each must be the name or UUID of an existing node."},
+		{"which supports driver", "No running conductor serves this driver in this conductor group. Check driver and conductor_group."},
+		{"in maintenance mode", "The node is in maintenance. Take it out of maintenance first (maintenance = false)."},
+		{"failed to validate", "A setting that this deployment needs is missing or wrong. Check image and driver_info."},
+		{"Nodes cannot be found", "A candidate does not exist. Check candidate_nodes: each must be the name or UUID of an existing node."},
 	} {
 		if strings.Contains(message, known.text) {
 			return known.advice
@@ -305,11 +350,11 @@ func Sentence(err error) string {
 		first, size := utf8.DecodeRuneInString(text)
 		text = string(unicode.ToUpper(first)) + text[size:]
 	}
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
+	return ended(text)
 }
+
+// ended returns a text with a full stop at its end.
+func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
 func beginsWithName(err error) bool {
 	var version *ironic.VersionError

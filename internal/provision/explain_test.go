@@ -5,14 +5,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -20,14 +24,19 @@ import (
 )
 
 func in(state string) *ironic.Node {
-	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7"}
+	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7", BootInterface: "ipmi-boot"}
 }
 
+// update makes the test write the golden file: go test ./internal/provision -run Explain -update.
+var update = flag.Bool("update", false, "write the golden file")
+
+// A reviewer reads all explanations in testdata/explained.txt.
 func TestExplain_advice(t *testing.T) {
 	t.Parallel()
 	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
 	faulty, reserved := in("clean failed"), in("available")
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
+	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
 		want []string
@@ -49,14 +58,14 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
 		{&provision.NoMatchError{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
 		{&provision.RefusedError{Node: in("active"), Reason: "it runs. Stop it first"}, []string{"rack1-01", `"active"`, "Stop it first"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"http://i", "METAL_ENDPOINT", "api_timeout"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
 		{&provision.UnknownDriverError{Driver: "redfsh", Enabled: []string{"ipmi", "redfish"}, Err: status(400, "which supports driver redfsh")}, []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: status(404, "")}, []string{"not Ironic", "the path before /v1"}},
+		{&ironic.EndpointError{Endpoint: "http://i", Err: &ironic.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
 		{&ironic.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
-		{&ironic.StatusError{Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
+		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
 		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
 		{status(403, "Access was denied"), []string{"role"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
@@ -65,19 +74,32 @@ func TestExplain_advice(t *testing.T) {
 		{status(409, "An allocation with name X already exists."), []string{"Import the existing allocation, or choose another name", "terraform import <address of the metal_allocation> X"}},
 		{status(409, "Cannot remove allocation A for node U, because the node is active (and maintenance mode is off)"), []string{"Destroy its metal_deployment first"}},
 		{status(409, "Node U is associated with instance I."), []string{"metal_deployment and metal_allocation first"}},
-		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"Destroy what runs on the node first"}},
+		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"The node is in use. Destroy what runs on it first"}},
 		{status(409, "Node U is locked by host H, please retry after the current operation is completed."), []string{"Apply again when it has ended"}},
 		{status(409, "Node U can not be updated while a state transition is in progress."), []string{"Apply again when it has ended"}},
-		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"Check driver and conductor_group"}},
+		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"No running conductor serves this driver", "Check driver and conductor_group"}},
 		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
 		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
 		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
-		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"Oh (500 Internal Server Error)", "req-1"}},
+		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"oh (500 Internal Server Error)", "req-1"}},
 		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
+		{&provision.TakenError{What: provision.SharedName, Value: "rack1-01", Node: in("manageable")}, []string{"a node with name rack1-01 already exists", "terraform import"}},
+		{&provision.TakenError{What: provision.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}, []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
+		{&provision.TakenError{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}, []string{"on node rack1-01", "terraform import"}},
+		{&provision.InvalidNodeError{Node: in("available"), Reasons: []string{"Cannot validate image information: ramdisk_boot"}}, []string{"cannot boot a live ISO", "redfish-virtual-media"}},
+		{&provision.NoConfigDriveError{Node: in("available")}, []string{"config drive", "virtual media"}},
+		{&provision.BootLoopError{Node: in("active"), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
+		{&provision.BootChangedError{Node: in("active"), Why: "it is protected"}, []string{"has changed since the plan", "terraform plan again"}},
+		{&provision.ImageChangedError{Host: "images.example.com"}, []string{"images.example.com", "terraform plan again"}},
+		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
+		{status(409, "Node U can not have resource_class updated unless it is in one of these states"), []string{"leave resource_class as it is"}},
+		{status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"), []string{"Put the node into maintenance"}},
 	} {
+		_, detail := provision.Explain("do it", tc.err)
+		all.WriteString(strings.Repeat("-", 80) + "\n" + detail + "\n")
 		for _, err := range []error{tc.err, fmt.Errorf("port 52:54:00:aa:bb:01: %w", tc.err)} {
 			summary, detail := provision.Explain("deploy node rack1-01", err)
 			if summary != "Could not deploy node rack1-01" {
@@ -92,6 +114,38 @@ func TestExplain_advice(t *testing.T) {
 				t.Errorf("%T: %q", tc.err, detail)
 			}
 		}
+	}
+	compareGolden(t, filepath.Join("testdata", "explained.txt"), all.String())
+}
+
+// Ironic's words come last. The ID of a request helps only where Ironic's log has more than its answer.
+func TestExplain_factAdviceWords(t *testing.T) {
+	t.Parallel()
+	refused := &ironic.StatusError{Status: 409, Message: "Node U is associated with instance I.", RequestID: "req-1"}
+	broken := &ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}
+	for want, err := range map[string]error{
+		"Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first.\n\n" +
+			"Ironic's answer: Node U is associated with instance I (409 Conflict).": refused,
+		"Ironic's answer: oh (500 Internal Server Error).\n\nFind the request in Ironic's log by its ID, req-1.": broken,
+		"Node rack1-01 (6f2f6c4e-0000-4000-8000-000000000009) is in state \"inspect failed\".\n\n" +
+			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: it broke.": &provision.FailedError{Node: in("inspect failed")},
+	} {
+		if _, got := provision.Explain("do it", err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func compareGolden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if golden, err := os.ReadFile(file); err != nil || string(golden) != text {
+		t.Errorf("%s is out of date (%v): run the test with -update, and read the difference", file, err)
 	}
 }
 

@@ -223,9 +223,6 @@ func (c *Site) ExpectHost(h ExpectedHost) {
 	c.expected.hosts = append(c.expected.hosts, h)
 }
 
-// Expects reports whether this plan creates or changes a host that may get a name or has a UUID.
-func (c *Site) Expects(ref string) bool { return c.expected.host(ref) }
-
 // host reports whether this plan creates or changes a host that may be the one with a name or UUID.
 func (e *expected) host(ref string) bool {
 	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })

@@ -68,7 +68,7 @@ func (c *Site) Notices() []throttle.Notice { return c.limiter.Notices() }
 func machineOf(node *ironic.Node) throttle.Machine {
 	faulty := node.Maintenance && node.Fault != ""
 	return throttle.Machine{
-		ID: node.UUID, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
+		ID: node.UUID, Name: node.Name, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
 		LastError:      ironic.FirstLine(node.LastError),
 		Busy:           busy(ironic.State(node.ProvisionState)) && !faulty,
 		Starting:       node.TargetPowerState == powerOn && !faulty,

@@ -265,8 +265,8 @@ func TestGate_hangingHostAgesOut(t *testing.T) {
 		if waited := time.Since(start) - 10*time.Minute; waited < 44*time.Minute || waited > 47*time.Minute {
 			t.Errorf("the host that hangs blocked the slot for %s, want 45 minutes", waited)
 		}
-		want := fmt.Sprintf("A machine is stuck. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against provisioning_limit any more. "+
-			"Its last error: DHCP is silent", hosts[0].Name, hosts[0].UUID, start.UTC().Format(time.RFC3339))
+		want := fmt.Sprintf("Machine is stuck. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against provisioning_limit any more. Check the machine and its console. "+
+			"Ironic's last_error: DHCP is silent", hosts[0].Name, hosts[0].UUID, start.UTC().Format(time.RFC3339))
 		if got := notices(client, "is stuck"); !slices.Equal(got, []string{want}) {
 			t.Errorf("said %q, want %q", got, want)
 		}
@@ -648,8 +648,8 @@ func TestGate_noticeOfWaitedHosts(t *testing.T) {
 			t.Errorf("no machine waited, but the notice says %q", got)
 		}
 		for _, want := range []string{
-			"Machines waited for a slot: 2 so far. The longest waited for a slot of provisioning_limit for 10m11s. max_concurrent is 4; others used up to 1 of these slots.",
-			"Machines waited for a slot: 4 so far. The longest waited for a slot of provisioning_limit for 10m11s. max_concurrent is 4; others used up to 1 of these slots.",
+			"Machines waited for a slot: 2 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4, and other runs and clients used up to 1 of these slots.",
+			"Machines waited for a slot: 4 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4, and other runs and clients used up to 1 of these slots.",
 		} {
 			got := wave(hosts[3:8])
 			if len(got) != 1 || got[0] != want {

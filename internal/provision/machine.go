@@ -34,11 +34,14 @@ func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Record(node), nil
+	m := s.Record(node)
+	m.logState(ctx)
+	return m, nil
 }
 
 // Record returns the record of a machine from an answer that contains the whole node, such as the answer to its creation.
 func (s *Site) Record(node *ironic.Node) *Machine {
+	s.states.begin(node)
 	return &Machine{site: s, node: node, marks: s.marksOn(node)}
 }
 
@@ -65,6 +68,7 @@ func (m *Machine) Refresh(ctx context.Context) error {
 		return err
 	}
 	m.node = node
+	m.logState(ctx)
 	return m.confirm(ctx)
 }
 
@@ -141,6 +145,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 		return m.site.explainDriver(ctx, driverOf(patch), err)
 	}
 	m.applyAnswer(node)
+	m.logState(ctx)
 	for _, edit := range patch.OfExtra() {
 		if isMark(edit.Path) {
 			continue // another run may have replaced it for good
@@ -169,6 +174,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 		return err
 	}
 	m.applyPoll(polled)
+	m.logState(ctx)
 	m.asked = asked
 	return nil
 }

@@ -56,6 +56,6 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 		return
 	}
 	if err := m.Patch(ctx, patch); err != nil {
-		m.site.Logger().DebugContext(ctx, "could not record the failures of the node", "node", m.node.UUID, "error", err)
+		m.site.Logger().DebugContext(ctx, "could not record the failures of the node", append(nodeAttributes(m.node), "error", err)...)
 	}
 }

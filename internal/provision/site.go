@@ -29,6 +29,7 @@ type Site struct {
 	images  images
 	catalog *catalog
 	guard   Guard
+	states  stateLog
 
 	expected expected
 
@@ -37,7 +38,9 @@ type Site struct {
 	started time.Time // by the local clock
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
+	held        sync.Map // by UUID, the allocations that this run changes or creates again: channels with room for one holder
 }
 
 // New returns a Site. It makes no request.

@@ -65,6 +65,26 @@ func inProgress(state ironic.State) bool {
 	return busy(state) || state == nodes.Verifying || state == nodes.Adopting
 }
 
+// InProgress reports whether Ironic has an operation in progress on a node, power changes included.
+func InProgress(n *ironic.Node) bool {
+	return inProgress(ironic.State(n.ProvisionState)) || n.TargetPowerState != ""
+}
+
+// OperationFailed reports whether the last operation on a node has failed. A failed verification leads back to enroll.
+func OperationFailed(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	return failed(state) || n.Fault != "" || (state == nodes.Enroll && n.LastError != "")
+}
+
+// Pending reports whether a node at rest still has an operation to come: its creation by a run is not finished, it is reserved and not
+// deployed yet, or it is held between two steps.
+func Pending(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	mark := creationOf(n.Extra, MarkCreation)
+	return (mark != nil && mark.Done.IsZero()) || (state == nodes.Available && n.InstanceUUID != "") ||
+		state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
+}
+
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait

@@ -33,6 +33,18 @@ func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
 // why that failed. Undeploy does nothing to a node that another instance has reserved in the meantime. The caller must have just
 // read the node.
 func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, timeout time.Duration) (lost string, err error) {
+	if allocation != "" {
+		done, waited, err := m.site.HoldAllocation(ctx, allocation)
+		if err != nil {
+			return "", err
+		}
+		defer done()
+		if waited {
+			if err := m.Refresh(ctx); err != nil {
+				return "", err
+			}
+		}
+	}
 	if ByAgent(m.node) && occupied(m.state()) {
 		return "", &RefusedError{Node: m.node, Goal: GoalUndeployed, Reason: "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first"}
 	}
@@ -192,7 +204,7 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 	if !free {
 		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+keyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
-			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", "node", node.UUID, "error", err)
+			m.site.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(nodeAttributes(node), "error", err)...)
 		}
 		return lost, nil
 	}

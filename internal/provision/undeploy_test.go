@@ -385,3 +385,30 @@ func TestUndeploy_protectedNode(t *testing.T) {
 		}
 	})
 }
+
+// An allocation is edited in the run that undeploys its machine: the edit waits until the allocation exists again, and is not lost.
+func TestUndeploy_keepsEditOfTheAllocation(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		spec := webAllocation()
+		fake, client, id := running(t, spec, time.Hour)
+		edited := make(chan error)
+		go func() {
+			time.Sleep(30 * time.Minute)
+			done, _, err := client.HoldAllocation(t.Context(), spec.UUID)
+			if err == nil {
+				defer done()
+				err = client.UpdateAllocation(t.Context(), spec.UUID, nil, map[string]any{"team": "db"}, nil)
+			}
+			edited <- err
+		}()
+		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err != nil || done.Lost != "" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		if err := <-edited; err != nil {
+			t.Fatal(err)
+		}
+		spec.Extra = map[string]any{"team": "db"}
+		wantRestored(t, fake, client, id, spec)
+	})
+}

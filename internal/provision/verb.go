@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,10 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		}
 		sent = true
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target)
-		m.switched = m.switched || err == nil
+		if err == nil {
+			m.switched = true
+			m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(m.node.PowerState, "unknown"), target), "power", m.node.PowerState, "target", string(target))
+		}
 		return err
 	}
 	var err error
@@ -179,6 +183,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Dura
 		case err != nil:
 			return err
 		case m.node.TargetPowerState == "" && m.node.PowerState == want:
+			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
 		case m.node.TargetPowerState == "" && m.node.Reservation == "":
 			return fmt.Errorf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(m.node), m.node.PowerState, want, ironic.FirstLine(m.node.LastError))

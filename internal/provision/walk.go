@@ -33,7 +33,7 @@ func (m *Machine) walk(ctx context.Context, goal Goal, instance string, with iro
 	}
 	if err != nil && ctx.Err() != nil {
 		m.lastRead(ctx)
-		return fmt.Errorf("%s: %w", goal.Doing(), ctx.Err())
+		return &StoppedError{Node: m.node, Goal: goal, Waiting: w.waiting, err: ctx.Err()}
 	}
 	var failed *FailedError
 	if errors.As(err, &failed) {
@@ -91,8 +91,9 @@ type walk struct {
 	deadline time.Time
 	failures int // how often operations on the machine failed before this walk
 
-	sent ironic.Verb  // the last verb that this walk sent
-	from ironic.State // the state from which it was sent
+	sent    ironic.Verb  // the last verb that this walk sent
+	from    ironic.State // the state from which it was sent
+	waiting bool         // for a slot
 }
 
 // step takes one step and reports whether the goal is reached.
@@ -239,7 +240,9 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	err := w.site.guard.Check(ctx, Step{Node: w.node, Verb: verb, Stage: BeforeQueue, Limit: time.Until(w.deadline)})
 	queued := time.Now()
 	if err == nil {
+		w.waiting = true
 		err = w.site.limiter.pass(ctx, w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
+			w.waiting = false
 			if err := w.confirmUnchanged(ctx, seen); err != nil {
 				return err
 			}
@@ -261,6 +264,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	switch {
 	case seen != nil:
 		m.applyPoll(seen)
+		m.logState(ctx)
 		if seen.Extra != nil {
 			if err := m.confirm(ctx); err != nil {
 				return err

@@ -103,7 +103,7 @@ func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 		if c := m.candidate(ctx, node); c != nil {
 			all = append(all, c)
 		} else if node.DriverInfo[keyHardware] == nil {
-			m.findings.fail(ctx, node, "migrate it", fmt.Errorf("its driver_info has no %s, so that it is not in OneView", keyHardware))
+			m.findings.fail(ctx, node, "migrate it", fmt.Errorf("its driver_info has no %s, so it is not in OneView", keyHardware))
 		} else {
 			m.findings.tell(node, Unchanged, "it has dynamic allocation already")
 		}

@@ -46,7 +46,7 @@ func (e *UnguardedError) Error() string { return e.Why() + ". The server is unch
 // Why says what to do.
 func (e *UnguardedError) Why() string {
 	return fmt.Sprintf("node %s shares its server hardware %s with OneView (driver_info.%s), but the provider has no oneview block and no "+
-		"ONEVIEW_ENDPOINT in the environment, so that it cannot find out who uses the server. Configure oneview; or, if only Ironic "+
+		"ONEVIEW_ENDPOINT in the environment, so it cannot find out who uses the server. Configure oneview; or, if only Ironic "+
 		"uses the server, set driver_info.%s of the node to false", e.Node, e.HardwareURI, keyDynamic, keyDynamic)
 }
 

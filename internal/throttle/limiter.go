@@ -44,6 +44,8 @@ type Send func(ctx context.Context, seen *Machine) error
 // waiter is a verb that waits for a slot.
 type waiter struct {
 	Ticket
+	log      func(text string, args ...any)             // logs what the machine does; the text is a predicate
+	told     int                                        // the place in the queue that the log has told last; zero: none
 	send     func(until time.Time, seen *Machine) error // returns the error of the caller's Send
 	left     func() bool                                // reports whether the caller has stopped waiting
 	outcome  chan error                                 // gets one error: of send, or the reason why no machine gets a slot any more
@@ -98,7 +100,11 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 		return noted(ctx, nil)
 	}
 	w := &waiter{
-		Ticket:  Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
+		Ticket: Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
+		log: func(text string, args ...any) {
+			l.site.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s in state %s %s", m.Label, m.State, text),
+				append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)
+		},
 		left:    func() bool { return ctx.Err() != nil },
 		outcome: make(chan error, 1),
 		send: func(until time.Time, seen *Machine) error {
@@ -133,8 +139,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter) error {
 func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue = append(l.queue, w)
-	l.site.Log(ctx, slog.LevelInfo, "the machine waits for a slot", "machine", w.ID, "waiting", len(l.queue))
+	l.queue, w.told = append(l.queue, w), 0
 	if l.running {
 		return
 	}
@@ -201,7 +206,8 @@ func (l *Limiter) take(t Ticket) *waiter {
 // the queue. Any other failure is returned as tell, which the caller must call when it has released the lock: a run may end with the
 // failure of its last machine.
 func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Machine) (tell func(), err error) {
-	l.site.Log(ctx, slog.LevelInfo, "the machine has a slot", "machine", w.ID, "waited", time.Since(w.Queued).Round(time.Millisecond))
+	waited := time.Since(w.Queued)
+	w.log(fmt.Sprintf("has a slot after %s", waited.Round(100*time.Millisecond)), "waited", waited)
 	err = l.guarded(ctx, w, until, seen)
 	switch {
 	case err == nil:
@@ -210,6 +216,7 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 		l.mu.Unlock()
 		w.outcome <- nil
 	case l.site.Refused(err) && !w.left():
+		w.log("waits again: Ironic's own limit has refused the operation")
 		l.enqueue(ctx, w)
 	default:
 		return func() { w.outcome <- err }, err

@@ -35,7 +35,7 @@ func (l *Limiter) Notices() []Notice {
 	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 {
 		s.say(fmt.Sprintf("waited %d", s.waited), Notice{
 			fmt.Sprintf("Machines waited for a slot: %d so far", s.waited), // the number makes the summary unique, so that Terraform shows a later one too
-			fmt.Sprintf("The longest waited for a slot of provisioning_limit for %s. max_concurrent is %d; others used up to %d of these slots.",
+			fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d, and other runs and clients used up to %d of these slots.",
 				s.longest.Round(time.Second), l.limit.Max, s.others),
 		})
 	}
@@ -91,12 +91,12 @@ func (l *Limiter) tellStuck(stuck []Busy, machines []Machine) {
 	}
 	for _, m := range machines {
 		if at, found := since[m.ID]; found {
-			text := fmt.Sprintf("Node %s has been in state %q since %s, and does not count against provisioning_limit any more.",
+			text := fmt.Sprintf("Node %s has been in state %q since %s, and does not count against provisioning_limit any more. Check the machine and its console.",
 				m.Label, m.State, at.UTC().Format(time.RFC3339))
 			if m.LastError != "" {
-				text += " Its last error: " + m.LastError
+				text += " Ironic's last_error: " + m.LastError
 			}
-			l.stats.say("stuck:"+m.ID, Notice{"A machine is stuck", text})
+			l.stats.say("stuck:"+m.ID, Notice{"Machine is stuck", text})
 		}
 	}
 }

@@ -30,6 +30,7 @@ func (l *Limiter) run(ctx context.Context) {
 	mayHaveRoom := true
 	for l.waiting(ctx) {
 		again, err := l.try(ctx, mayHaveRoom)
+		l.tellPlaces()
 		mayHaveRoom = again
 		if err == nil || ctx.Err() != nil {
 			continue

@@ -67,6 +67,7 @@ func (l Limit) exempts(m Machine) bool {
 // Machine is what the limiter needs to know about a machine.
 type Machine struct {
 	ID        string
+	Name      string    // for the log; may be empty
 	Label     string    // the name for messages
 	State     string    // the state for messages
 	Since     time.Time // when it entered its state, by the site's clock

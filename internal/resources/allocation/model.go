@@ -52,7 +52,7 @@ func (m *model) subject() string {
 }
 
 // noCandidates explains why an allocation without candidates fails. Ironic would take an empty list for no limit.
-const noCandidates = "candidate_nodes is empty, so that no node may be reserved. Name at least one node, or remove candidate_nodes to choose from all nodes."
+const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose from all nodes."
 
 // hasNoCandidates reports whether candidate_nodes is set and has no element.
 func (m *model) hasNoCandidates() bool {

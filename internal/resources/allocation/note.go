@@ -26,10 +26,7 @@ func noteNode(ctx context.Context, private framework.SettablePrivate, node provi
 }
 
 // notedNode returns what was recorded of the reserved node; nil if there is nothing.
-func notedNode(ctx context.Context, private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-},
-) *provision.ReservedNode {
+func notedNode(ctx context.Context, private framework.GettablePrivate) *provision.ReservedNode {
 	text, _ := private.GetKey(ctx, nodeKey)
 	var node provision.ReservedNode
 	if len(text) == 0 || json.Unmarshal(text, &node) != nil {

@@ -35,7 +35,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		a.foresee(ctx, &plan, &resp.Diagnostics)
 	case state.State.ValueString() == string(ironic.AllocationError):
 		resp.Diagnostics.AddWarning("Failed allocation is replaced", fmt.Sprintf("Ironic has found no node for allocation %s, and does not try again. The provider deletes it, and creates another. "+
-			"Ironic said: %s", state.ID.ValueString(), state.LastError.ValueString()))
+			"Ironic's last_error: %s.", state.ID.ValueString(), strings.TrimSuffix(state.LastError.ValueString(), ".")))
 		plan.planAnew(ctx, resp, "state")
 	default:
 		a.planReservation(ctx, &plan, state, notedNode(ctx, req.Private), resp)
@@ -83,7 +83,7 @@ func (a *allocation) foresee(ctx context.Context, plan *model, diags *diag.Diagn
 // checks the demands that are not known yet. node is nil if nothing is noted.
 func (a *allocation) planReservation(ctx context.Context, plan, state *model, node *provision.ReservedNode, resp *resource.ModifyPlanResponse) {
 	if plan.OnUnusable.IsUnknown() {
-		resp.Diagnostics.AddAttributeError(path.Root("on_unusable"), "Not known during plan", "Whether the reserved node is replaced is decided during plan. Set on_unusable to a value that is known then.")
+		resp.Diagnostics.AddAttributeError(path.Root("on_unusable"), "Value must be known during plan", "on_unusable decides whether the reserved node is replaced, so the plan must know it. Set it to a value that does not depend on a resource.")
 		return
 	}
 	var why []string
@@ -103,7 +103,7 @@ func (a *allocation) planReservation(ctx context.Context, plan, state *model, no
 		plan.planAnew(ctx, resp, why...)
 		return
 	}
-	a.keepCandidates(ctx, plan, state, node, &resp.Diagnostics)
+	plan.keepCandidates(state)
 }
 
 // matchingNow returns a sentence about the nodes that the allocation could get now; "" if that is not known.
@@ -129,18 +129,8 @@ func (m *model) warnUnusable(node *provision.ReservedNode, diags *diag.Diagnosti
 }
 
 // keepCandidates keeps the candidates of the state: they limit the search for a node, which is over. Terraform allows that for a value
-// that was set before and still is.
-func (a *allocation) keepCandidates(ctx context.Context, m, state *model, node *provision.ReservedNode, diags *diag.Diagnostics) {
-	if m.CandidateNodes.Equal(state.CandidateNodes) {
-		return
-	}
-	candidates, known := framework.StringSet(m.CandidateNodes), framework.IsSet(m.CandidateNodes) && framework.FullyKnown(ctx, m.CandidateNodes)
-	isExpected := func(ref string) bool { return a.Known() && a.Client.Expects(ref) } // this plan may give the reserved node this name
-	if node != nil && known && !slices.ContainsFunc(candidates, isExpected) && len(framework.Intersection(candidates, []string{node.UUID, node.Name})) == 0 {
-		diags.AddAttributeWarning(path.Root("candidate_nodes"), "Reserved node is not a candidate any more", fmt.Sprintf("%sNode %s stays reserved, although candidate_nodes does not contain it any more: candidates "+
-			"limit the search for a node, and nothing else. You need not do anything. terraform apply -replace for this resource reserves another node, but it also replaces the metal_deployment on this one, "+
-			"which undeploys and cleans the machine.", m.subject(), node.Label()))
-	}
+// that was set before and still is. It warns of nothing: a list of available nodes lacks the reserved one in every plan.
+func (m *model) keepCandidates(state *model) {
 	if !m.CandidateNodes.IsNull() && !state.CandidateNodes.IsNull() {
 		m.CandidateNodes = state.CandidateNodes
 	}

@@ -51,7 +51,7 @@ func (a *allocation) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.ResourceClass.IsNull() && m.BackfillNode.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("resource_class"), "Missing setting",
-			"Set resource_class, so that Ironic can choose a node, or backfill_node, to adopt a node that is active already into the allocation.")
+			"Set resource_class to let Ironic choose a node, or backfill_node to adopt a node that is active already into the allocation.")
 	}
 }
 
@@ -202,6 +202,12 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 			remove = append(remove, key)
 		}
 	}
+	done, _, err := a.Client.HoldAllocation(ctx, id)
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+		return
+	}
+	defer done()
 	if err := a.Client.UpdateAllocation(ctx, id, name, set, remove); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 		return
@@ -215,15 +221,8 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	a.Client.ForgetAllocationMark(ctx, found)
-	if node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
-		reserved := provision.ReservedBy(id, node.UUID, node)
-		if misfits := plan.misfits(&state, &reserved); len(misfits) > 0 {
-			resp.Diagnostics.AddAttributeError(path.Root(misfits[0]), "Reserved node does not match any more",
-				fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
-					"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
-					ironic.NodeLabel(node), id, strings.Join(misfits, ", ")))
-			return
-		}
+	if a.refuseMisfits(ctx, &plan, &state, found, &resp.Diagnostics) {
+		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
@@ -232,6 +231,25 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	framework.Keep(&plan.LastError, wanted.LastError)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
+}
+
+// refuseMisfits refuses demands that became known only during the apply and that the reserved node does not satisfy, and reports whether
+// it has.
+func (a *allocation) refuseMisfits(ctx context.Context, plan, state *model, found *ironic.Allocation, diags *diag.Diagnostics) bool {
+	node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID)
+	if err != nil {
+		return false
+	}
+	reserved := provision.ReservedBy(found.UUID, node.UUID, node)
+	misfits := plan.misfits(state, &reserved)
+	if len(misfits) == 0 {
+		return false
+	}
+	diags.AddAttributeError(path.Root(misfits[0]), "Reserved node does not match any more",
+		fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
+			"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
+			ironic.NodeLabel(node), found.UUID, strings.Join(misfits, ", ")))
+	return true
 }
 
 // Delete releases the node.

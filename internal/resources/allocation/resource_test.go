@@ -122,7 +122,7 @@ func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 		t.Fatalf("the apply worked:\n%s", output)
 	}
 	acctest.Mention(t, output, "Could not allocate a node for "+s.Name("web"), "No node matches: 0 of ", "1 not available (1 manageable)", "1 in maintenance", "1 without "+trait,
-		"Ironic says: Failed to process allocation",
+		"Ironic's last_error: Failed to process allocation",
 		"No node has the trait "+trait+".", "Correct the demand, or give a node what it lacks")
 	if left := acctest.AllocationNamed(s, s.Name("web")); left != nil {
 		t.Errorf("the failed allocation is still there: %v", left)
@@ -154,7 +154,7 @@ func TestAccAllocation_nameTaken(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+taken, nil) })
 	acctest.Test(t, resource.TestStep{
 		Config:      s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))),
-		ExpectError: regexp.MustCompile(acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`) + `[\s\S]*` + acctest.Wrapped(`Import the existing allocation, or choose another name`)),
+		ExpectError: regexp.MustCompile(acctest.Wrapped(`Import the existing allocation, or choose another name`) + `[\s\S]*` + acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`)),
 	})
 }
 
@@ -284,12 +284,12 @@ func TestAccAllocation_needsClassOrNode(t *testing.T) {
 	acctest.Test(t,
 		resource.TestStep{
 			Config: s.Provider() + `resource "metal_allocation" "a" { name = "web" }`, PlanOnly: true,
-			ExpectError: regexp.MustCompile(acctest.Wrapped(`Set resource_class, so that Ironic can choose a node, or backfill_node`)),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(`Set resource_class to let Ironic choose a node, or backfill_node`)),
 		},
 		resource.TestStep{
 			Config: s.Provider() + acctest.Allocation(s, `candidate_nodes = ["unknown-`+s.Class()+`"]`),
-			ExpectError: regexp.MustCompile(acctest.Wrapped(`Nodes cannot be found: unknown-`+s.Class()) + `[\s\S]*` +
-				acctest.Wrapped(`each must be the name or UUID of an existing node`)),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(`each must be the name or UUID of an existing node`) + `[\s\S]*` +
+				acctest.Wrapped(`Nodes cannot be found: unknown-`+s.Class())),
 		},
 		resource.TestStep{
 			Config: s.Provider(`microversion = "1.51"`) + acctest.Allocation(s), PlanOnly: true,
@@ -352,7 +352,7 @@ func TestFakeAllocation_interruptedAndFailedIsRecreated(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
 	made := stalled.interrupt(t, w)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic said: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
+	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic's last_error: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
 	node := acctest.AddNode(t, s, "n1", nil)
 	w.Must("apply", "-auto-approve")
 	now := acctest.InState(t, w, acctest.AllocationAddress)

@@ -45,7 +45,7 @@ func (m *model) refuseLacking(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	if lacking := iso.Want().Lacking(); len(lacking) > 0 {
 		diags.AddAttributeError(path.Root("live_iso").AtName("contains"), "Live ISO lacks wanted content", fmt.Sprintf(
-			"By contains, the image was built without %s. Build an image that has it, then apply.", strings.Join(lacking, ", ")))
+			"According to live_iso.contains, the image was built without %s. Build an image that contains it, then apply.", strings.Join(lacking, ", ")))
 	}
 }
 
@@ -81,13 +81,13 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	b.warnPower(diags)
 	if b.iso == nil || !b.iso.decidable() || b.plan.redeploys(ctx, b.state, b.onChange) == unclear {
-		diags.AddWarning("Live ISO is not known yet", "Which machines are restarted is decided during apply, when the image, what it has for each machine and the other settings are known: "+
-			"those that the change concerns. To see them in the plan, build the image first.")
+		diags.AddWarning("Live ISO is not known yet", "The image, or a setting that decides about restarts, is known only during the apply, which then restarts the machines that the change concerns. "+
+			"To see them in the plan, build the image first.")
 		b.boots(types.ObjectUnknown(bootStatusTypes), unclear)
 		return
 	}
 	if b.seen == (sight{}) {
-		diags.AddError("State is not refreshed", "The last apply could not read what the machine runs. Plan again with a refresh.")
+		diags.AddError("State is not refreshed", "The last apply could not read what the machine runs. Plan again without -refresh=false.")
 		return
 	}
 	machine := b.seen.Boot
@@ -150,7 +150,7 @@ func (b bootPlan) planUnbuilt(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddWarning("Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted, if the image that is not known yet turns out to be another one: %s.", b.label(), status.Why))
 	default:
 		b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
-		diags.AddWarning("Host is not restarted with the new live ISO", fmt.Sprintf("Node %s runs on, whatever the new image will be: %s.", b.label(), status.Why))
+		diags.AddWarning("Host is not restarted with the new live ISO", fmt.Sprintf("Node %s keeps running, whatever the new image will be: %s.", b.label(), status.Why))
 	}
 }
 
@@ -162,8 +162,8 @@ func (b bootPlan) planBuilt(ctx context.Context, diags *diag.Diagnostics) {
 	switch {
 	case unknown && (b.reconfigured() || len(b.plan.changedAttributes(ctx, b.state, b.onChange)) > 0):
 		b.plan.BootStatus = bootStatus(ctx, status)
-		diags.AddWarning("Live ISO is taken as booted", fmt.Sprintf("There is no record of what node %s was booted with. The machine is not touched: what the configuration says "+
-			"is noted, and later images are compared with that. To boot it anew, use terraform apply -replace.", b.label()))
+		diags.AddWarning("Live ISO is taken as booted", fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the machine. "+
+			"Later images are compared with the recorded one. To boot the machine with this one, use terraform apply -replace.", b.label()))
 	case status.Action == bootiso.Restart:
 		b.boots(bootStatus(ctx, status), differs)
 		diags.AddWarning("Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted: %s (obsolete: %s).%s", b.label(), status.Why, obsolete, b.settles()))
@@ -186,12 +186,12 @@ func (b bootPlan) planRunning(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	switch {
 	case status.Action == bootiso.Wait:
-		diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s runs on with what it was booted with: %s (obsolete: %s).", b.label(), status.Why, strings.Join(status.Obsolete, ", ")))
+		diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).", b.label(), status.Why, strings.Join(status.Obsolete, ", ")))
 	case older || status.Stale:
 		diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts.", b.label(), status.Why))
 	}
 	if len(b.plan.changedAttributes(ctx, b.state, b.onChange)) > 0 || !b.plan.sameContent(ctx, b.state) {
-		diags.AddWarning("Change without effect", fmt.Sprintf("What changes beside the live ISO of node %s is noted, and the machine runs on as it is.", b.label()))
+		diags.AddWarning("Change without effect", fmt.Sprintf("The apply records what changes beside the live ISO of node %s, and does not touch the machine.", b.label()))
 	}
 }
 

@@ -125,7 +125,7 @@ func writeSight(ctx context.Context, private framework.SettablePrivate, node *ir
 }
 
 // readSight returns the sight that writeSight has stored; zero if there is none.
-func readSight(ctx context.Context, private gettablePrivate, diags *diag.Diagnostics) (s sight) {
+func readSight(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (s sight) {
 	text, problems := private.GetKey(ctx, sightKey)
 	diags.Append(problems...)
 	_ = json.Unmarshal(text, &s) // a zero sight is fine if there is none

@@ -19,7 +19,7 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
-	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1")+" ("+node+")", `is in state "deploy failed": `+acctest.LastErrorOfFailingStep,
+	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1")+" ("+node+")", `is in state "deploy failed".`, "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
 		"Fix the cause (check the image, the checksum, the network and the machine's console) and apply again")
 	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["provision_state"] != "deploy failed" || d.Values["last_error"] != acctest.LastErrorOfFailingStep ||
 		fmt.Sprint(d.Values["attempts"]) != "2" {

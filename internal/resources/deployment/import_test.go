@@ -141,7 +141,7 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 			w.Must("import", acctest.DeploymentAddress, node)
 			output, _ := w.Plan()
 			wantWarned(t, output, tc.warned...)
-			acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") was imported, so that this apply does not touch the machine")
+			acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") was imported, so this apply does not touch the machine")
 			watch := watchPower(t, s)
 			w.Must("apply", "-auto-approve")
 			if power := s.Node(node)["power_state"]; power != "power on" {

@@ -154,7 +154,7 @@ type wanted struct {
 
 // firstSeen returns when an apply first wanted the live ISO, and records that. The result is zero without a live ISO. before is nil if
 // there is no private state yet.
-func (m *model) firstSeen(ctx context.Context, before gettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {
+func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {
 	iso := m.liveISO(ctx)
 	if iso == nil {
 		return time.Time{}

@@ -29,7 +29,7 @@ func TestAccLiveISO_importOfForeignMachine(t *testing.T) {
 	w.Must("import", acctest.DeploymentAddress, s.Name("n1"))
 	watch := watchPower(t, s)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "There is no record of what node "+s.Name("n1")+" ("+node+") was booted with. The machine is not touched")
+	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "There is no record of what node "+s.Name("n1")+" ("+node+") was booted with.", "does not touch the machine")
 	w.Must("apply", "-auto-approve")
 	if bootRecord(s, node) == nil {
 		t.Error("no baseline was recorded")

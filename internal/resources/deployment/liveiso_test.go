@@ -336,7 +336,7 @@ func TestAccLiveISO_affectedHostWaitsForNewerImage(t *testing.T) {
 	if changes {
 		t.Errorf("there is something to change without a newer image:\n%s", output)
 	}
-	acctest.Mention(t, output, "Host waits for a newer live ISO", "runs on with what it was booted with: its own configuration changed, and there is no newer image yet (obsolete: host.nmstate)")
+	acctest.Mention(t, output, "Host waits for a newer live ISO", "keeps running with what it was booted with: its own configuration changed, and there is no newer image yet (obsolete: host.nmstate)")
 	w.Must("apply", "-auto-approve")
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the node was touched")

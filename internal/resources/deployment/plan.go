@@ -66,7 +66,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // newInPlace collects what the plan of a deployment depends on.
-func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private gettablePrivate, diags *diag.Diagnostics) inPlace {
+func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) inPlace {
 	mark, problems := private.GetKey(ctx, importedKey)
 	diags.Append(problems...)
 	wanted, problems := config.deployment(ctx)
@@ -304,7 +304,7 @@ func (p inPlace) warnPower(diags *diag.Diagnostics) {
 	}
 	summary, detail := "Power is switched", "Node %s is switched %s."
 	if p.imported {
-		summary, detail = "Power is not switched yet", "Node %s was imported, so that this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s."
+		summary, detail = "Power is not switched yet", "Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s."
 	}
 	diags.AddAttributeWarning(path.Root("power_state"), summary, fmt.Sprintf(detail, p.label(), p.config.PowerState.ValueString()))
 }

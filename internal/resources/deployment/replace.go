@@ -79,7 +79,7 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 	if !d.Known() || !framework.IsSet(plan.NodeID) {
 		return
 	}
-	at, stays := path.Root("node_id"), fmt.Sprintf("\n\nWithout this change, node %s runs on.", d.label(ctx, state))
+	at, stays := path.Root("node_id"), fmt.Sprintf("\n\nWithout this change, node %s keeps running.", d.label(ctx, state))
 	node, err := d.Client.Node(ctx, plan.NodeID.ValueString())
 	switch {
 	case ironic.IsNotFound(err):
@@ -215,6 +215,7 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
+		d.Client.Announce(node.UUID)
 		framework.WarnTakenOver(diags, "this deployment on node "+ironic.NodeLabel(node), by,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+".")
 		return

@@ -48,7 +48,7 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	node, other := acctest.AddNode(t, s, "n1", nil), acctest.AddNode(t, s, "n2", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	stays := "Without this change, node " + s.Name("n1") + " (" + node + ") runs on"
+	stays := "Without this change, node " + s.Name("n1") + " (" + node + ") keeps running"
 
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted("unknown-"+s.Class()), acctest.Image("v1")))
 	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`, "refer to its id: node_id = metal_host.<name>.id", stays)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -72,7 +73,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	instance := reserved.instance
-	if reserved.by != nil {
+	if reserved.by != nil && d.Client.Announce(machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
@@ -142,11 +143,6 @@ func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.De
 	return machine.BootISO(ctx, wanted, o)
 }
 
-// gettablePrivate reads the private state of a request.
-type gettablePrivate interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
 // footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
 // cannot be read; the next refresh writes it then.
 func footprint(ctx context.Context, machine *provision.Machine) provision.Footprint {
@@ -167,7 +163,7 @@ func writeFootprint(ctx context.Context, private framework.SettablePrivate, f pr
 }
 
 // readFootprint returns the footprint that writeFootprint has stored.
-func readFootprint(ctx context.Context, private gettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
+func readFootprint(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
 	text, problems := private.GetKey(ctx, footprintKey)
 	diags.Append(problems...)
 	_ = json.Unmarshal(text, &f) // a zero footprint is fine if there is none
@@ -318,7 +314,7 @@ func afterColon(reason string) string {
 	if reason == "" {
 		return "."
 	}
-	return ": " + reason
+	return ": " + strings.TrimSuffix(reason, ".") + "."
 }
 
 // Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
@@ -416,7 +412,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if lost != "" {
-		resp.Diagnostics.AddWarning("Allocation not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
+		resp.Diagnostics.AddWarning("Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
 			label, state.AllocationID.ValueString(), lost))
 	}
 }

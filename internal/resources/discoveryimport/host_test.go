@@ -3,6 +3,7 @@ package discoveryimport_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -70,6 +71,46 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
+// portOfMachine is the HCL of the port that the first machine boots from.
+func portOfMachine(s *acctest.Site) string {
+	return "ports = { " + acctest.Quoted(s.MAC(1)) + " = {} }"
+}
+
+// The plan warns of a take-over if Ironic has the discovered node already, and so does the apply, which plans again.
+func TestFakeDiscovery_takeOverWarns(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	const title = "Discovered node is taken over"
+	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s), acctest.Target("available"), "inspect = true"))
+	output, _ := w.Plan()
+	acctest.NeverMention(t, output, "Warning:")
+
+	id := s.Fake.Discover(s.Machine(1))
+	output, _ = w.Plan()
+	acctest.Mention(t, output, title, "Ironic has node "+id+" already", "Host db takes it over", "Ironic inspects and cleans it", "loses the data")
+	acctest.NeverMention(t, output, "Cleaning erases data", "Inspection boots")
+	w.Must("plan", "-out", "plan.bin")
+	output = w.Must("apply", "plan.bin")
+	if n := strings.Count(output, title); n != 1 {
+		t.Errorf("the apply warns %d times, want once:\n%s", n, output)
+	}
+	output, _ = w.Plan()
+	acctest.NeverMention(t, output, "Warning:")
+}
+
+// Where only the apply finds the node, the apply warns.
+func TestFakeDiscovery_takeOverSincePlanWarns(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s)))
+	w.Must("plan", "-out", "plan.bin")
+	s.Fake.Discover(s.Machine(1))
+	output := w.Must("apply", "plan.bin")
+	acctest.Mention(t, output, "Discovered node is taken over", "Host db takes it over")
+}
+
 // One apply claims and imports the machines, and sends their credentials.
 func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 	t.Parallel()
@@ -80,6 +121,28 @@ func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
 	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
 	acctest.NoChanges(t, w)
+}
+
+// The plan of a rack shows what the configuration says, and once what was discovered.
+func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "redfish", DiscoveryKeepsPower: true})
+	const machines = 6
+	for n := range machines {
+		s.Fake.Discover(s.Machine(n + 1))
+	}
+	host := "target_state = \"available\"\n  resource_class = \"r12\"\n  bmc = {\n    address = \"redfish://${each.value.bmc_address}\"\n    username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1\n  }"
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(host))
+	output, _ := w.Plan()
+	acctest.NeverMention(t, output, "ports", "properties")
+	_, block, _ := strings.Cut(output, "# metal_host.rack[")
+	block, _, _ = strings.Cut(block, "# metal_host.rack[")
+	if lines := strings.Count(block, "\n"); lines > 22 {
+		t.Errorf("%d lines a host:\n%s", lines, block)
+	}
+	if lines := strings.Count(output, "\n"); lines > 265 {
+		t.Errorf("%d lines for %d machines:\n%s", lines, machines, output)
+	}
 }
 
 // A metal_host does not take over a node that another configuration manages or that was enrolled by hand, neither by name nor by

@@ -51,7 +51,7 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 	var diags diag.Diagnostics
 	(&discoveryImport{WithClient: framework.WithClient{Client: client}}).settle(t.Context(), &plan, nil, &diags)
 
-	if len(diags) != 1 || diags[0].Summary() != "1 machines could not be named" || !strings.Contains(diags[0].Detail(), "r12-2 (node "+ids["r12-2"]+")") ||
+	if len(diags) != 1 || diags[0].Summary() != "Could not name 1 machine" || !strings.Contains(diags[0].Detail(), "r12-2 (node "+ids["r12-2"]+")") ||
 		!strings.Contains(strings.ToLower(diags[0].Detail()), "the provider has a bug, it panicked: broken answer") {
 		t.Errorf("%v", diags)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -69,7 +70,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	if !d.Known() {
-		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so that the plan cannot list the discovered machines. "+
+		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so the plan cannot list the discovered machines. "+
 			"First apply the resources that it depends on, with -target, or set the values directly.")
 		return
 	}
@@ -121,8 +122,8 @@ func (m *discoveryModel) keepTime(ctx context.Context, seen *provision.Survey, s
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		diags.AddAttributeWarning(path.Root("name"), fmt.Sprintf("%d machines leave hosts", n), fmt.Sprintf("Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
-			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", m.Name.ValueString()))
+		diags.AddAttributeWarning(path.Root("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
+			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", machines(n), m.Name.ValueString()))
 	}
 }
 
@@ -155,11 +156,14 @@ func (m *discoveryModel) decide(ctx context.Context, seen *provision.Survey, sta
 	}
 	m.Hosts = types.MapValueMust(discoveredType, hosts)
 	pending := map[string]attr.Value{}
+	takes := state == nil || len(hosts) > len(held)
 	var lines []string
 	for _, h := range seen.Hosts {
 		if reason := decided.Pending[h.ID]; reason != "" && !held[h.ID] {
 			pending[h.ID] = types.StringValue(reason)
-			lines = append(lines, h.Describe()+": "+reason)
+			if takes || reason != discovery.MaxHostsReached { // else each plan would say it, and there is nothing to correct
+				lines = append(lines, h.Describe()+": "+reason)
+			}
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
@@ -269,7 +273,15 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	if interrupted {
 		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
 	}
-	diags.AddError(fmt.Sprintf("%d machines could not be named", len(problems)), strings.Join(lines, "\n")+"\n\n"+advice)
+	diags.AddError(fmt.Sprintf("Could not name %s", machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
+}
+
+// machines returns a number of machines in words.
+func machines(n int) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
 }
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
@@ -348,9 +360,6 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 		}
 	}
 	state.Hosts = types.MapValueMust(discoveredType, hosts)
-	for name, now := range seen.Renamed {
-		resp.Diagnostics.AddWarning("Discovered host was renamed", fmt.Sprintf("The node of %s is called %q in Ironic now. Its key in hosts stays the same.", name, now))
-	}
 	if imported || state.NameTemplate.IsNull() {
 		state.Pending = types.MapValueMust(types.StringType, nil)
 	} else {

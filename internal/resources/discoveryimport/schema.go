@@ -124,6 +124,6 @@ func (d *discoveryImport) ValidateConfig(ctx context.Context, req resource.Valid
 	if err := rules.Template.Validate(); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 	} else if err := rules.Validate(); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("names"), "Not names", err.Error()+".")
+		resp.Diagnostics.AddAttributeError(path.Root("names"), "Invalid names", err.Error()+".")
 	}
 }

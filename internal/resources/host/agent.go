@@ -63,7 +63,7 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 		for kind, chosen := range m.interfaces() {
 			if path == "/"+kind+"_interface" && chosen != value {
 				at := interfacesPath(kind)
-				diags.AddAttributeError(at, "Another interface than the agent needs", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
+				diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
 			}
 		}
 	}

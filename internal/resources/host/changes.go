@@ -15,24 +15,19 @@ import (
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
-// "/capabilities/NAME", "/ports/MAC", "/maintenance". Private state keeps it, so that the provider removes from Ironic what is
+// "/capabilities/NAME", "/ports/MAC", "/maintenance", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
 // removed from the configuration, and leaves alone what was never in it.
 type managed []string
 
 const managedKey = "managed"
 
-// private reads private state, of a request or a response.
-type private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
 // noted is private state that a response returns.
 type noted interface {
-	private
+	framework.GettablePrivate
 	framework.SettablePrivate
 }
 
-func readManaged(ctx context.Context, p private) managed {
+func readManaged(ctx context.Context, p framework.GettablePrivate) managed {
 	var m managed
 	text, _ := p.GetKey(ctx, managedKey)
 	_ = json.Unmarshal(text, &m) // absent before the first apply
@@ -90,6 +85,9 @@ func (c *model) managedBy(ctx context.Context) managed {
 	}
 	if framework.IsSet(c.Maintenance) {
 		m = append(m, "/maintenance")
+	}
+	if framework.IsSet(c.PowerState) {
+		m = append(m, "/power_state/"+c.PowerState.ValueString())
 	}
 	slices.Sort(m)
 	return slices.Compact(m)
@@ -167,7 +165,7 @@ func (p patch) edits(capabilities map[string]string) ironic.Patch {
 }
 
 func isPseudo(path string) bool {
-	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/maintenance"} {
+	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/maintenance", "/power_state/"} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}
@@ -230,7 +228,7 @@ func meansNone(path string, value any) bool {
 // the types of its values.
 func (p patch) same(path string, want any) bool {
 	have := p.at(path)
-	if have == maskedByIronic {
+	if have == ironic.Masked {
 		return ironic.SameJSON(p.written[path], want)
 	}
 	if have == nil {

@@ -118,7 +118,7 @@ func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
 	acctest.Destroy(t, s, w)
 }
 
-func TestFakeHost_creationsShareTwoLists(t *testing.T) {
+func TestFakeHost_plansAndCreationsShareTwoLists(t *testing.T) {
 	t.Parallel()
 	const hosts = 60
 	s := acctest.StartFake(t, nil)
@@ -138,7 +138,8 @@ resource "metal_host" "h" {
 		sent[r.Method+" "+r.Path]++
 	}
 	t.Log(sent)
-	if sent["GET /v1/nodes"] != 1 || sent["GET /v1/ports"] != 1 || sent["POST /v1/nodes"] != hosts || sent["POST /v1/ports"] != hosts {
+	if sent["GET /v1/nodes"] != 2 || sent["GET /v1/ports"] != 2 || // one of each for the plan, and for the apply
+		sent["POST /v1/nodes"] != hosts || sent["POST /v1/ports"] != hosts {
 		t.Errorf("the apply sent %v", sent)
 	}
 	if all := len(s.Fake.Requests()); all > 3*hosts+10 { // POST of node and port, and the PATCH that ends the creation

@@ -56,6 +56,26 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 	)
 }
 
+// Ironic refuses another class while the node is deployed: the plan says so.
+func TestAccHost_classOfDeployedNodeIsFixed(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	class, other := `resource_class = "`+s.Name("web")+`"`, `resource_class = "`+s.Name("db")+`"`
+	w := acctest.NewWorkspace(t, deployedHost(s, class))
+	w.Must("apply", "-auto-approve")
+	w.Configure(deployedHost(s, other))
+	output, code := w.Run("plan")
+	if code == 0 {
+		t.Errorf("the plan promises another class:\n%s", output)
+	}
+	acctest.Mention(t, output, "Class of a deployed node is fixed", "Destroy its metal_deployment first")
+	w.Configure(hostConfig(s, acctest.Target("available"), class))
+	w.Must("apply", "-auto-approve")
+	w.Configure(hostConfig(s, acctest.Target("available"), other))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+}
+
 // Without bmc, the settings of the driver are removed. The driver stays: a node needs one.
 func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 	s := acctest.Start(t, nil)
@@ -98,7 +118,7 @@ func TestAccHost_deploymentControlsPower(t *testing.T) {
 		if changes {
 			t.Errorf("the plan has changes:\n%s", output)
 		}
-		acctest.Mention(t, output, "Deployment controls the power", "Host "+s.Name("h")+" is deployed", "The machine stays on.")
+		acctest.NeverMention(t, output, "Warning:")
 		w.Must(acctest.Apply()...)
 	}
 	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on"}); len(found) > 0 {
@@ -110,6 +130,11 @@ func TestAccHost_deploymentControlsPower(t *testing.T) {
 	if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power on", "description": "changed"}); len(found) > 0 {
 		t.Errorf("the node in Ironic: %v", found)
 	}
+	w.Configure(hostConfig(s, acctest.Target("available")) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	w.Configure(host + acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
+	output, _ := w.Plan() // power_state was added to the host while it is deployed
+	acctest.Mention(t, output, "Deployment controls the power", "Host "+s.Name("h")+" is deployed", "the machine stays on", "set power_state on its metal_deployment")
 	w.Configure(host)
 	w.Must(acctest.Apply()...)
 	w.Must(acctest.Apply()...)

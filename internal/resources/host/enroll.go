@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -28,10 +29,7 @@ type enrolled struct {
 // meanwhile, enroll tries once more to take it over.
 func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (*enrolled, error) {
 	enrollment := config.enrollment(ctx)
-	candidate := provision.Candidate{
-		UUID: enrollment.UUID, Name: enrollment.Name, Driver: enrollment.Driver, DriverInfo: enrollment.DriverInfo,
-		Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
-	}
+	candidate := config.candidate(ctx, enrollment)
 	deadline := time.Now().Add(limit)
 	for try := 1; ; try++ {
 		found, err := h.Client.Admit(ctx, candidate, deadline)
@@ -60,10 +58,37 @@ func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (
 	}
 }
 
-// warn tells the user that the host takes over what a killed run has begun.
-func (e *enrolled) warn(diags *diag.Diagnostics) {
-	if e.by != nil {
-		framework.WarnTakenOver(diags, "node "+ironic.NodeLabel(e.node), e.by)
+// candidate returns what no other node may have too.
+func (m *model) candidate(ctx context.Context, e ironic.Enrollment) provision.Candidate {
+	return provision.Candidate{UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx)))}
+}
+
+// planTakeOver warns of a node that the apply would take over now. Terraform plans again during the apply, and shows that warning too.
+func (h *host) planTakeOver(ctx context.Context, plan, config *model, diags *diag.Diagnostics) {
+	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
+		return
+	}
+	if found := h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx))); found != nil {
+		h.warnTakeOver(diags, plan, found)
+	}
+}
+
+// warnTakeOver warns of a node that a new host takes over, once in a run.
+func (h *host) warnTakeOver(diags *diag.Diagnostics, plan *model, found *provision.Found) {
+	switch label := ironic.NodeLabel(found.Node); {
+	case !h.Client.Announce(found.Node.UUID):
+	case found.By != nil:
+		framework.WarnTakenOver(diags, "node "+label, found.By)
+	default:
+		does := plan.preparation(plan.mayBeInspected(), plan.mayBeCleaned())
+		effect := ""
+		switch {
+		case plan.mayBeCleaned():
+			effect = fmt.Sprintf(" Ironic %s it: the machine boots, and loses the data that the site's clean steps erase.", does)
+		case does != "":
+			effect = fmt.Sprintf(" Ironic %s it: the machine boots.", does)
+		}
+		diags.AddWarning("Discovered node is taken over", fmt.Sprintf("Ironic has node %s already, which discovery has created. Host %s takes it over instead of creating another.%s", label, plan.describe(), effect))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestAccHost_portsOfAvailableHostCannotChange(t *testing.T) {
 		resource.TestStep{Config: config("true", acctest.Target("available"))},
 		resource.TestStep{
 			Config:      config("false", acctest.Target("available")),
-			ExpectError: regexp.MustCompile(acctest.Wrapped("can not have any connectivity attributes") + `[\s\S]*` + acctest.Wrapped(`Put it into maintenance for the change`)),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("can not have any connectivity attributes") + `[\s\S]*` + acctest.Wrapped(`Put the node into maintenance for the change`)),
 		},
 		resource.TestStep{
 			Config:            config("false", acctest.Target("available"), `maintenance = true`),

@@ -15,7 +15,6 @@ const (
 	targetEnroll    = "enroll"
 	destroyDelete   = "delete"
 	destroyForget   = "forget"
-	maskedByIronic  = "******"
 	capabilitiesKey = "capabilities"
 	rootDeviceKey   = "root_device"
 )

@@ -64,17 +64,15 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 	if config.TargetState.IsNull() {
 		plan.TargetState = types.StringValue(string(provision.GoalManageable))
 	}
-	switch target := plan.TargetState.ValueString(); {
-	case framework.IsFalse(plan.PowerManaged) && !plan.byAgent():
+	if framework.IsFalse(plan.PowerManaged) && !plan.byAgent() {
 		plan.ProvisionState = types.StringValue(targetEnroll)
 		plan.warnUnmanaged(config, diags)
-	default:
-		inspects := plan.mayInspect() && target != targetEnroll
-		h.warnBoot(ctx, plan, inspects, slices.Contains(plan.goals(), provision.GoalAvailable), diags)
-		if !config.PowerState.IsNull() {
-			warnPower(diags, plan)
-		}
+		return
 	}
+	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	h.planTakeOver(ctx, plan, config, diags)
 }
 
 // powerManaged returns whether a configuration names a BMC; unknown if that is known only after apply. A driver that needs none
@@ -90,30 +88,52 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// warnBoot warns of the steps that boot the machine or, if OneView users have it, that the apply will fail.
+// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply will fail.
 func (h *host) warnBoot(ctx context.Context, plan *model, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
 	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
 		return
 	}
-	if inspects {
+	switch {
+	case becomesAvailable && plan.mayBeCleaned():
+		warnCleaning(diags, plan, inspects)
+	case inspects:
 		warnInspection(diags, plan)
-	}
-	if becomesAvailable {
-		warnCleaning(diags, plan)
 	}
 }
 
-// warnCleaning warns of cleaning. All hosts have the same summary, so that Terraform folds the warnings into one.
-func warnCleaning(diags *diag.Diagnostics, plan *model) {
-	if framework.IsSet(plan.AutomatedClean) && !plan.AutomatedClean.ValueBool() {
-		return
-	}
+// mayBeInspected reports whether Ironic inspects the machine of a new host.
+func (m *model) mayBeInspected() bool {
+	return m.mayInspect() && m.TargetState.ValueString() != targetEnroll
+}
+
+// mayBeCleaned reports whether Ironic cleans the machine on the way to the planned target state.
+func (m *model) mayBeCleaned() bool {
+	return slices.Contains(m.goals(), provision.GoalAvailable) && !framework.IsFalse(m.AutomatedClean)
+}
+
+// warnCleaning warns of cleaning, and of the inspection before it. All hosts have the same summary, so that Terraform folds the warnings
+// into one.
+func warnCleaning(diags *diag.Diagnostics, plan *model, inspects bool) {
 	becomes := fmt.Sprintf("Host %s becomes available.", plan.describe())
 	if plan.TargetState.IsUnknown() {
 		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", plan.describe())
 	}
-	diags.AddAttributeWarning(path.Root("target_state"), "Cleaning erases data",
-		becomes+" Ironic cleans it on the way: the machine boots, and loses the data that the site's clean steps erase.")
+	diags.AddAttributeWarning(path.Root("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data that the site's clean steps erase.",
+		becomes, plan.preparation(inspects, true)))
+}
+
+const cleaningSummary = "Cleaning erases data"
+
+// preparation returns what Ironic does with a machine, such as "inspects and cleans"; "" if nothing.
+func (m *model) preparation(inspects, cleans bool) string {
+	var does []string
+	if inspects {
+		does = append(does, "inspects")
+	}
+	if cleans {
+		does = append(does, "cleans")
+	}
+	return strings.Join(does, " and ")
 }
 
 // describe names the host in a plan's messages.
@@ -162,14 +182,22 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		diags.AddAttributeError(path.Root("target_state"), "Node cannot return to enroll", "A node cannot return to state enroll. Leave target_state as it is, or destroy the host.")
 		return
 	}
+	if isOccupied(state.node()) && framework.IsSet(state.ResourceClass) && framework.IsSet(plan.ResourceClass) && !plan.ResourceClass.Equal(state.ResourceClass) {
+		diags.AddAttributeError(path.Root("resource_class"), "Class of a deployed node is fixed", fmt.Sprintf("Host %s is in state %q. Ironic changes the resource class of a node only while nothing is deployed on it. "+
+			"Destroy its metal_deployment first, in an apply of its own, or leave resource_class as it is (%s).", plan.describe(), state.ProvisionState.ValueString(), state.ResourceClass.ValueString()))
+		return
+	}
 	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
 		plan.warnUnmanaged(config, diags)
 		return
 	}
 	if isOccupied(state.node()) && framework.IsSet(config.PowerState) && framework.IsSet(state.PowerState) && !config.PowerState.Equal(state.PowerState) {
 		plan.PowerState = state.PowerState
-		diags.AddAttributeWarning(path.Root("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so that its metal_deployment controls its power. "+
-			"The machine stays %s. The host's power_state = %s takes effect when the host is not deployed any more.", plan.describe(), state.PowerState.ValueString(), config.PowerState))
+		if !slices.Contains(known.power, config.PowerState.ValueString()) { // what was applied before the deployment is meant for after it
+			diags.AddAttributeWarning(path.Root("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so its metal_deployment controls its power: the machine stays %s. "+
+				"The host's power_state = %s takes effect when the host is not deployed any more. To switch the machine now, set power_state on its metal_deployment.",
+				plan.describe(), state.PowerState.ValueString(), config.PowerState))
+		}
 	}
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {
@@ -222,11 +250,11 @@ func (m *model) warnUnmanaged(config *model, diags *diag.Diagnostics) {
 }
 
 func warnInspection(diags *diag.Diagnostics, plan *model) {
-	is := "is"
+	inspects := "inspects"
 	if plan.Inspect.IsUnknown() {
-		is = "may be"
+		inspects = "may inspect"
 	}
-	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Host %s %s inspected. For that, the machine boots.", plan.describe(), is))
+	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Ironic %s host %s. The machine boots for that.", inspects, plan.describe()))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *model) {

@@ -92,7 +92,7 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 			[]string{"Cleaning erases data", "is not known yet. It may become available. Ironic cleans it on the way"},
 			map[string]any{"provision_state": "available"},
 		},
-		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "may be inspected."}, map[string]any{"provision_state": "manageable"}},
+		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "Ironic may inspect host"}, map[string]any{"provision_state": "manageable"}},
 		"power_state": {
 			"power_state", `"on"`, []string{"Power is switched", "may be switched on or off"}, map[string]any{"power_state": "power on"},
 		},
@@ -106,7 +106,12 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 					w.Must(acctest.Apply()...)
 				}
 				w.Configure(later(s, tc.attribute, tc.value))
-				acctest.Mention(t, w.Must(acctest.Apply()...), tc.warning...)
+				output := w.Must(acctest.Apply()...)
+				if before {
+					acctest.Mention(t, output, tc.warning...)
+				} else {
+					acctest.NeverMention(t, output, "Warning:")
+				}
 				defer acctest.Destroy(t, s, w)
 				node := s.Node(s.Name("h"))
 				if found := lacks("", node, tc.want); len(found) > 0 {
@@ -136,4 +141,13 @@ func TestAccHost_unknownTargetStateTurnsOutUnchanged(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
 	acctest.NoChanges(t, w)
+}
+
+// One cause, one message.
+func TestAccHost_withoutBMCAndDriverIsOneError(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.Target("available"), `power_state = "off"`))
+	output := acctest.Fails(t, w, []string{"plan"}, "No BMC and no driver")
+	acctest.NeverMention(t, output, "Host without BMC", "Warning:")
 }

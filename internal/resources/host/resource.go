@@ -72,7 +72,9 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		reportNotMade(&resp.Diagnostics, &config, err)
 		return
 	}
-	made.warn(&resp.Diagnostics)
+	if made.found {
+		h.warnTakeOver(&resp.Diagnostics, &plan, &provision.Found{Node: made.node, By: made.by})
+	}
 	change := &change{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit, machine: h.Client.Record(made.node), isMade: !made.found}
 	if made.found {
 		change.written, change.sendSecrets = settings{}, true // the node has nothing of the configuration yet
@@ -134,6 +136,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.Driver.IsNull()
 	state.fromNode(ctx, node, found.ports, imported)
+	if imported && provision.Discovered(node) { // what discovery has found is no setting, and would fill the plan of a rack
+		state.Ports, state.Properties = types.MapNull(portType), types.MapNull(types.StringType)
+	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
 	} else if !wasInspected(ctx, req.Private) {
@@ -207,7 +212,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so that it may "+
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so it may "+
 			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
 		return
 	}
@@ -270,7 +275,7 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
 	if failed != nil {
 		if err := h.readAgain(ctx, c); err != nil {
-			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards: "+err.Error())
+			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+provision.Sentence(err))
 		}
 	}
 	planned := *c.plan
@@ -295,7 +300,7 @@ func (h *host) readAgain(ctx context.Context, c *change) error {
 
 // noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
 // inventory though Ironic's own inspection has not run.
-func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had private, p framework.SettablePrivate, diags *diag.Diagnostics) {
+func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
 	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
 		noteInspected(ctx, node, p, diags)
 		return
@@ -303,7 +308,7 @@ func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had privat
 	inventory, err := h.Client.Inventory(ctx, node.UUID)
 	switch {
 	case err != nil:
-		diags.AddWarning("Inventory not read", "The inventory of "+ironic.NodeLabel(node)+" could not be read: "+err.Error())
+		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+provision.Sentence(err))
 	case inventory != nil:
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 	}
@@ -334,7 +339,7 @@ func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate
 }
 
 // wasInspected reports whether private state says that the node has been inspected.
-func wasInspected(ctx context.Context, p private) bool {
+func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
 	noted, _ := p.GetKey(ctx, inspectedKey)
 	return string(noted) == "true"
 }

@@ -68,7 +68,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateAgent(&resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
-			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state has it. Move "+key+" to driver_info_wo, "+
+			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+
 				"or use bmc with username and password.")
 		}
 	}
@@ -76,7 +76,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 		return
 	}
 	if block := m.bmc(ctx); !block.Username.IsNull() && block.Password.IsNull() && block.PasswordWO.IsNull() {
-		resp.Diagnostics.AddAttributeWarning(path.Root("bmc").AtName("username"), "BMC without a password", "bmc has a username and no password, so that the BMC will probably refuse Ironic. "+
+		resp.Diagnostics.AddAttributeWarning(path.Root("bmc").AtName("username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
 			"Set password_wo and password_wo_version, or password.")
 	}
 	bmc, err := ironic.ParseBMC(m.bmc(ctx).Address.ValueString())
@@ -88,7 +88,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	}
 	for key := range framework.StringMap(m.DriverInfo) {
 		if _, twice := bmc.Info[key]; twice || key == bmc.UsernameKey || key == bmc.PasswordKey || key == bmc.VerifyCAKey {
-			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Set twice",
+			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Setting configured twice",
 				key+" follows from bmc. Remove it here, or use driver and driver_info without bmc.")
 		}
 	}

@@ -53,7 +53,7 @@ func driverInfoAttribute() attribute {
 	a := mapRow(r, nil)
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
 		readable := framework.Scalars(node.DriverInfo)
-		maps.DeleteFunc(readable, func(_, value string) bool { return value == maskedByIronic })
+		maps.DeleteFunc(readable, func(_, value string) bool { return value == ironic.Masked })
 		switch {
 		case everything:
 			m.DriverInfo = framework.MapValue(readable)
@@ -62,7 +62,7 @@ func driverInfoAttribute() attribute {
 			m.DriverInfo = types.MapNull(types.StringType)
 		}
 		for key, value := range framework.StringMap(m.DriverInfo) {
-			if node.DriverInfo[key] == maskedByIronic { // assume that it is unchanged
+			if node.DriverInfo[key] == ironic.Masked { // assume that it is unchanged
 				readable[key] = value
 			}
 		}

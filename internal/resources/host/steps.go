@@ -26,12 +26,15 @@ type notes struct {
 	applied    bool // a configuration was applied to it
 	inspected  bool // it has been inspected
 	unverified bool // the verification of credentials that arrived later has failed
+
+	power []string // the power_state that was configured when a configuration was applied last; empty: none
 }
 
 // readNotes reads the notes.
-func readNotes(ctx context.Context, p private) notes {
+func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
-	return notes{applied: readManaged(ctx, p) != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil}
+	before := readManaged(ctx, p)
+	return notes{applied: before != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil, power: before.below("/power_state")}
 }
 
 // stepsOfNew returns the steps for a new host.

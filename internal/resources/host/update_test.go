@@ -279,7 +279,7 @@ func TestAccHost_portsAreAddedChangedAndRemoved(t *testing.T) {
 
 func TestAccHost_conductorGroupWithoutConductorIsRefused(t *testing.T) {
 	s := acctest.Start(t, nil)
-	refused := regexp.MustCompile(acctest.Wrapped("no running conductor serves that combination"))
+	refused := regexp.MustCompile(acctest.Wrapped("No running conductor serves this driver in this conductor group"))
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s, `conductor_group = "nowhere"`), ExpectError: refused},
 		resource.TestStep{Config: hostConfig(s)},

@@ -144,7 +144,7 @@ func TestAccOneView_changedTemplateIsAppliedToIdleNode(t *testing.T) {
 			edit(o)
 			o.Fake.PowerOn(o.Blades.Hardware[0])
 			output, _ := w.Plan()
-			acctest.Mention(t, output, "Server profile differs from its template", "Change boot as in the template", "Server profile template is applied",
+			acctest.Mention(t, output, "Server profile template is applied", "Change boot as in the template",
 				"OneView switches the server off if the change requires that", `"NonCompliant" -> (known after apply)`)
 			w.Must("apply", "-auto-approve")
 			wantHeld(t, s, o, w, node)
@@ -171,7 +171,11 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 	o.Fake.PowerOn(o.Blades.Hardware[0])
 	o.Fake.EditTemplate(o.Blades.TemplateURI, differently)
 	output, changes := w.Plan()
-	acctest.Mention(t, output, "Server profile differs from its template", "Change boot as in the template")
+	acctest.Mention(t, output, "Server profile template is not applied", "Change boot as in the template")
+	acctest.NeverMention(t, output, "in the template..")
+	if n := strings.Count(output, "Warning:"); n != 1 {
+		t.Errorf("%d warnings, want one:\n%s", n, output)
+	}
 	if changes {
 		t.Errorf("the plan is not empty:\n%s", output)
 	}
@@ -259,7 +263,7 @@ func TestFakeOneView_plannedTemplateFailsWithoutAnswerOfIronic(t *testing.T) {
 		at(int32(nth+1), func() *fakeironic.Rejection {
 			return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "no right today"}`}
 		})
-		acctest.Fails(t, w, []string{"apply", "plan"}, doing, "No right today")
+		acctest.Fails(t, w, []string{"apply", "plan"}, doing, "no right today")
 	}
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)

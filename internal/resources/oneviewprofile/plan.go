@@ -61,7 +61,7 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		}
 		return // the apply reports other errors
 	}
-	plan.planInPlace(state, node, &resp.Diagnostics)
+	plan.planInPlace(state, node, notedDifferences(ctx, req.Private), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -100,7 +100,7 @@ func keepSpelling(planned, present types.String) types.String {
 }
 
 func noSuchNode(plan *oneviewProfileModel, diags *diag.Diagnostics) {
-	diags.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s.", plan.NodeID.ValueString()))
+	diags.AddAttributeError(path.Root("node_id"), "No such node", fmt.Sprintf("Ironic has no node %s. Check node_id: it must be the UUID or name of a node.", plan.NodeID.ValueString()))
 }
 
 // warnRemoval warns of the removal of a profile. It does not warn if the server has another profile or none, because Delete then
@@ -137,15 +137,15 @@ func (o *oneviewProfile) otherNode(ctx context.Context, plan, state *oneviewProf
 	return err == nil && wanted.UUID != present.UUID, err
 }
 
-// planInPlace plans a change of a profile that stays.
-func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *ironic.Node, diags *diag.Diagnostics) {
+// planInPlace plans a change of a profile that stays. differences is a sentence about its differences from the template; may be empty.
+func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *ironic.Node, differences string, diags *diag.Diagnostics) {
 	m.Ownership, m.Compliance, m.Status = state.Ownership, state.Compliance, state.Status
 	parked := provision.Parked(ironic.State(node.ProvisionState))
 	label := ironic.NodeLabel(node)
 	template := !m.TemplateURI.Equal(state.TemplateURI)
 	strays := state.Compliance.ValueString() == string(oneview.NonCompliant)
 	if strays && !parked && !template && state.Status.ValueString() != statusUnfinished && state.Ownership.ValueString() == string(sharing.UsedByIronic) {
-		warnNotApplied(node, diags)
+		warnNotApplied(node, differences, diags)
 	}
 	switch {
 	case state.Ownership.ValueString() == string(sharing.UsedByOneView) && state.Status.ValueString() != statusUnfinished:
@@ -156,7 +156,7 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 	case template && !parked:
 		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q, and applying another template switches the server off. Undeploy the node first.", label, node.ProvisionState))
 	case template || (strays && parked):
-		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is updated from its template. OneView switches the server off if the change requires that.", label))
+		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is updated from its template.%s OneView switches the server off if the change requires that.", label, differences))
 	case !m.Name.Equal(state.Name):
 	default:
 		return
@@ -165,7 +165,7 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 }
 
 // warnNotApplied warns that the apply does not apply the template, because the node may run a deployment.
-func warnNotApplied(node *ironic.Node, diags *diag.Diagnostics) {
-	diags.AddWarning("Server profile template is not applied", fmt.Sprintf("The server profile of node %s differs from its template, and is not updated while the node may run a deployment: "+
-		"it is in state %q. Undeploy the node to apply the template.", ironic.NodeLabel(node), node.ProvisionState))
+func warnNotApplied(node *ironic.Node, differences string, diags *diag.Diagnostics) {
+	diags.AddWarning("Server profile template is not applied", fmt.Sprintf("The server profile of node %s is not updated from its template while the node may run a deployment: "+
+		"it is in state %q.%s Undeploy the node to apply the template.", ironic.NodeLabel(node), node.ProvisionState, differences))
 }

@@ -3,6 +3,7 @@ package oneviewprofile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -226,6 +227,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.show(node, profile, holding, &resp.Diagnostics)
+	resp.Diagnostics.Append(noteDifferences(ctx, resp.Private, profile, holding)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -243,7 +245,7 @@ func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileMode
 	if node, err := o.Client.NodeForRefresh(ctx, label); err == nil {
 		label = ironic.NodeLabel(node)
 		if !provision.Parked(ironic.State(node.ProvisionState)) {
-			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so that the apply will fail. "+
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
 				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first.", node.ProvisionState)
 		}
 	}
@@ -263,24 +265,42 @@ func (o *oneviewProfile) label(ctx context.Context, id string) string {
 	return id
 }
 
-// show warns if another user has the hardware, or if the profile differs from its template.
+// show sets what the appliance tells of the profile, and warns if another user has the hardware.
 func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, h sharing.Holding, diags *diag.Diagnostics) {
 	m.Ownership = types.StringValue(string(h.Ownership))
 	applied := h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI)
 	switch {
 	case h.Ownership == sharing.UsedByOneView && !h.Unfinished:
-		what := "a profile that the provider cannot read"
+		what := "one that the provider cannot read"
 		if h.Profile != nil {
 			what = oneview.ProfileLabel(h.Profile)
 		}
-		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has server profile %s, which is not Ironic's. The provider does not change this server. "+
+		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this server. "+
 			"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
 	}
-	if applied && len(h.Differences) > 0 {
-		diags.AddWarning("Server profile differs from its template", fmt.Sprintf("Server profile %s of node %s: %s.", oneview.ProfileLabel(profile), ironic.NodeLabel(node), strings.Join(h.Differences, "; ")))
+}
+
+// differencesKey is the key in private state of the differences between the profile and its template, for the warnings of the next plan.
+const differencesKey = "differences"
+
+// noteDifferences records the differences between the profile and its template.
+func noteDifferences(ctx context.Context, private framework.SettablePrivate, profile *oneview.Profile, h sharing.Holding) diag.Diagnostics {
+	if h.Profile == nil || !oneview.SameURI(h.Profile.URI, profile.URI) || len(h.Differences) == 0 {
+		return private.SetKey(ctx, differencesKey, nil)
 	}
+	text, _ := json.Marshal(strings.Join(h.Differences, "; ")) // a string always marshals
+	return private.SetKey(ctx, differencesKey, text)
+}
+
+// notedDifferences returns a sentence with the differences that were recorded; "" if none.
+func notedDifferences(ctx context.Context, private framework.GettablePrivate) string {
+	var differences string
+	if text, _ := private.GetKey(ctx, differencesKey); json.Unmarshal(text, &differences) != nil {
+		return ""
+	}
+	return " It differs from the template: " + strings.TrimSuffix(differences, ".") + "."
 }
 
 // sameOr returns the present value if it means the same URI, else the other.
@@ -337,7 +357,7 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 	}
 	plan.applied(applied)
 	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
-		warnNotApplied(busy, &resp.Diagnostics)
+		warnNotApplied(busy, "", &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)

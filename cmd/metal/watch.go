@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+)
+
+const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
+--poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
+
+--class, --owner and --name select machines. What counts as done:
+
+  with --goal      a machine at rest in this state; all others of the selection are still to come
+  without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
+                   begun do not count, unless they are reserved or their creation is not finished
+
+If the apply creates machines that Ironic does not have yet, --total says how many there will be. The estimate of the end
+assumes that operations go on ending as often as before; it needs three of them.
+
+On a terminal the command redraws a page: the bar, the machines with an operation in progress and the time in their state,
+and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
+with a timeline up to date, which needs no network and no server.
+
+The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
+and tries again.
+
+  metal watch --class baremetal --goal active                 the machines that a configuration deploys
+  metal watch --name '^rack12-' --html rack12.html            one rack, with a timeline
+  metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes`
+
+// goals are the values of --goal.
+var goals = []string{"enroll", "manageable", "available", "active", string(watch.GoalDeleted)}
+
+// watchFlags are the flags of metal watch.
+type watchFlags struct {
+	selection watch.Selection
+	name      string
+	goal      string
+	total     int
+	untilIdle time.Duration
+	html      string
+}
+
+// newWatch returns the command metal watch.
+func newWatch(s *settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: onlyFlags}
+	var own watchFlags
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&own.selection.Class, "class", "", "only machines of this resource `class`")
+	flags.StringVar(&own.selection.Owner, "owner", "", "only machines of this `owner`")
+	flags.StringVar(&own.name, "name", "", "only machines whose name matches this regular `expression`")
+	flags.StringVar(&own.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
+	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
+	durationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
+	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
+	return cmd
+}
+
+// check reads the flags, and returns the errors in them.
+func (f *watchFlags) check() error {
+	var wrong []error
+	if f.name != "" {
+		var err error
+		if f.selection.Name, err = regexp.Compile(f.name); err != nil {
+			wrong = append(wrong, fmt.Errorf("--name is not a regular expression: %w", err))
+		}
+	}
+	if f.goal != "" && !slices.Contains(goals, f.goal) {
+		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
+	}
+	return errors.Join(errors.Join(wrong...), notNegative("total", f.total), notNegative("until-idle", f.untilIdle))
+}
+
+// run shows the machines until the command ends.
+func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
+	if err := errors.Join(f.check(), s.completeIronic(cmd.Flags())); err != nil {
+		return err
+	}
+	s.ironic.Logger = s.logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	s.ironic.UserAgent = "metal/" + version
+	client := ironic.New(s.ironic.Config)
+	title := s.ironicName() + f.selection.String()
+	displays := []watch.Display{f.display(cmd, title, s.getenv)}
+	if f.html != "" {
+		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.ironic.PollInterval})
+	}
+	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
+		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, f.selection) },
+		MayPass:   ironic.MayPass,
+		Interval:  s.ironic.PollInterval,
+		UntilIdle: f.untilIdle,
+		Displays:  displays,
+	})
+	switch {
+	case err != nil:
+		return &failure{exitError, fmt.Errorf("could not watch %s: %s", s.ironicName(), watch.Problem(err))}
+	case len(end.Failed) > 0:
+		return &failure{exitNodesFailed, fmt.Errorf("%s failed; see above", count(len(end.Failed), "machine"))}
+	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
+		return &failure{exitGoalMissed, fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, count(end.Total, "machine"), f.goal)}
+	}
+	return nil
+}
+
+// display returns what shows the machines: a page that is redrawn if standard output is a terminal, otherwise lines.
+func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(string) string) watch.Display {
+	out := cmd.OutOrStdout()
+	if width, height := terminalSize(out); width == 0 || height == 0 || getenv("TERM") == "dumb" {
+		return &watch.Lines{Out: out, Err: cmd.ErrOrStderr()}
+	}
+	return &watch.Screen{
+		Out: out, Title: title, Colour: getenv("NO_COLOR") == "",
+		Size: func() (int, int) { return terminalSize(out) },
+	}
+}
+
+// terminalSize returns the size of the terminal that a writer writes to; zeros if it is none. Consoles of Windows count as none,
+// because they understand control sequences only in a mode of their own.
+func terminalSize(to io.Writer) (width, height int) {
+	file, ok := to.(*os.File)
+	if !ok || runtime.GOOS == "windows" || !term.IsTerminal(int(file.Fd())) {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}

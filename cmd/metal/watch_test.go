@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// watching runs metal watch until it ends by itself.
+func (s *site) watching(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return s.run(t, append([]string{"watch", "--poll-interval", "10ms", "--until-idle", "50ms"}, args...)...)
+}
+
+func TestWatchNeedsNoOneView(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	for key := range s.env {
+		if strings.HasPrefix(key, "ONEVIEW") {
+			delete(s.env, key)
+		}
+	}
+	code, stdout, stderr := s.watching(t)
+	if code != exitDone || stderr != "" || !strings.Contains(stdout, "3 machines in the selection: 0 of 0 done, 0 in progress\n") {
+		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
+	}
+	for _, r := range s.ironic.Requests() {
+		if r.Method != http.MethodGet {
+			t.Errorf("it sent %s %s", r.Method, r.Path)
+		}
+	}
+}
+
+func TestWatchSelects(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 12)
+	s.ironic.Set(name(3), "resource_class", "gpu")
+	s.ironic.Set(name(4), "owner", "team-a")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--class", "gpu"}, "1 machine in"},
+		{[]string{"--class", "baremetal"}, "11 machines in"},
+		{[]string{"--owner", "team-a"}, "1 machine in"},
+		{[]string{"--name", "^node-01[01]$"}, "2 machines in"},
+		{[]string{"--class", "gpu", "--name", "node-004"}, "0 machines in"},
+	} {
+		if code, stdout, stderr := s.watching(t, tt.args...); code != exitDone || !strings.Contains(stdout, "  "+tt.want) {
+			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestWatchExitCodes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	if code, _, stderr := s.watching(t, "--goal", "available"); code != exitDone {
+		t.Errorf("all are available: exit code %d, said %q", code, stderr)
+	}
+	if code, _, stderr := s.watching(t, "--goal", "active"); code != exitGoalMissed || !strings.Contains(stderr, "3 of 3 machines did not reach active") {
+		t.Errorf("none is active: exit code %d, said %q", code, stderr)
+	}
+	s.ironic.Set(name(1), "provision_state", "deploy failed")
+	s.ironic.Set(name(1), "last_error", "the image is missing\nTraceback")
+	code, stdout, stderr := s.watching(t, "--goal", "available")
+	if code != exitNodesFailed || stderr != "metal: 1 machine failed; see above\n" || !strings.Contains(stdout, "node-001  deploy failed for ") || !strings.Contains(stdout, ": the image is missing\n") {
+		t.Errorf("one has failed: exit code %d, wrote %q, said %q", code, stdout, stderr)
+	}
+}
+
+func TestWatchRefusesWrongFlags(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--name", "("}, "--name is not a regular expression"},
+		{[]string{"--goal", "done"}, "it must be one of enroll, manageable, available, active, deleted"},
+		{[]string{"--total", "-1"}, "--total"},
+		{[]string{"--until-idle", "60"}, "such as 5m or 300s"},
+		{[]string{"rack1"}, "takes only flags"},
+	} {
+		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tt.args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
+		}
+	}
+	if asked := len(s.ironic.Requests()); asked > 0 {
+		t.Errorf("it made %d requests", asked)
+	}
+}
+
+func TestWatchFailsWithASentence(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.env["METAL_PASSWORD"] = "wrong password"
+	code, stdout, stderr := s.watching(t)
+	if code != exitError || stdout != "" || !strings.HasPrefix(stderr, "metal: could not watch Ironic at "+s.env["METAL_ENDPOINT"]+": ") || strings.Contains(stderr, "level=") {
+		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
+	}
+	s.env["METAL_PASSWORD"] = password
+	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != exitError || !strings.Contains(stderr, "no such file") {
+		t.Errorf("exit code %d, said %q", code, stderr)
+	}
+}
+
+// Ironic answers with errors for a while; a deployment goes on meanwhile. Ctrl-C ends the watch.
+func TestWatchGoesOnWhenIronicDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	var broken atomic.Bool
+	s.ironic.Reject = func(*http.Request) *fakeironic.Rejection {
+		if broken.Load() {
+			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+		}
+		return nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	page := filepath.Join(t.TempDir(), "page.html")
+	var out, log written
+	ended := make(chan int, 1)
+	go func() {
+		args := []string{"watch", "--goal", "active", "--poll-interval", "10ms", "--html", page}
+		ended <- run(ctx, args, func(key string) string { return s.env[key] }, &out, &log)
+	}()
+	within(t, "the first list", func() bool { return strings.Contains(out.String(), "2 machines in the selection") })
+	broken.Store(true)
+	within(t, "the trouble", func() bool { return strings.Contains(log.String(), "Ironic does not answer; trying again: ") })
+	broken.Store(false)
+	s.ironic.Set(name(0), "provision_state", "active")
+	within(t, "the change", func() bool { return strings.Contains(out.String(), "node-000  available -> active\n") })
+	stop()
+	if code := <-ended; code != exitDone {
+		t.Errorf("exit code %d, said %q", code, log.String())
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "1 of 2 done") {
+		t.Errorf("the page: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package acctest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+// These tests follow what guides say about fleets, renaming and machines that Ironic has already.
+
+func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
+	t.Parallel()
+	w, _ := guideWorkspace(t, acctest.StartFake(t, nil), "fleet-from-csv")
+	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	rows := filepath.Join(w.Dir, "hosts.csv")
+
+	write(t, rows, read(t, rows)+"rack1-03,192.0.2.13,52:54:00:01:00:03,rack1,baremetal,web\n")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 added, 0 changed, 0 destroyed")
+
+	write(t, rows, strings.Replace(read(t, rows), "rack1-02,192.0.2.12,52:54:00:01:00:02,rack1,baremetal,web\n", "", 1))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
+
+	write(t, rows, strings.Replace(read(t, rows), "rack1,baremetal,web", "rack1,baremetal,db", 1))
+	for address, change := range w.Save() {
+		switch rebuilds := change.After["rebuilds"]; {
+		case address == `metal_deployment.server["rack1-01"]` && rebuilds != 1.0:
+			t.Errorf("the plan rebuilds the machine with another role %v times", rebuilds)
+		case address != `metal_deployment.server["rack1-01"]` && change.Actions[0] != "no-op":
+			t.Errorf("%s: %v", address, change.Actions)
+		}
+	}
+}
+
+func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	w, main := guideWorkspace(t, site, "rename-and-reorganise")
+	defer destroy(t, w)
+	renamed := read(t, main)
+	before := strings.Replace(renamed, "rack1-01 = ", "r1 = ", 1)
+	for strings.Contains(before, "\nmoved {") {
+		before = withoutBlock(t, before, "moved {")
+	}
+	write(t, main, before)
+	w.Must("apply", "-auto-approve")
+	touched := site.Node("r1")["provision_updated_at"]
+
+	write(t, main, renamed)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 2 changed, 0 destroyed")
+	if now := site.Node("rack1-01")["provision_updated_at"]; now != touched {
+		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
+	}
+	acctest.NoChanges(t, w)
+}
+
+func TestFakeGuide_splitStateNeedsNoChange(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	first, main := guideWorkspace(t, site, "rename-and-reorganise")
+	text := read(t, main)
+	for strings.Contains(text, "\nmoved {") {
+		text = withoutBlock(t, text, "moved {")
+	}
+	write(t, main, text)
+	defer destroy(t, first)
+	first.Must("apply", "-auto-approve")
+	second, other := guideWorkspace(t, site, "rename-and-reorganise")
+	defer destroy(t, second)
+
+	from, to := filepath.Join(first.Dir, "terraform.tfstate"), filepath.Join(second.Dir, "terraform.tfstate")
+	for _, resource := range []string{"metal_host.rack", "metal_allocation.server", "metal_deployment.server"} {
+		address := resource + `["rack1-02"]`
+		first.Must("state", "mv", "-state="+from, "-state-out="+to, address, address)
+	}
+	write(t, main, strings.Replace(text, `    rack1-02 = "52:54:00:01:00:02"`, "", 1))
+	write(t, other, strings.Replace(text, `    rack1-01 = "52:54:00:01:00:01"`, "    #", 1))
+	acctest.NoChanges(t, first)
+	acctest.NoChanges(t, second)
+}
+
+func TestFakeGuide_importTouchesNoMachine(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	enrollRack(t, site)
+	w, main := guideWorkspace(t, site, "brownfield")
+	defer destroy(t, w)
+	touched := site.Node("rack1-03")["provision_updated_at"]
+	write(t, main, strings.Replace(read(t, main), "debian-12", "debian-13", 1)) // not what the machine runs
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 4 changed, 0 destroyed", "Imported deployment is recorded only")
+	if now := site.Node("rack1-03")["provision_updated_at"]; now != touched {
+		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
+	}
+	if rebuilds := w.Save()[`metal_deployment.server["web-1"]`].After["rebuilds"]; rebuilds != 1.0 {
+		t.Errorf("the next plan shows rebuilds = %v, want 1", rebuilds)
+	}
+}
+
+func TestFakeGuide_generatedConfigurationHasAnEmptyPlan(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	enrollRack(t, site)
+	w := acctest.NewWorkspace(t, "")
+	targets := map[string]string{"metal_host.r": "rack1-03", "metal_allocation.r": "web-1", "metal_deployment.r": "rack1-03"}
+	if strings.Contains(w.Must("version"), "OpenTofu") {
+		delete(targets, "metal_host.r") // OpenTofu 1.12 does not quote MAC addresses, the keys of ports
+	}
+	config := site.Provider()
+	for target, id := range targets {
+		config += fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", target, id)
+	}
+	w.Configure(config)
+	acctest.Mention(t, w.Must("plan", "-generate-config-out=generated.tf"), fmt.Sprintf("%d to import, 0 to add, 0 to change, 0 to destroy", len(targets)))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), fmt.Sprintf("%d imported, 0 added, 0 changed, 0 destroyed", len(targets)))
+}

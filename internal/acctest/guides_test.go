@@ -1,0 +1,170 @@
+package acctest_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// guides has the complete configurations of the guides: in the directory of a guide, or in several directories below it. What is
+// beside or below a configuration, such as a CSV or a module, belongs to it.
+const guides = examples + "/guides"
+
+// guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
+var guideSites = map[string]func(t *testing.T, site *acctest.Site){
+	"brownfield":                     enrollRack,
+	"from-terraform-provider-ironic": enrollRack,
+}
+
+// enrollRack enrolls three machines as another client, and deploys an image on the last one for the allocation web-1.
+func enrollRack(t *testing.T, site *acctest.Site) {
+	t.Helper()
+	for n := 1; n <= 3; n++ {
+		id := acctest.Text(site.Must(http.MethodPost, "nodes", map[string]any{
+			"name": fmt.Sprintf("rack1-%02d", n), "driver": "redfish", "resource_class": "baremetal", "driver_info": map[string]any{
+				"redfish_address": fmt.Sprintf("https://192.0.2.1%d", n), "redfish_system_id": "/redfish/v1/Systems/1",
+				"redfish_username": "root", "redfish_password": "the BMC's password",
+			},
+		})["uuid"])
+		site.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:01:00:%02x", n)})
+		site.Verb(id, "manage", "manageable")
+		site.Verb(id, "provide", "available")
+	}
+	site.Must(http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []any{"rack1-03"}})
+	site.Await("rack1-03", "allocation_uuid", acctest.AllocationNamed(site, "web-1")["uuid"])
+	site.Must(http.MethodPatch, "nodes/rack1-03", []any{map[string]any{"op": "add", "path": "/instance_info", "value": map[string]any{
+		"image_source": "http://images.example.com/debian-12.qcow2", "image_checksum": "http://images.example.com/SHA256SUMS",
+	}}})
+	site.Verb("rack1-03", "active", "active")
+}
+
+// TestFakeExamples_guides applies each configuration of the guides, and finds the second plan empty.
+func TestFakeExamples_guides(t *testing.T) {
+	t.Parallel()
+	for _, dir := range guideDirectories(t) {
+		name := strings.TrimPrefix(dir, guides+"/")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testGuide(t, name, dir)
+		})
+	}
+}
+
+// guideDirectories lists the root configurations below guides.
+func guideDirectories(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(guides, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		configuration, err := filepath.Glob(filepath.Join(path, "*.tf"))
+		if len(configuration) == 0 {
+			return err
+		}
+		found = append(found, path)
+		return fs.SkipDir
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no configuration below %s (%v)", guides, err)
+	}
+	return found
+}
+
+// testGuide applies a configuration on fakes. Guides that speak of discovered machines find four, guides with resources of
+// OneView an appliance with free blades.
+func testGuide(t *testing.T, name, dir string) {
+	t.Helper()
+	w := acctest.NewWorkspace(t, "")
+	if err := os.Remove(filepath.Join(w.Dir, "main.tf")); err != nil { // the guide has its own terraform block
+		t.Fatal(err)
+	}
+	ironics := fakeIronics{}
+	var text strings.Builder
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content := ironics.serve(t, read(t, filepath.Join(dir, path)))
+		text.WriteString(content)
+		copied := filepath.Join(w.Dir, path)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return err
+		}
+		write(t, copied, content)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := ironics.site(t, defaultEndpoint)
+	w.Setenv("METAL_ENDPOINT", site.Endpoint)
+	for variable, value := range guideVariables {
+		w.Setenv("TF_VAR_"+variable, value)
+	}
+	if needsDiscovery(text.String()) {
+		site.Fake.Discovery = true
+		for n := range 4 {
+			site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
+		}
+	}
+	if needsOneView(text.String()) {
+		appliance := acctest.StartOneView(t, nil, 3)
+		appliance.Fake.AddTemplate(fakeoneview.Template{
+			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
+		})
+		appliance.Setenv(w)
+	}
+	if prepare := guideSites[name]; prepare != nil {
+		prepare(t, site)
+	}
+	defer destroy(t, w)
+	if strings.Contains(text.String(), `variable "protected"`) {
+		defer unprotect(t, w)
+	}
+	if strings.Contains(text.String(), "\nmodule ") {
+		w.Must("get")
+	}
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+}
+
+// guideVariables are values for variables of the guides that have no default.
+var guideVariables = map[string]string{
+	"bmc_password":  "the BMC's password",
+	"bmc_passwords": `{ "rack1" = "password of rack 1", "rack2" = "password of rack 2", "north" = "password in the north", "south" = "password in the south" }`,
+	"join_token":    "the token",
+}
+
+// defaultEndpoint is the endpoint of Ironic in most guides. A guide about several sites has more, such as
+// http://ironic.north.example.com:6385.
+const defaultEndpoint = "http://ironic.example.com:6385"
+
+var guideEndpoint = regexp.MustCompile(`https?://ironic[a-z.-]*\.example\.com:6385`)
+
+// fakeIronics are the fakes of a guide, by the endpoint in its text.
+type fakeIronics map[string]*acctest.Site
+
+// serve replaces each endpoint in a text by that of a fake.
+func (f fakeIronics) serve(t *testing.T, text string) string {
+	t.Helper()
+	return guideEndpoint.ReplaceAllStringFunc(text, func(endpoint string) string { return f.site(t, endpoint).Endpoint })
+}
+
+// site returns the fake for an endpoint, and starts it at the first call.
+func (f fakeIronics) site(t *testing.T, endpoint string) *acctest.Site {
+	t.Helper()
+	if f[endpoint] == nil {
+		f[endpoint] = acctest.StartFake(t, nil)
+	}
+	return f[endpoint]
+}

@@ -1,0 +1,375 @@
+package internal_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// update makes the test write the golden files: go test ./internal -run Diagnostics -update.
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestDiagnostics_areReviewed compares the messages in the source of each package with testdata/diagnostics.txt in the package, where a
+// reviewer reads all of them in one place. {x} stands for a value, and {x | y} for one of several texts. It also checks their style.
+func TestDiagnostics_areReviewed(t *testing.T) {
+	t.Parallel()
+	for path := range rules() {
+		dir := filepath.Join("..", path)
+		if rules()[path].testOnly || strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "internal/fake") || path == "internal" {
+			continue
+		}
+		found := messagesOf(t, dir)
+		for _, m := range found {
+			for _, fault := range m.faults() {
+				t.Errorf("%s: %s: %s\n%s", path, m.title, fault, m.detail)
+			}
+		}
+		compareGolden(t, filepath.Join(dir, "testdata", "diagnostics.txt"), found)
+	}
+}
+
+// message is a diagnostic, or the text of an error, which becomes a part of one.
+type message struct{ kind, title, detail string }
+
+const cause = "cause"
+
+// String returns the message as it is in the golden file.
+func (m message) String() string {
+	if m.detail == "" {
+		return m.kind + ": " + m.title + "\n"
+	}
+	return m.kind + ": " + m.title + "\n    " + strings.ReplaceAll(wrap(m.detail, 116), "\n", "\n    ") + "\n"
+}
+
+// wrap breaks the paragraphs of a text into lines.
+func wrap(text string, width int) string {
+	var out []string
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := ""
+		for _, word := range strings.Fields(paragraph) {
+			if line != "" && len(line)+len(word) >= width {
+				out, line = append(out, line), ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// unwanted are words that do not say who does what.
+var unwanted = regexp.MustCompile(`(?i)\b(somebody|someone|nobody|whoever|anybody|is no error|in work|looks at|counts for nothing|by itself|apart from that|failed to)\b`)
+
+const longestSentence = 40
+
+// faults returns what is wrong with the style of a message.
+func (m message) faults() (faults []string) {
+	if m.kind != cause {
+		switch first := []rune(m.title)[0]; {
+		case strings.HasSuffix(m.title, "."):
+			faults = append(faults, "the title ends with a full stop")
+		case unicode.IsLower(first):
+			faults = append(faults, "the title begins with a small letter")
+		}
+		if last := m.detail; last != "" && !strings.HasSuffix(last, ".") && !strings.HasSuffix(last, "}") && !strings.Contains(last, "\n  terraform ") && !strings.Contains(last, ": baremetal ") {
+			faults = append(faults, "the detail does not end with a full stop")
+		}
+	}
+	if word := unwanted.FindString(m.title + " " + m.detail); word != "" {
+		faults = append(faults, fmt.Sprintf("it says %q", word))
+	}
+	for sentence := range strings.SplitSeq(placeholder.ReplaceAllString(m.title+". "+m.detail, "X"), ". ") {
+		if n := len(strings.Fields(sentence)); n > longestSentence {
+			faults = append(faults, fmt.Sprintf("a sentence has %d words: %s", n, sentence))
+		}
+	}
+	return faults
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+func compareGolden(t *testing.T, file string, found []message) {
+	t.Helper()
+	var text strings.Builder
+	for _, m := range found {
+		text.WriteString(m.String() + "\n")
+	}
+	if *update {
+		if len(found) == 0 {
+			return
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil && len(found) > 0 {
+		t.Errorf("%v: run go test ./internal -run Diagnostics -update", err)
+	} else if string(golden) != text.String() {
+		t.Errorf("%s is out of date: run go test ./internal -run Diagnostics -update, and read the difference", file)
+	}
+}
+
+// messagesOf returns the messages in the source of a package, sorted.
+func messagesOf(t *testing.T, dir string) []message {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{set: token.NewFileSet(), constants: map[string]ast.Expr{}}
+	var parsed []*ast.File
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(r.set, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, f)
+		r.readConstants(f)
+	}
+	all := map[message]bool{}
+	for _, f := range parsed {
+		for _, decl := range f.Decls {
+			r.function, _ = decl.(*ast.FuncDecl)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if m, ok := r.message(n); ok {
+					all[m] = true
+				}
+				return true
+			})
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b message) int { return strings.Compare(a.kind+a.title+a.detail, b.kind+b.title+b.detail) })
+}
+
+// reader reads the messages of a package.
+type reader struct {
+	set       *token.FileSet
+	constants map[string]ast.Expr
+	function  *ast.FuncDecl // that is being read
+}
+
+func (r *reader) readConstants(f *ast.File) {
+	for _, decl := range f.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			value, _ := spec.(*ast.ValueSpec)
+			for i, name := range value.Names {
+				if i < len(value.Values) {
+					r.constants[name.Name] = value.Values[i]
+				}
+			}
+		}
+	}
+}
+
+// message returns the message that a node of the syntax tree makes.
+func (r *reader) message(n ast.Node) (message, bool) {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		return r.call(n)
+	case *ast.CompositeLit:
+		return r.literal(n)
+	}
+	return message{}, false
+}
+
+// call returns the message of a function's call.
+func (r *reader) call(n *ast.CallExpr) (message, bool) {
+	name, args := r.source(n.Fun), n.Args
+	name = name[strings.LastIndex(name, ".")+1:]
+	kind := "error"
+	if strings.Contains(name, "Warning") {
+		kind = "warning"
+	}
+	switch name {
+	case "AddAttributeError", "AddAttributeWarning":
+		args = args[1:]
+	case "AddError", "AddWarning", "NewErrorDiagnostic", "NewWarningDiagnostic":
+	case "Report", "ReportUndone":
+		return message{kind, "Could not " + r.text(args[1], 0), ""}, r.function.Name.Name != "Report"
+	case "Explain":
+		return message{kind, "Could not " + r.text(args[0], 0), ""}, r.text(args[0], 0) != "" && r.text(args[0], 0) != "{doing}"
+	case "Errorf", "New":
+		if source := r.source(n.Fun); source == "fmt.Errorf" || source == "errors.New" {
+			return message{cause, r.text(&ast.CallExpr{Fun: n.Fun, Args: args}, 0), ""}, true
+		}
+		return message{}, false
+	default:
+		return message{}, false
+	}
+	if len(args) < 2 { // AddError(Explain(...))
+		return message{}, false
+	}
+	title := r.text(args[0], 0)
+	return message{kind, title, r.text(args[1], 0)}, title != "{summary}"
+}
+
+// literal returns the message of a rule for strings, or of a notice of a run.
+func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
+	if n.Type == nil {
+		return message{}, false
+	}
+	switch r.source(n.Type) {
+	case "Notice":
+		if len(n.Elts) == 2 {
+			return message{"warning", r.text(n.Elts[0], 0), r.text(n.Elts[1], 0)}, true
+		}
+	case "text", "rule":
+		if fields := r.fields(n); fields["summary"] != "" {
+			return message{"error", fields["summary"], "{value} " + fields["must"] + "."}, true
+		}
+	case "tfprotov6.Diagnostic":
+		if fields := r.fields(n); fields["Summary"] != "" {
+			return message{"error", fields["Summary"], fields["Detail"]}, true
+		}
+	}
+	return message{}, false
+}
+
+// fields returns the texts of a literal's fields.
+func (r *reader) fields(n *ast.CompositeLit) map[string]string {
+	fields := map[string]string{}
+	for _, element := range n.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			fields[r.source(pair.Key)] = r.text(pair.Value, 0)
+		}
+	}
+	return fields
+}
+
+// deepest is how far text follows the variables of a message.
+const deepest = 3
+
+// text returns the text that an expression makes, with {} around what only a run knows.
+func (r *reader) text(e ast.Expr, depth int) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil {
+			return text
+		}
+	case *ast.ParenExpr:
+		return r.text(e.X, depth)
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return r.text(e.X, depth) + r.text(e.Y, depth)
+		}
+	case *ast.Ident:
+		if value, ok := r.constants[e.Name]; ok {
+			return r.text(value, depth)
+		}
+		if depth < deepest {
+			if values := r.assigned(e.Name, depth); values != "" {
+				return values
+			}
+		}
+	case *ast.CallExpr:
+		switch r.source(e.Fun) {
+		case "fmt.Sprintf", "fmt.Errorf", "errors.New":
+			return r.formatted(e.Args, depth)
+		}
+	}
+	return "{" + r.short(e) + "}"
+}
+
+// assigned returns the texts that the function assigns to a variable, if there are any.
+func (r *reader) assigned(name string, depth int) string {
+	if r.function == nil {
+		return ""
+	}
+	var texts []string
+	ast.Inspect(r.function, func(n ast.Node) bool {
+		set, ok := n.(*ast.AssignStmt)
+		if !ok || len(set.Lhs) != len(set.Rhs) {
+			return true
+		}
+		for i, left := range set.Lhs {
+			variable, isName := left.(*ast.Ident)
+			if !isName || variable.Name != name {
+				continue
+			}
+			if call, isCall := set.Rhs[i].(*ast.CallExpr); isCall && r.source(call.Fun) != "fmt.Sprintf" {
+				continue
+			}
+			text := r.text(set.Rhs[i], depth+1)
+			if set.Tok == token.ADD_ASSIGN {
+				text = "…" + text
+			}
+			if strings.Contains(text, " ") && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	if len(texts) == 1 && !strings.HasPrefix(texts[0], "…") {
+		return texts[0]
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "{" + strings.NewReplacer("{", "<", "}", ">").Replace(strings.Join(texts, " | ")) + "}"
+}
+
+var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*[a-zA-Z%]`)
+
+// formatted returns a format with its arguments.
+func (r *reader) formatted(args []ast.Expr, depth int) string {
+	next := 1
+	return verb.ReplaceAllStringFunc(r.text(args[0], depth), func(verb string) string {
+		if verb == "%%" {
+			return "%"
+		}
+		if next >= len(args) {
+			return "{" + verb + "}"
+		}
+		text := r.text(args[next], max(depth, deepest-1))
+		if verb == "%q" {
+			text = strconv.Quote("")[:1] + text + strconv.Quote("")[:1]
+		}
+		next++
+		return text
+	})
+}
+
+// accessors are the ends of expressions that a reader of messages does not need.
+var accessors = regexp.MustCompile(`\.(ValueString|String|Error|ValueInt64)\(\)|\(\)`)
+
+// short returns an expression as a placeholder: ironic.NodeLabel(node) is "node".
+func (r *reader) short(e ast.Expr) string {
+	source := r.source(e)
+	if label, ok := strings.CutPrefix(source, "ironic.NodeLabel("); ok {
+		source = strings.TrimSuffix(label, ")")
+	}
+	return strings.NewReplacer("{", "(", "}", ")").Replace(accessors.ReplaceAllString(source, ""))
+}
+
+func (r *reader) source(e ast.Expr) string {
+	var text bytes.Buffer
+	if err := printer.Fprint(&text, r.set, e); err != nil {
+		return fmt.Sprintf("%T", e)
+	}
+	return strings.Join(strings.Fields(text.String()), " ")
+}

@@ -1,0 +1,70 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Selection says which machines are followed. Empty fields select all.
+type Selection struct {
+	Class, Owner string         // resource class and owner, exactly
+	Name         *regexp.Regexp // matches somewhere in the name; nil: all
+}
+
+// String describes the selection for people.
+func (s Selection) String() string {
+	text := ""
+	for _, part := range []struct{ what, value string }{{"class", s.Class}, {"owner", s.Owner}} {
+		if part.value != "" {
+			text += fmt.Sprintf(", %s %s", part.what, part.value)
+		}
+	}
+	if s.Name != nil {
+		text += fmt.Sprintf(", name %s", s.Name)
+	}
+	return text
+}
+
+// fields are the fields of a list.
+var fields = []string{
+	"uuid", "name", "provision_state", "target_power_state", "provision_updated_at", "fault", "last_error", "reservation",
+	"instance_uuid", "extra",
+}
+
+// List reads the machines of a selection in one list of nodes.
+func List(ctx context.Context, client *ironic.Client, s Selection) (Sample, error) {
+	listed, err := client.ListNodeFields(ctx, ironic.NodeFilter{ResourceClass: s.Class, Owner: s.Owner}, fields)
+	if err != nil {
+		return Sample{}, err
+	}
+	sample := Sample{Taken: client.ServerNow().Local()}
+	for i := range listed {
+		if s.Name == nil || s.Name.MatchString(listed[i].Name) {
+			sample.Machines = append(sample.Machines, machineOf(&listed[i]))
+		}
+	}
+	return sample, nil
+}
+
+// machineOf converts a node. A failure whose reason Ironic is still writing counts as in progress (reference/ironic.md#state-and-lock).
+func machineOf(n *ironic.Node) Machine {
+	failed := provision.OperationFailed(n)
+	ending := failed && n.Reservation != "" && n.LastError == ""
+	m := Machine{
+		ID: n.UUID, Name: n.Name, State: n.ProvisionState, Power: n.TargetPowerState, Since: n.ProvisionUpdatedAt.Local(),
+		InProgress: provision.InProgress(n) || ending,
+		Failed:     failed && !ending,
+		Pending:    provision.Pending(n),
+	}
+	if m.Name == "" {
+		m.Name = n.UUID
+	}
+	if m.Failed {
+		m.Reason = ironic.FirstLine(n.LastError)
+	}
+	return m
+}

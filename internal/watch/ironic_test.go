@@ -1,0 +1,92 @@
+package watch_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+)
+
+func TestList_tellsWhatMachinesDo(t *testing.T) {
+	t.Parallel()
+	const (
+		rests = iota
+		inProgress
+		failed
+		pending
+	)
+	for name, tc := range map[string]struct {
+		set  map[string]any
+		want int
+	}{
+		"at rest":        {map[string]any{"provision_state": "available"}, rests},
+		"deployed":       {map[string]any{"provision_state": "active", "instance_uuid": "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11"}, rests},
+		"an operation":   {map[string]any{"provision_state": "clean wait"}, inProgress},
+		"a verification": {map[string]any{"provision_state": "verifying"}, inProgress},
+		"a power change": {map[string]any{"target_power_state": "power on"}, inProgress},
+		"a failure":      {map[string]any{"provision_state": "clean failed", "last_error": "first\nsecond"}, failed},
+		"a failure whose reason is not there yet": {map[string]any{"provision_state": "deploy failed", "reservation": "conductor-1"}, inProgress},
+		"a fault":                        {map[string]any{"maintenance": true, "fault": "power failure", "last_error": "first"}, failed},
+		"a verification that failed":     {map[string]any{"provision_state": "enroll", "last_error": "first"}, failed},
+		"reserved, and not deployed yet": {map[string]any{"instance_uuid": "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11"}, pending},
+		"held":                           {map[string]any{"provision_state": "deploy hold"}, pending},
+		"its creation is not finished":   {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"run-1": map[string]any{"since": "2026-11-22T14:00:00Z"}}}}, pending},
+		"its creation is finished":       {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"run-1": map[string]any{"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z"}}}}, rests},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeironic.Server{StepTime: time.Hour}
+			fake.AddFleet(1, "baremetal")
+			for field, value := range tc.set {
+				fake.Set("node-000", field, value)
+			}
+			s, err := watch.List(t.Context(), clientOf(fake), watch.Selection{})
+			if err != nil || len(s.Machines) != 1 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			m := s.Machines[0]
+			if got := []bool{m.InProgress, m.Failed, !m.InProgress && m.Pending}; !slices.Equal(got, []bool{tc.want == inProgress, tc.want == failed, tc.want == pending}) {
+				t.Errorf("%+v", m)
+			}
+			if want := map[bool]string{true: "first"}[m.Failed]; m.Reason != want || m.Name != "node-000" {
+				t.Errorf("reason %q, name %q", m.Reason, m.Name)
+			}
+		})
+	}
+}
+
+func clientOf(fake *fakeironic.Server) *ironic.Client {
+	return ironic.New(ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake})
+}
+
+// A list of thousands is one request for each page, with few fields.
+func TestList_isOneShortList(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	fake.AddFleet(500, "baremetal")
+	client := clientOf(fake)
+	if _, err := client.Microversion(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fake.ResetRequests()
+	s, err := watch.List(t.Context(), client, watch.Selection{Class: "baremetal", Name: regexp.MustCompile("7$")})
+	if err != nil || len(s.Machines) != 50 {
+		t.Fatalf("%d machines, %v", len(s.Machines), err)
+	}
+	if sent := fake.Requests(); len(sent) != 1 || !strings.Contains(sent[0].Query, "fields=uuid") || !strings.Contains(sent[0].Query, "resource_class=baremetal") {
+		t.Errorf("requests: %+v", sent)
+	}
+}
+
+func TestSelection_describesItself(t *testing.T) {
+	t.Parallel()
+	s := watch.Selection{Class: "gpu", Owner: "team-a", Name: regexp.MustCompile("^rack1")}
+	if got, want := s.String(), ", class gpu, owner team-a, name ^rack1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

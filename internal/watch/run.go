@@ -1,0 +1,150 @@
+package watch
+
+import (
+	"context"
+	"time"
+)
+
+// Display shows a view. Its methods are called one after the other.
+type Display interface {
+	// Update shows a new sample and what has changed.
+	Update(v View, changes []Change) error
+	// Trouble shows that a list could not be read. The next one will be tried.
+	Trouble(v View, err error)
+	// Tick is called every second between samples.
+	Tick(v View) error
+	// End shows the last view.
+	End(v View) error
+}
+
+// Options are the parameters of Run.
+type Options struct {
+	List      func(ctx context.Context) (Sample, error)
+	MayPass   func(error) bool // reports whether to go on after an error of List; before the first sample, none passes
+	Interval  time.Duration    // between the starts of two lists
+	UntilIdle time.Duration    // ends when nothing has been in progress for so long; zero: never
+	Displays  []Display
+}
+
+// restFor is how much longer than a list the pause after it is, so that a slow Ironic is left in peace.
+const restFor = 20
+
+// tick is the time between two calls of Tick.
+const tick = time.Second
+
+// Run reads lists and shows them until ctx ends, or nothing has been in progress for Options.UntilIdle. It returns the last view.
+// It fails if the first list does, if a list fails with an error that does not pass, or if a display cannot be written.
+func Run(ctx context.Context, m *Model, o Options) (View, error) {
+	r := &runner{m: m, o: o}
+	err := r.loop(ctx)
+	if m.began.IsZero() {
+		return View{}, err
+	}
+	v := r.view()
+	for _, d := range o.Displays {
+		if failed := d.End(v); err == nil {
+			err = failed
+		}
+	}
+	return v, err
+}
+
+type runner struct {
+	m     *Model
+	o     Options
+	taken time.Time // when the last sample arrived, by the local clock
+}
+
+// view is the view now: the time of the last sample and the time since then.
+func (r *runner) view() View { return r.m.View(r.m.now.Add(time.Since(r.taken))) }
+
+// answer is the result of a list.
+type answer struct {
+	sample Sample
+	took   time.Duration
+	err    error
+}
+
+func (r *runner) loop(ctx context.Context) error {
+	for {
+		pause := r.o.Interval
+		got, err := r.list(ctx)
+		switch {
+		case err != nil || ctx.Err() != nil:
+			return err
+		case got.err != nil && (r.m.began.IsZero() || !r.o.MayPass(got.err)):
+			return got.err
+		case got.err != nil:
+			for _, d := range r.o.Displays {
+				d.Trouble(r.view(), got.err)
+			}
+		default:
+			if err := r.update(got.sample); err != nil {
+				return err
+			}
+			pause = max(pause-got.took, restFor*got.took)
+			if r.o.UntilIdle > 0 && r.m.Idle() >= r.o.UntilIdle {
+				return nil
+			}
+		}
+		if _, err := await(ctx, time.After(pause), r.tick); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// list reads a list, while the displays go on.
+func (r *runner) list(ctx context.Context) (answer, error) {
+	got := make(chan answer, 1)
+	go func() {
+		began := time.Now()
+		sample, err := r.o.List(ctx)
+		got <- answer{sample, time.Since(began), err}
+	}()
+	return await(ctx, got, r.tick)
+}
+
+// update shows a sample.
+func (r *runner) update(s Sample) error {
+	changes := r.m.Add(s)
+	r.taken = time.Now()
+	v := r.view()
+	for _, d := range r.o.Displays {
+		if err := d.Update(v, changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick calls Tick of all displays, once there is a sample.
+func (r *runner) tick() error {
+	if r.m.began.IsZero() {
+		return nil
+	}
+	v := r.view()
+	for _, d := range r.o.Displays {
+		if err := d.Tick(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await receives a value, and calls each every second until it comes or ctx ends.
+func await[T any](ctx context.Context, from <-chan T, each func() error) (got T, err error) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case got = <-from:
+			return got, nil
+		case <-ctx.Done():
+			return got, nil
+		case <-ticker.C:
+			if err := each(); err != nil {
+				return got, err
+			}
+		}
+	}
+}

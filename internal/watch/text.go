@@ -1,0 +1,109 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clock is how times of day are written.
+const clock = "15:04:05"
+
+// took writes a duration with its two largest units, such as 40s, 2m10s, 1h05m or 3d4h.
+func took(d time.Duration) string {
+	d = max(0, d).Round(time.Second)
+	s := int(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 60*60:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s < 24*60*60:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%dd%dh", s/(24*3600), s/3600%24)
+}
+
+// about writes an estimate, which is not more precise than a tenth.
+func about(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "less than 1 min"
+	case d < 2*time.Hour:
+		return fmt.Sprintf("about %d min", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("about %d h", int(d.Round(time.Hour)/time.Hour))
+}
+
+// plain makes a text of Ironic harmless for a terminal: it has no control characters, and is one line.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Problem writes an error in one line, without the URL of a request that got no answer.
+func Problem(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return plain(err.Error())
+}
+
+// fit cuts a text to a number of columns.
+func fit(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	if width < 1 {
+		return ""
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// summary writes the counts of a view in one line.
+func (v View) summary() string {
+	parts := []string{fmt.Sprintf("%d of %d done", v.Done, v.Total), fmt.Sprintf("%d in progress", len(v.InProgress))}
+	if len(v.Waiting) > 0 {
+		parts = append(parts, fmt.Sprintf("%d to come", len(v.Waiting)))
+	}
+	if missing := v.missing(); missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d not in Ironic yet", missing))
+	}
+	if len(v.Failed) > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", len(v.Failed)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// missing is the number of machines that the caller has announced and Ironic does not have yet.
+func (v View) missing() int {
+	return v.Total - v.Done - len(v.Waiting) - len(v.InProgress) - len(v.Failed)
+}
+
+// ending writes the estimate of the end; empty if there is none or nothing is left.
+func (v View) ending() string {
+	switch {
+	case v.Total == 0 || v.Done+len(v.Failed) >= v.Total:
+		return ""
+	case !v.LeftKnown:
+		return ""
+	}
+	return fmt.Sprintf("%s left (%s)", about(v.Left), v.Now.Add(v.Left).Format("15:04"))
+}

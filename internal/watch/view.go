@@ -1,0 +1,124 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Row is a machine in a view.
+type Row struct {
+	Name, Doing, State string
+	Status             Status
+	For                time.Duration // how long it has been doing that
+	Reason             string        // of a failure
+	Spans              []Span        // what it did since the model began, oldest first; the last one ends now
+}
+
+// View is what a model knows at a moment.
+type View struct {
+	Now, Began time.Time
+	Goal       Goal
+	Selected   int // machines of the selection
+	Total      int // machines that count: those that are done, in progress, failed or waiting, and those that are not in Ironic yet
+	Done       int
+
+	Waiting, InProgress, Failed []Row // those in progress longest come first, then by name
+	Recent                      []Row // done while the model watched, the last one first
+	Moved                       []Row // those that count and have changed, by name
+
+	Left      time.Duration // the estimate of the end, if LeftKnown
+	LeftKnown bool
+}
+
+// View returns the view at a moment, which may be later than the last sample.
+func (m *Model) View(now time.Time) View {
+	if now.Before(m.now) {
+		now = m.now
+	}
+	v := View{Now: now, Began: m.began, Goal: m.goal}
+	var ends []end
+	for _, t := range m.tracks {
+		if t.State != stateDeleted {
+			v.Selected++
+		}
+		row := m.row(t, now)
+		switch t.status {
+		case Resting:
+		case Waiting:
+			v.Waiting = append(v.Waiting, row)
+		case InProgress:
+			v.InProgress = append(v.InProgress, row)
+		case Failed:
+			v.Failed = append(v.Failed, row)
+		case Done:
+			v.Done++
+			if t.touched {
+				v.Recent = append(v.Recent, row)
+			}
+		}
+		if t.status != Resting && (t.touched || t.Failed) {
+			v.Moved = append(v.Moved, row)
+		}
+		if !t.ended.IsZero() {
+			ends = append(ends, end{t.began, t.ended})
+		}
+	}
+	counted := v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed)
+	v.Total = max(counted, m.total)
+	v.Left, v.LeftKnown = estimate(ends, v.Total-v.Done-len(v.Failed), now)
+	for _, rows := range [][]Row{v.Waiting, v.InProgress, v.Failed} {
+		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(-cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
+	}
+	slices.SortFunc(v.Recent, func(a, b Row) int { return cmp.Or(cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
+	slices.SortFunc(v.Moved, func(a, b Row) int { return compareNames(a.Name, b.Name) })
+	return v
+}
+
+// row returns a machine at a moment.
+func (m *Model) row(t *track, now time.Time) Row {
+	spans := slices.Clone(t.spans)
+	last := &spans[len(spans)-1]
+	last.To = now
+	row := Row{Name: t.Name, Doing: t.doing(), State: t.State, Status: t.status, For: last.length(), Spans: spans}
+	if t.Failed {
+		row.Reason = t.Reason
+		if len(spans) == 1 {
+			row.For = max(0, now.Sub(t.Since)) // it failed before the model began
+		}
+	}
+	return row
+}
+
+// compareNames orders names as people do: node-2 comes before node-10.
+func compareNames(a, b string) int {
+	for a != "" && b != "" {
+		x, y := leading(a), leading(b)
+		if isDigit(a[0]) && isDigit(b[0]) && len(trimZeros(x)) != len(trimZeros(y)) {
+			return cmp.Compare(len(trimZeros(x)), len(trimZeros(y)))
+		}
+		if x != y {
+			return cmp.Compare(x, y)
+		}
+		a, b = a[len(x):], b[len(y):]
+	}
+	return cmp.Compare(a, b)
+}
+
+// leading returns the digits, or the one other byte, with which a name begins.
+func leading(s string) string {
+	i := 0
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return s[:max(1, i)]
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func trimZeros(s string) string {
+	for len(s) > 1 && s[0] == '0' {
+		s = s[1:]
+	}
+	return s
+}

@@ -1,0 +1,262 @@
+// Package watch follows the machines of an Ironic while others work on them. A Model turns lists of machines (Samples) into changes
+// and into a View: what is done, in progress and failed, and how long the rest will take. The model is pure. Screen, Lines and Page
+// show a View: on a terminal, as lines of text, and as an HTML file. Run reads a list every interval and shows it.
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Machine is a machine in a list.
+type Machine struct {
+	ID, Name   string
+	State      string    // its provision state
+	Power      string    // the power state that it is being changed to; empty: no power change is in progress
+	Since      time.Time // when it entered the provision state
+	InProgress bool      // an operation is in progress
+	Failed     bool      // the last operation has failed
+	Pending    bool      // at rest, with an operation to come
+	Reason     string    // Ironic's message about the last failure, in one line
+}
+
+// doing is what the machine does, for people: its state, and the power change in progress.
+func (m Machine) doing() string {
+	switch m.Power {
+	case "":
+		return m.State
+	case "power on":
+		return m.State + ", switching on"
+	case "power off", "soft power off":
+		return m.State + ", switching off"
+	}
+	return m.State + ", restarting"
+}
+
+// Sample is a list of the machines of a selection.
+type Sample struct {
+	Taken    time.Time // by the clock of the site
+	Machines []Machine
+}
+
+// Goal is the state in which a machine counts as done.
+type Goal string
+
+// GoalDeleted is the goal of machines that are to be removed from Ironic. Any other Goal is a provision state; without a goal, a
+// machine counts as done when an operation on it has ended and no other is to come.
+const GoalDeleted Goal = "deleted"
+
+// stateDeleted is shown as the state of machines that Ironic does not have any more.
+const stateDeleted = "deleted"
+
+// Status is what a machine counts as.
+type Status int
+
+// The statuses of a machine.
+const (
+	Resting    Status = iota // not concerned
+	Waiting                  // an operation on it is to come
+	InProgress               // an operation on it is in progress
+	Done
+	Failed
+)
+
+// Span is a time in which a machine did one thing.
+type Span struct {
+	Doing, State       string
+	From, To           time.Time
+	InProgress, Failed bool
+}
+
+// length is how long the span lasted.
+func (s Span) length() time.Duration { return max(0, s.To.Sub(s.From)) }
+
+// Change is a change of what a machine does.
+type Change struct {
+	At       time.Time
+	Name     string
+	From, To string        // From is empty for a machine that is new
+	After    time.Duration // the time in From, if an operation was in progress
+	Reason   string        // of a failure
+}
+
+// track is what a model knows of a machine.
+type track struct {
+	Machine
+	status  Status
+	touched bool      // an operation on it was in progress, or its state has changed, since the model began
+	began   time.Time // when the operation in progress, or the last one, began
+	ended   time.Time // when it last became done or failed while the model watched; zero: it has not
+	spans   []Span    // the last one ends with the last sample
+}
+
+// Model follows the machines of a selection. It is not safe for concurrent use.
+type Model struct {
+	goal      Goal
+	total     int
+	began     time.Time // the first sample
+	now       time.Time // the last one
+	idleSince time.Time // the first of the samples without an operation in progress; zero: the last one has some
+	tracks    map[string]*track
+}
+
+// NewModel returns a model without samples. total is the number of machines that there will be; the model counts at least those that
+// it sees.
+func NewModel(goal Goal, total int) *Model {
+	return &Model{goal: goal, total: total, tracks: map[string]*track{}}
+}
+
+// pauseOfRuns is how long nothing must be in progress for the next operation to begin a new run. The estimate uses only this run.
+const pauseOfRuns = time.Minute
+
+// Add takes the next sample, and returns what has changed, in order. Samples that are older than the last one count as simultaneous.
+func (m *Model) Add(s Sample) []Change {
+	first := m.began.IsZero()
+	if first {
+		m.began, m.now = s.Taken, s.Taken
+	}
+	before := m.now
+	if s.Taken.After(m.now) {
+		m.now = s.Taken
+	}
+	var changes []Change
+	seen := map[string]bool{}
+	for _, machine := range s.Machines {
+		seen[machine.ID] = true
+		if change := m.update(machine, before, first); change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	for id, t := range m.tracks {
+		if !seen[id] && t.State != stateDeleted {
+			if change := m.update(Machine{ID: id, Name: t.Name, State: stateDeleted, Since: m.now}, before, false); change != nil {
+				changes = append(changes, *change)
+			}
+		}
+	}
+	m.noteIdle()
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(a.At.Compare(b.At), compareNames(a.Name, b.Name)) })
+	return changes
+}
+
+// update takes a machine of a sample, and returns the change; nil if there is none.
+func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
+	machine.Name, machine.Reason = plain(machine.Name), plain(machine.Reason)
+	if machine.Since.IsZero() {
+		machine.Since = m.now
+	}
+	t, known := m.tracks[machine.ID]
+	if !known {
+		t = &track{}
+		m.tracks[machine.ID] = t
+	}
+	last := t.Machine
+	t.Machine = machine
+	if known && last.doing() == machine.doing() && last.Failed == machine.Failed {
+		t.spans[len(t.spans)-1].To = m.now
+		t.status = m.statusOf(t)
+		return nil
+	}
+	at := m.enteredAt(t, last, before, known)
+	change := &Change{At: at, Name: machine.Name, To: machine.doing()}
+	if known {
+		old := &t.spans[len(t.spans)-1]
+		old.To = at
+		change.From = old.Doing
+		if old.InProgress {
+			change.After = old.length()
+		}
+	}
+	if machine.Failed {
+		change.Reason = machine.Reason
+	}
+	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.State, From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	m.note(t, last, at, first)
+	if first {
+		return nil
+	}
+	return change
+}
+
+// enteredAt returns when a machine entered its present state: the time that Ironic has noted, if it is after the sample before. A
+// machine that was never seen before has been in its state for longer than the model can show.
+func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) time.Time {
+	switch {
+	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
+		return t.Since
+	case t.State != last.State && t.Since.After(before) && t.Since.Before(m.now):
+		return t.Since
+	}
+	return m.now
+}
+
+// note updates status, touch and the times of the operation.
+func (m *Model) note(t *track, last Machine, at time.Time, first bool) {
+	if t.InProgress || !first {
+		t.touched = true
+	}
+	if t.InProgress && !last.InProgress {
+		t.began = at
+	}
+	old := t.status
+	t.status = m.statusOf(t)
+	switch ended := t.status == Done || t.status == Failed; {
+	case !ended:
+		t.ended = time.Time{}
+	case !first && old != Done && old != Failed:
+		t.ended = at
+		if t.began.IsZero() {
+			t.began = at // the operation was shorter than the interval
+		}
+	}
+}
+
+// statusOf returns what a machine counts as.
+func (m *Model) statusOf(t *track) Status {
+	switch {
+	case t.State == stateDeleted && m.goal != "" && m.goal != GoalDeleted:
+		return Resting
+	case t.InProgress:
+		return InProgress
+	case t.Failed:
+		return Failed
+	case m.goal != "" && t.State == string(m.goal):
+		return Done
+	case m.goal != "" || t.Pending:
+		return Waiting
+	case t.touched:
+		return Done
+	}
+	return Resting
+}
+
+// noteIdle notes since when nothing is in progress. A run that begins after a pause forgets how fast the last one was.
+func (m *Model) noteIdle() {
+	for _, t := range m.tracks {
+		if t.InProgress {
+			if !m.idleSince.IsZero() && m.now.Sub(m.idleSince) > pauseOfRuns {
+				m.forgetEnds()
+			}
+			m.idleSince = time.Time{}
+			return
+		}
+	}
+	if m.idleSince.IsZero() {
+		m.idleSince = m.now
+	}
+}
+
+func (m *Model) forgetEnds() {
+	for _, t := range m.tracks {
+		t.ended = time.Time{}
+	}
+}
+
+// Idle returns for how long nothing has been in progress, by the samples.
+func (m *Model) Idle() time.Duration {
+	if m.idleSince.IsZero() {
+		return 0
+	}
+	return m.now.Sub(m.idleSince)
+}

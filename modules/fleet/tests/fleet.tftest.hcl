@@ -1,0 +1,124 @@
+# Each run calls the module through an example, as a root module does. METAL_ENDPOINT must name an Ironic for tests: a fake, for
+# example, because the machines of the examples do not exist.
+
+run "csv" {
+  module {
+    source = "./examples/csv"
+  }
+
+  variables {
+    bmc_password = "secret"
+  }
+
+  assert {
+    condition     = keys(output.hosts) == ["rack1-01", "rack1-02", "rack1-03", "rack1-04"] && alltrue([for host in output.hosts : can(regex("^[0-9a-f-]{36}$", host.id))])
+    error_message = "Each line of the CSV must become a host."
+  }
+
+  assert {
+    condition     = keys(output.ansible_inventory.all.children.web.hosts) == ["rack1-01", "rack1-02"] && output.ansible_inventory.all.children.db.hosts["rack1-03"].ansible_host == "198.51.100.13"
+    error_message = "Machines that name a role must run it, and the inventory must have their addresses."
+  }
+}
+
+run "roles" {
+  module {
+    source = "./examples/roles"
+  }
+
+  variables {
+    join_token = "secret"
+  }
+
+  assert {
+    condition     = keys(output.deployments) == ["gpu-0", "worker-0", "worker-1"] && length(distinct(values(output.deployments)[*].node_id)) == 3
+    error_message = "Each member of a role must get a machine of its own."
+  }
+
+  assert {
+    condition     = output.deployments["gpu-0"].node == "rack7-01"
+    error_message = "A member must get a machine with the traits of its role."
+  }
+}
+
+run "an_unknown_column_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,bcm_address\nrack1-01,192.0.2.11\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_file_with_semicolons_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name;bmc_address\nrack1-01;192.0.2.11\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_machine_twice_in_the_csv_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,bmc_address\nrack1-01,192.0.2.11\nrack1-01,192.0.2.12\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_machine_in_both_places_is_refused" {
+  command = plan
+
+  variables {
+    csv      = "name,bmc_address\nrack1-01,192.0.2.11\n"
+    machines = { rack1-01 = { bmc_address = "192.0.2.11" } }
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_machine_without_bmc_and_driver_is_refused" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = {} }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_bmc_without_a_password_is_refused" {
+  command = plan
+
+  variables {
+    machines     = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" } }
+    bmc_password = null
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "an_unknown_role_is_refused" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = { driver = "fake-hardware", role = "wbe" } }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_count_without_a_class_is_refused" {
+  command = plan
+
+  variables {
+    roles = { web = { count = 2, image = { url = "http://images.example.com/debian-12.qcow2" } } }
+  }
+
+  expect_failures = [var.roles]
+}

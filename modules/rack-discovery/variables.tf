@@ -1,0 +1,134 @@
+variable "name" {
+  description = "Name of the rack. It is written to each machine that the rack takes; another rack of the same name would take them over."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9._~-]*$", var.name))
+    error_message = "name must consist of letters, digits and . _ ~ -, such as \"rack12\"."
+  }
+}
+
+variable "name_template" {
+  description = <<-EOT
+    How the machines are named: `prefix`, then the value of `hardware_details` (`serial-number`, `hostname`, `ip`, `boot-mac` or
+    `provisioning-id`), then `suffix`. Default: the name of the rack, a hyphen and the serial number.
+  EOT
+  type = object({
+    prefix           = optional(string)
+    hardware_details = optional(string, "serial-number")
+    suffix           = optional(string)
+  })
+  default  = {}
+  nullable = false
+}
+
+variable "name_style" {
+  description = "What names may look like: `ironic` or `dns` (valid host names)."
+  type        = string
+  default     = "ironic"
+  nullable    = false
+}
+
+variable "names" {
+  description = "Names by serial number, MAC address or node UUID. They win over `name_template`."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
+
+variable "filter" {
+  description = "Only machines that match all of these belong to the rack: regular expressions for `manufacturer`, `product` and `driver`, and the network of the BMCs. Set `bmc_cidr`: otherwise a forged machine gets the password of your BMCs."
+  type = object({
+    manufacturer = optional(string)
+    product      = optional(string)
+    driver       = optional(string)
+    bmc_cidr     = optional(string)
+  })
+  default = null
+}
+
+variable "include" {
+  description = "Delivery note: only machines with these serial numbers, MAC addresses or node UUIDs. Default: all that `filter` lets pass."
+  type        = set(string)
+  default     = null
+}
+
+variable "exclude" {
+  description = "Serial numbers or boot MAC addresses of machines that leave the rack for good. **Their hosts are destroyed**, and they are not taken again."
+  type        = set(string)
+  default     = []
+  nullable    = false
+}
+
+variable "max_hosts" {
+  description = "Largest number of machines that the rack takes."
+  type        = number
+  default     = null
+}
+
+variable "on_collision" {
+  description = "When two machines would have the same name: `skip`, `append-mac` or `error`."
+  type        = string
+  default     = "skip"
+  nullable    = false
+}
+
+variable "bmc" {
+  description = "How Ironic reaches the BMCs. `%s` in `address` stands for the address that discovery has found."
+  type = object({
+    address   = optional(string, "redfish-virtualmedia://%s/redfish/v1/Systems/1")
+    username  = optional(string)
+    verify_ca = optional(bool)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = length(split("%s", var.bmc.address)) == 2
+    error_message = "bmc.address must have %s once, where the address of the BMC goes, such as \"ipmi://%s\"."
+  }
+}
+
+variable "bmc_password" {
+  description = "Password of the BMCs: the one that the rack was delivered with. It is in no plan and no state."
+  type        = string
+  default     = null
+  ephemeral   = true
+  sensitive   = true
+}
+
+variable "bmc_password_version" {
+  description = "Raise it when the password has changed, so that Ironic gets it again."
+  type        = number
+  default     = 1
+  nullable    = false
+}
+
+variable "power_control" {
+  description = "`agent`: Ironic prepares machines of which discovery has found no BMC through its agent. Otherwise they are left out, and `without_bmc` lists them."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.power_control == null || var.power_control == "agent"
+    error_message = "power_control must be \"agent\" or null."
+  }
+}
+
+variable "host_settings" {
+  description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**."
+  type = object({
+    resource_class      = optional(string, "baremetal")
+    traits              = optional(set(string))
+    capabilities        = optional(map(string))
+    root_device         = optional(map(string))
+    driver_info         = optional(map(string))
+    hardware_interfaces = optional(map(string))
+    description         = optional(string)
+    target_state        = optional(string, "manageable")
+    on_destroy          = optional(string)
+  })
+  default  = {}
+  nullable = false
+}

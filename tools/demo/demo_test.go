@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRow_countsOperationsInProgress(t *testing.T) {
+	t.Parallel()
+	text := row(&screen{}, map[string]string{"node-1": "clean wait", "node-2": "deleting", "node-3": "active", "node-4": "manageable"})
+	got := strings.Join(strings.Fields(text), " ")
+	if want := "cleaning undeploying active manageable - - 2 of 2"; got != want {
+		t.Errorf("row is %q, want %q", got, want)
+	}
+}
+
+func TestShow_showsThePlanAndEachKindOfWarningOnce(t *testing.T) {
+	t.Parallel()
+	const output = `  # metal_deployment.web[0] will be updated in-place
+  ~ resource "metal_deployment" "web" {
+        id              = "8412e12e"
+      ~ rebuilds        = 0 -> 1
+    }
+
+Plan: 0 to add, 1 to change, 0 to destroy.
+
+Warning: Machines waited for a slot: 2 so far
+
+  with metal_deployment.web[0],
+  on main.tf line 40, in resource "metal_deployment" "web":
+  40: resource "metal_deployment" "web" {
+
+The longest waited for 2s.
+
+(and 2 more similar warnings elsewhere)
+
+Warning: Machines waited for a slot: 3 so far
+
+The longest waited for 3s.
+`
+	var out strings.Builder
+	w := &workspace{out: &screen{out: &out}, told: map[string]bool{}}
+	log := w.show(strings.NewReader(output), showPlan)
+	const want = `     # metal_deployment.web[0] will be updated in-place
+         ~ rebuilds        = 0 -> 1
+   Plan: 0 to add, 1 to change, 0 to destroy.
+   Warning: Machines waited for a slot: 2 so far
+     The longest waited for 2s.
+`
+	if out.String() != want {
+		t.Errorf("shown is\n%swant\n%s", out.String(), want)
+	}
+	if log != output {
+		t.Errorf("the log is\n%swant all of the output", log)
+	}
+}
+
+func TestShow_withoutAFilterShowsNothing(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	w := &workspace{out: &screen{out: &out}, told: map[string]bool{}}
+	w.show(strings.NewReader("Plan: 1\nWarning: Lock file\n\nIncomplete.\n"), nil)
+	if out.Len() > 0 {
+		t.Errorf("shown is %q", out.String())
+	}
+}
