@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 )
 
 func main() {
@@ -125,7 +125,7 @@ func (o options) machine(n int) fakebmc.Config {
 
 // certify gives the server a certificate of a new CA, and writes the CA's.
 func (o options) certify(server *http.Server, address net.Addr) error {
-	authority, err := localca.New()
+	authority, err := fakeca.New()
 	if err != nil {
 		return err
 	}

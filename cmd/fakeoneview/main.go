@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
 )
 
 func main() {
@@ -109,7 +109,7 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 
 // secure adds TLS with a new CA to the listener. It writes the CA's certificate and prints the URL and the path of that file.
 func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, error) {
-	authority, err := localca.New()
+	authority, err := fakeca.New()
 	if err != nil {
 		return nil, err
 	}

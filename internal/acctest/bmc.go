@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 )
 
 // Controller is a BMC at an address of its own.
@@ -52,7 +52,7 @@ func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controll
 func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	b := s.newBMC(name, config)
-	authority, err := localca.New()
+	authority, err := fakeca.New()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/localca"
 )
 
 func TestServer_logsRequests(t *testing.T) {
@@ -34,7 +34,7 @@ func TestServer_logsRequests(t *testing.T) {
 }
 
 // serveTLS serves a fake with a certificate of the authority.
-func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *localca.Authority) *httptest.Server {
+func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeca.Authority) *httptest.Server {
 	t.Helper()
 	config, err := authority.ServerConfig("127.0.0.1", "oneview.example.com")
 	if err != nil {
@@ -48,9 +48,9 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *localca.Authori
 	return server
 }
 
-func newAuthority(t *testing.T) *localca.Authority {
+func newAuthority(t *testing.T) *fakeca.Authority {
 	t.Helper()
-	authority, err := localca.New()
+	authority, err := fakeca.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func newAuthority(t *testing.T) *localca.Authority {
 }
 
 // trusting returns a client that trusts only an authority.
-func trusting(t *testing.T, authority *localca.Authority) *http.Client {
+func trusting(t *testing.T, authority *fakeca.Authority) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority.PEM()) {

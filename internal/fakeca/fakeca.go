@@ -1,5 +1,5 @@
-// Package localca is a certificate authority for the servers of tests and try-outs.
-package localca
+// Package fakeca is the certificate authority of the fakes.
+package fakeca
 
 import (
 	"crypto/ecdsa"
