@@ -75,7 +75,7 @@ func (s *Server) accounts(username, password string) []*BMC {
 func (s *Server) noteRefusal(username string, names []string) {
 	for _, b := range s.bmcs {
 		if slices.Contains(names, b.config.Name) || len(names) == 0 && b.config.Username == username {
-			b.note(LoginRefused, username)
+			b.Note(LoginRefused, username)
 		}
 	}
 }
