@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fails if a plan wipes, undeploys or restarts a machine whose address is not given, and lists those machines.
+# Ends with 1 if a plan wipes, undeploys or restarts a machine whose address is not given, and lists those machines; with 2 if
+# the file has no complete plan.
 #
 #   terraform plan -out=saved
 #   terraform show -json saved > plan.json
@@ -7,6 +8,10 @@
 set -eu
 plan=$1
 shift
+if ! jq -es 'length == 1 and .[0].planned_values != null and .[0].errored != true' "$plan" >/dev/null; then
+  echo "$plan has no complete plan" >&2
+  exit 2
+fi
 found=$(jq -r '
   .resource_changes[]?
   | select(.type == "metal_deployment")
