@@ -1,6 +1,5 @@
 #!/bin/sh
-# Ends with 1 if a plan wipes, undeploys or restarts a machine whose address is not given, and lists those machines; with 2 if
-# the file has no complete plan.
+# Lists machines that a plan wipes, undeploys or restarts, without the given addresses. Status 1: there are any; 2: no complete plan.
 #
 #   terraform plan -out=saved
 #   terraform show -json saved > plan.json
