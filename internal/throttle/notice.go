@@ -32,7 +32,7 @@ func (l *Limiter) Notices() []Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stats
-	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 {
+	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 && s.saturated { // otherwise Ironic was slow, not the limit small
 		detail := fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d.", s.longest.Round(time.Second), l.limit.Max)
 		if s.others > 0 {
 			detail += fmt.Sprintf(" Other runs and clients used up to %d of these slots.", s.others)
