@@ -95,7 +95,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 			if reason == "" && isTwin {
 				reason = t.reason(h)
 			}
-			if reason != "" {
+			if reason = cmp.Or(reason, d.rules.missing(h)); reason != "" {
 				d.plan.Pending[h.ID] = reason
 				continue
 			}
@@ -128,7 +128,7 @@ func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 	case refusal != "":
 		return refusal, asked
 	case h.Owner != "":
-		return "owned by " + show(h.Owner), true
+		return "owned by " + show(h.Owner), asked || r.missing(h) == ""
 	case h.Name != "":
 		return "it already has the name " + show(h.Name), asked
 	case h.State != StateEnroll:
