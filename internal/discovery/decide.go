@@ -26,9 +26,24 @@ type Plan struct {
 }
 
 // Decide plans for all nodes of Ironic, in any order. Hosts with the marker of the discovery keep their names even if the rules
-// have changed. The rules must be valid.
+// have changed. Pending does not depend on Before: it has late machines too, except those that a later plan takes. The rules must be
+// valid.
 func (r Rules) Decide(all []Host) Plan {
-	hosts := slices.DeleteFunc(slices.SortedFunc(slices.Values(all), byAge), r.isLate)
+	early := slices.DeleteFunc(slices.Clone(all), r.isLate)
+	plan := r.decide(early)
+	if len(early) == len(all) {
+		return plan
+	}
+	plan.Pending = r.decide(all).Pending
+	for _, named := range plan.Hosts {
+		delete(plan.Pending, named.Host.ID)
+	}
+	return plan
+}
+
+// decide is Decide without regard to Before.
+func (r Rules) decide(all []Host) Plan {
+	hosts := slices.SortedFunc(slices.Values(all), byAge)
 	hosts = slices.CompactFunc(hosts, func(a, b Host) bool { return a.ID == b.ID })
 	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]string{}}
 	for _, h := range hosts {

@@ -329,6 +329,21 @@ func TestDecide_sixPostsOfOneMachineAreOneHost(t *testing.T) {
 	}
 }
 
+func TestDecide_lateMachinesArePendingOnlyIfALaterPlanDoesNotTakeThem(t *testing.T) {
+	t.Parallel()
+	rules := bySerial()
+	rules.Before, rules.OnCollision = noon.Add(3*time.Second), discovery.CollisionError
+	hosts := []discovery.Host{found(1), found(2, serial("None")), found(3), found(4, serial("None")), found(5, serial("SN1"))}
+	for _, when := range []string{"before", "after"} { // the hosts have their names
+		plan := rules.Decide(hosts)
+		if got := pending(plan); names(plan) != "r12-SN1=1" || plan.Err != nil || len(got) != 3 ||
+			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `+found(1).ID) {
+			t.Errorf("%s: hosts %s, pending %v, error %v", when, names(plan), got, plan.Err)
+		}
+		hosts = carriedOut(hosts, plan)
+	}
+}
+
 func TestDecide_collisionError(t *testing.T) {
 	t.Parallel()
 	rules := bySerial()

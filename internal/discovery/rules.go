@@ -178,8 +178,8 @@ func identity(text string) string {
 // enroll comes from a client.
 const longestDiscovery = 10 * time.Minute
 
-// isLate reports whether Ironic has discovered a node's machine too late for these rules. Decide ignores such a node, so that a repeated
-// plan has the same result although machines have appeared or ended their inspection.
+// isLate reports whether Ironic has discovered a node's machine too late for these rules. Decide does not take such a node, so that a
+// repeated plan has the same result although machines have appeared or ended their inspection.
 func (r Rules) isLate(h Host) bool {
 	if r.Before.IsZero() || settled(h) {
 		return false
