@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestRun_servesAFleetUntilStopped(t *testing.T) {
@@ -64,4 +67,30 @@ func fetchNodes(t *testing.T, url string) []any {
 		t.Fatal(err)
 	}
 	return body.Nodes
+}
+
+func TestPosting_makesADiscoveredMachine(t *testing.T) {
+	t.Parallel()
+	_, body, _ := strings.Cut(posting, "-d '")
+	body, _, _ = strings.Cut(body, "'")
+	server := httptest.NewServer(&fakeironic.Server{Discovery: true})
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/continue_inspection", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Openstack-Ironic-Api-Version", "1.90")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	nodes := fetchNodes(t, server.URL+"/v1/nodes/detail")
+	if len(nodes) != 1 {
+		t.Fatalf("status %s, nodes %v", response.Status, nodes)
+	}
+	if node, _ := nodes[0].(map[string]any); node["last_error"] != nil {
+		t.Errorf("last_error is %v", node["last_error"])
+	}
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails if a plan wipes, undeploys or restarts a machine whose address is not given, and lists those machines.
+# Lists machines that a plan wipes, undeploys or restarts, without the given addresses. Status 1: there are any; 2: no complete plan.
 #
 #   terraform plan -out=saved
 #   terraform show -json saved > plan.json
@@ -7,6 +7,10 @@
 set -eu
 plan=$1
 shift
+if ! jq -es 'length == 1 and .[0].planned_values != null and .[0].errored != true' "$plan" >/dev/null; then
+  echo "$plan has no complete plan" >&2
+  exit 2
+fi
 found=$(jq -r '
   .resource_changes[]?
   | select(.type == "metal_deployment")

@@ -19,11 +19,11 @@ func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	rows := filepath.Join(w.Dir, "hosts.csv")
 
-	write(t, rows, read(t, rows)+"rack1-03,192.0.2.13,52:54:00:01:00:03,rack1,baremetal,web\n")
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 added, 0 changed, 0 destroyed")
+	write(t, rows, read(t, rows)+"rack1-03,192.0.2.13,52:54:00:01:00:03,rack1,baremetal,web,web-3\n")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "2 added, 0 changed, 0 destroyed")
 
-	write(t, rows, strings.Replace(read(t, rows), "rack1-02,192.0.2.12,52:54:00:01:00:02,rack1,baremetal,web\n", "", 1))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
+	write(t, rows, strings.Replace(read(t, rows), "rack1-02,192.0.2.12,52:54:00:01:00:02,rack1,baremetal,web,web-2\n", "", 1))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 2 destroyed")
 
 	write(t, rows, strings.Replace(read(t, rows), "rack1,baremetal,web", "rack1,baremetal,db", 1))
 	for address, change := range w.Save() {
@@ -34,6 +34,57 @@ func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 			t.Errorf("%s: %v", address, change.Actions)
 		}
 	}
+}
+
+func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	w, main := guideWorkspace(t, site, "fleet-from-csv")
+	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	touched := site.Node("rack1-01")["provision_updated_at"]
+	rows := filepath.Join(w.Dir, "hosts.csv")
+
+	write(t, rows, strings.Replace(read(t, rows), "rack1-01,", "rack1-09,", 1))
+	moves := ""
+	for _, resource := range []string{"metal_host.fleet", "metal_deployment.server"} {
+		moves += fmt.Sprintf("\nmoved {\n  from = %[1]s[\"rack1-01\"]\n  to   = %[1]s[\"rack1-09\"]\n}\n", resource)
+	}
+	write(t, main, read(t, main)+moves)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+	if now := site.Node("rack1-09")["provision_updated_at"]; now != touched {
+		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
+	}
+	acctest.NoChanges(t, w)
+}
+
+// The guide protects the machines of one role with a line in the only deployment.
+func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
+	t.Parallel()
+	w, main := guideWorkspace(t, acctest.StartFake(t, nil), "fleet-from-csv")
+	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	defer destroy(t, w)
+	open := read(t, main)
+	closed := strings.Replace(open, "  config_drive = {\n", "  protected = each.value.role == \"db\"\n  config_drive = {\n", 1)
+	defer func() {
+		write(t, main, strings.Replace(closed, `each.value.role == "db"`, "false", 1))
+		w.Must("apply", "-auto-approve")
+	}()
+	write(t, main, closed)
+	w.Must("apply", "-auto-approve")
+
+	write(t, main, strings.Replace(closed, "debian-12-db", "debian-13-db", 1))
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack2-01")
+	write(t, main, closed)
+	rows := filepath.Join(w.Dir, "hosts.csv")
+	before := read(t, rows)
+	write(t, rows, strings.Replace(before, "storage,db,db-1", "storage,,", 1))
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack2-01")
+	write(t, rows, strings.Replace(before, "storage,db,db-1", "storage,web,db-1", 1)) // another role lifts the protection
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rebuild wipes the root disk", "0 added, 1 changed, 0 destroyed")
+	write(t, rows, before)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 }
 
 func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {

@@ -53,6 +53,45 @@ resource "metal_deployment" "rack12" {
 	acctest.NoChanges(t, w)
 }
 
+func TestFakeGuide_removedMachineThatAnAllocationHasChosen(t *testing.T) {
+	t.Parallel()
+	w, main := guideWorkspace(t, rackOfThree(t), "discovery")
+	defer destroy(t, w)
+	write(t, main, strings.Replace(read(t, main), `target_state   = "manageable"`, `target_state   = "available"`, 1)+`
+resource "metal_allocation" "web" {
+  count = 1
+
+  name           = "web"
+  resource_class = "baremetal"
+  depends_on     = [metal_host.rack12]
+}
+
+resource "metal_deployment" "web" {
+  count = 1
+
+  node_id       = metal_allocation.web[count.index].node_id
+  allocation_id = metal_allocation.web[count.index].id
+  image = {
+    url      = "http://images.example.com/debian-12.qcow2"
+    checksum = "http://images.example.com/SHA256SUMS"
+  }
+}
+
+output "web" {
+  value = metal_allocation.web[0].node_name
+}
+`)
+	w.Must("apply", "-auto-approve")
+	chosen := strings.TrimSpace(w.Must("output", "-raw", "web"))
+	w.Setenv("TF_VAR_removed", `["`+strings.TrimPrefix(chosen, "r12-")+`"]`)
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Could not delete host "+chosen, "something is deployed on it")
+	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace=metal_allocation.web[0]"), "2 added, 1 changed, 3 destroyed")
+	if now := strings.TrimSpace(w.Must("output", "-raw", "web")); now == chosen || now == "" {
+		t.Errorf("the allocation has %q, before %q", now, chosen)
+	}
+	acctest.NoChanges(t, w)
+}
+
 // longAgo is a time before each discovered_before.
 const longAgo = "2026-01-01T12:00:00Z"
 

@@ -237,6 +237,8 @@ func TestFakeModules_rackListsMachinesWithoutBMC(t *testing.T) {
 	m.site.Fake.Set(uuid, "created_at", "2026-01-01T12:00:00Z")
 	w := m.open(t, "examples/rack")
 	defer destroy(t, w)
+	w.Must(acctest.Apply()...)
+	acctest.Mention(t, w.Must("output", "pending"), uuid, "filter: the inventory has no BMC address, and filter.bmc_cidr is 198.18.0.0/24")
 	replaceIn(t, w, "main.tf", `, bmc_cidr = "198.18.0.0/24"`, "")
 	w.Must(acctest.Apply()...)
 	acctest.Mention(t, w.Must("output", "without_bmc"), "r12-RK000007", uuid)

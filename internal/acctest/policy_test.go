@@ -20,6 +20,32 @@ func checkPlan(t *testing.T, w *acctest.Workspace, approved ...string) (output s
 	return string(text), err == nil
 }
 
+// A plan that Terraform could not finish lists only some of the machines that it wipes. Only a complete plan is allowed.
+func TestPolicy_refusesWhatIsNoCompletePlan(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is not installed")
+	}
+	for name, tc := range map[string]struct {
+		content string
+		status  int
+	}{
+		"a plan without changes": {`{"format_version":"1.2","planned_values":{"root_module":{}},"errored":false}`, 0},
+		"an empty file":          {"", 2},
+		"a plan that has failed": {`{"format_version":"1.2","planned_values":{"root_module":{}},"errored":true}`, 2},
+		"a state":                {`{"format_version":"1.0","values":{"root_module":{}}}`, 2},
+		"half a plan":            {`{"format_version":"1.2","planned_values":{`, 2},
+	} {
+		plan := filepath.Join(t.TempDir(), "plan.json")
+		write(t, plan, tc.content)
+		command := exec.CommandContext(t.Context(), examples+"/policy/check-plan.sh", plan)
+		output, err := command.CombinedOutput()
+		if status := command.ProcessState.ExitCode(); status != tc.status {
+			t.Errorf("%s: status %d, want %d (%v)\n%s", name, status, tc.status, err, output)
+		}
+	}
+}
+
 func TestAccPolicy_findsEachWipeAndRestart(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {

@@ -26,9 +26,24 @@ type Plan struct {
 }
 
 // Decide plans for all nodes of Ironic, in any order. Hosts with the marker of the discovery keep their names even if the rules
-// have changed. The rules must be valid.
+// have changed. Pending does not depend on Before: it has late machines too, except those that a later plan takes. The rules must be
+// valid.
 func (r Rules) Decide(all []Host) Plan {
-	hosts := slices.DeleteFunc(slices.SortedFunc(slices.Values(all), byAge), r.isLate)
+	early := slices.DeleteFunc(slices.Clone(all), r.isLate)
+	plan := r.decide(early)
+	if len(early) == len(all) {
+		return plan
+	}
+	plan.Pending = r.decide(all).Pending
+	for _, named := range plan.Hosts {
+		delete(plan.Pending, named.Host.ID)
+	}
+	return plan
+}
+
+// decide is Decide without regard to Before.
+func (r Rules) decide(all []Host) Plan {
+	hosts := slices.SortedFunc(slices.Values(all), byAge)
 	hosts = slices.CompactFunc(hosts, func(a, b Host) bool { return a.ID == b.ID })
 	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]string{}}
 	for _, h := range hosts {
@@ -95,7 +110,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 			if reason == "" && isTwin {
 				reason = t.reason(h)
 			}
-			if reason != "" {
+			if reason = cmp.Or(reason, d.rules.missing(h)); reason != "" {
 				d.plan.Pending[h.ID] = reason
 				continue
 			}
@@ -128,7 +143,7 @@ func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 	case refusal != "":
 		return refusal, asked
 	case h.Owner != "":
-		return "owned by " + show(h.Owner), true
+		return "owned by " + show(h.Owner), asked || r.missing(h) == ""
 	case h.Name != "":
 		return "it already has the name " + show(h.Name), asked
 	case h.State != StateEnroll:

@@ -137,7 +137,18 @@ func TestDecide(t *testing.T) {
 		}), []discovery.Host{
 			found(1), found(2, func(h *discovery.Host) { h.Manufacturer = "HPE" }), found(3, func(h *discovery.Host) { h.BMCAddress = "::/0" }),
 			found(4, func(h *discovery.Host) { h.BMCAddress = "10.13.0.1" }), found(5, func(h *discovery.Host) { h.Manufacturer, h.Owner = "HPE", "rack11" }),
-		}, "r12-SN1=1", nil},
+		}, "r12-SN1=1", reasons{3: "filter: the inventory has no BMC address, and filter.bmc_cidr is 10.12.0.0/24"}},
+		{"filter by facts that the inventory lacks", with(bySerial(), func(r *discovery.Rules) {
+			r.Manufacturer, r.Product = regexp.MustCompile("^Dell"), regexp.MustCompile("^(R6.*)?$")
+			r.BMC = []netip.Prefix{netip.MustParsePrefix("10.12.0.0/24")}
+		}), []discovery.Host{
+			found(1, func(h *discovery.Host) { h.Manufacturer = "" }), found(2, func(h *discovery.Host) { h.Product = "" }),
+			found(3, func(h *discovery.Host) { h.Manufacturer, h.BMCAddress = "HPE", "" }),
+			found(4, named("web"), func(h *discovery.Host) { h.BMCAddress = "" }), found(5, enrolled, func(h *discovery.Host) { h.BMCAddress = "" }),
+			found(6, marked("rack11", "x"), func(h *discovery.Host) { h.BMCAddress = "" }),
+			found(7, portless, func(h *discovery.Host) { h.BMCAddress, h.PXEInterface, h.Interfaces = "", found(2).PXEInterface, nil }),
+			found(8, func(h *discovery.Host) { h.BMCAddress, h.HasInventory = "", false }),
+		}, "r12-SN2=2", reasons{1: `filter: the inventory has no manufacturer, and filter.manufacturer is "^Dell"`, 7: "duplicate of " + uuid(2)}},
 		{"filter of product and driver, asked for", with(bySerial(), func(r *discovery.Rules) {
 			r.Product, r.Driver, r.Include = regexp.MustCompile("R7"), regexp.MustCompile("fake"), []string{"SN1", "SN2", "SN3"}
 		}), []discovery.Host{
@@ -315,6 +326,21 @@ func TestDecide_sixPostsOfOneMachineAreOneHost(t *testing.T) {
 			}
 		}
 		plan = bySerial().Decide(carriedOut(posts, plan))
+	}
+}
+
+func TestDecide_lateMachinesArePendingOnlyIfALaterPlanDoesNotTakeThem(t *testing.T) {
+	t.Parallel()
+	rules := bySerial()
+	rules.Before, rules.OnCollision = noon.Add(3*time.Second), discovery.CollisionError
+	hosts := []discovery.Host{found(1), found(2, serial("None")), found(3), found(4, serial("None")), found(5, serial("SN1"))}
+	for _, when := range []string{"before", "after"} { // the hosts have their names
+		plan := rules.Decide(hosts)
+		if got := pending(plan); names(plan) != "r12-SN1=1" || plan.Err != nil || len(got) != 3 ||
+			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `+found(1).ID) {
+			t.Errorf("%s: hosts %s, pending %v, error %v", when, names(plan), got, plan.Err)
+		}
+		hosts = carriedOut(hosts, plan)
 	}
 }
 

@@ -66,10 +66,13 @@ func (h Host) BootMAC() string {
 	return ""
 }
 
-// Describe returns a text by which a person finds the machine: the node's UUID, and the MAC address, BMC address and hostname
-// as far as they are known.
+// Describe returns a text by which a person finds the machine: the node's UUID, and the serial number, MAC address, BMC address and
+// hostname as far as they are known.
 func (h Host) Describe() string {
 	var known []string
+	if !saysNothing(trimmed(h.Serial)) {
+		known = append(known, "serial number "+show(h.Serial))
+	}
 	if mac := h.BootMAC(); mac != "" {
 		known = append(known, "MAC address "+mac)
 	}

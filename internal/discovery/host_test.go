@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
@@ -71,5 +72,17 @@ func TestHost_ipIgnoresTheOrderOfInterfaces(t *testing.T) {
 				t.Fatalf("%s: %q, want %q", tt.name, got, tt.want)
 			}
 		}
+	}
+}
+
+func TestHost_describedBySerialNumberFirst(t *testing.T) {
+	t.Parallel()
+	h := found(1)
+	want := h.ID + " (serial number SN1, MAC address 52:54:00:00:00:01, BMC 10.12.0.2, hostname node1)"
+	if got := h.Describe(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := found(1, serial("To be filled by O.E.M."), hostname("")).Describe(); strings.Contains(got, "serial") {
+		t.Errorf("a placeholder is no help: %s", got)
 	}
 }

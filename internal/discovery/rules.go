@@ -98,22 +98,41 @@ func (r Rules) validateNames() error {
 	return nil
 }
 
-// refuses returns why a host does not pass filter, exclude and only, "" if it does.
+// refuses returns why a host does not pass filter, exclude and include, "" if it does. A fact that the inventory lacks refuses no host:
+// see missing.
 func (r Rules) refuses(h Host) string {
 	bmc := bmcAddress(h)
+	has := func(fact string) bool { return fact != "" || !h.HasInventory }
 	switch {
 	case matchesAny(h, r.Exclude):
 		return "it is in exclude"
 	case r.Include != nil && !matchesAny(h, r.Include):
 		return "it is not in include"
-	case !matches(r.Manufacturer, h.Manufacturer):
+	case has(h.Manufacturer) && !matches(r.Manufacturer, h.Manufacturer):
 		return "filter: manufacturer is " + quote(h.Manufacturer)
-	case !matches(r.Product, h.Product):
+	case has(h.Product) && !matches(r.Product, h.Product):
 		return "filter: product is " + quote(h.Product)
 	case !matches(r.Driver, h.Driver):
 		return "filter: driver is " + quote(h.Driver)
-	case len(r.BMC) > 0 && !slices.ContainsFunc(r.BMC, func(p netip.Prefix) bool { return p.Contains(bmc) }):
+	case (bmc.IsValid() || !h.HasInventory) && len(r.BMC) > 0 && !slices.ContainsFunc(r.BMC, func(p netip.Prefix) bool { return p.Contains(bmc) }):
 		return "filter: BMC address is " + quote(h.BMCAddress)
+	}
+	return ""
+}
+
+// missing returns which fact the filter needs and the host's inventory lacks, "" if there is none. Such a host may belong to the
+// discovery, so that it is reported and not taken.
+func (r Rules) missing(h Host) string {
+	const reason = "filter: the inventory has no %s, and filter.%s is %v"
+	switch {
+	case !h.HasInventory:
+		return ""
+	case h.Manufacturer == "" && !matches(r.Manufacturer, ""):
+		return fmt.Sprintf(reason, "manufacturer", "manufacturer", quote(r.Manufacturer.String()))
+	case h.Product == "" && !matches(r.Product, ""):
+		return fmt.Sprintf(reason, "product", "product", quote(r.Product.String()))
+	case len(r.BMC) > 0 && !bmcAddress(h).IsValid():
+		return fmt.Sprintf(reason, "BMC address", "bmc_cidr", r.BMC[0])
 	}
 	return ""
 }
@@ -131,13 +150,13 @@ func bmcAddress(h Host) netip.Addr {
 	return addr.Unmap()
 }
 
-// matchesAny reports whether one of the entries of only or exclude identifies the host.
+// matchesAny reports whether one of the entries of include or exclude identifies the host.
 func matchesAny(h Host, entries []string) bool {
 	own := hostIdentities(h)
 	return slices.ContainsFunc(entries, func(id string) bool { return own[identity(id)] })
 }
 
-// hostIdentities returns what identifies a host in only, exclude and names: serial number, MAC addresses and UUID.
+// hostIdentities returns what identifies a host in include, exclude and names: serial number, MAC addresses and UUID.
 func hostIdentities(h Host) map[string]bool {
 	own := map[string]bool{identity(h.ID): true, identity(h.Serial): true}
 	delete(own, "")
@@ -159,8 +178,8 @@ func identity(text string) string {
 // enroll comes from a client.
 const longestDiscovery = 10 * time.Minute
 
-// isLate reports whether Ironic has discovered a node's machine too late for these rules. Decide ignores such a node, so that a repeated
-// plan has the same result although machines have appeared or ended their inspection.
+// isLate reports whether Ironic has discovered a node's machine too late for these rules. Decide does not take such a node, so that a
+// repeated plan has the same result although machines have appeared or ended their inspection.
 func (r Rules) isLate(h Host) bool {
 	if r.Before.IsZero() || settled(h) {
 		return false

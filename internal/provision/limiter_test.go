@@ -648,8 +648,8 @@ func TestGate_noticeOfWaitedHosts(t *testing.T) {
 			t.Errorf("no machine waited, but the notice says %q", got)
 		}
 		for _, want := range []string{
-			"Machines waited for a slot: 2 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4, and other runs and clients used up to 1 of these slots.",
-			"Machines waited for a slot: 4 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4, and other runs and clients used up to 1 of these slots.",
+			"Machines waited for a slot: 2 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4. Other runs and clients used up to 1 of these slots.",
+			"Machines waited for a slot: 4 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 4. Other runs and clients used up to 1 of these slots.",
 		} {
 			got := wave(hosts[3:8])
 			if len(got) != 1 || got[0] != want {
@@ -661,6 +661,19 @@ func TestGate_noticeOfWaitedHosts(t *testing.T) {
 		}
 		if got := wave(hosts[8:9]); len(got) > 0 {
 			t.Errorf("no other machine waited, but the notice says %q", got)
+		}
+	})
+}
+
+func TestGate_noticeIsSilentAboutOtherRunsThatUsedNoSlot(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(2, 10*time.Minute)
+		client := newClient(fake, func(cfg *provision.Config) { cfg.Limit = upTo(1) })
+		cleanAll(t, fake, client)
+		const want = "Machines waited for a slot: 1 so far. The longest wait for a slot of provisioning_limit was 10m11s. max_concurrent is 1."
+		if got := notices(client, "waited"); len(got) != 1 || got[0] != want {
+			t.Errorf("said %q, want %q", got, want)
 		}
 	})
 }

@@ -32,12 +32,13 @@ func (l *Limiter) Notices() []Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stats
-	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 {
-		s.say(fmt.Sprintf("waited %d", s.waited), Notice{
-			fmt.Sprintf("Machines waited for a slot: %d so far", s.waited), // the number makes the summary unique, so that Terraform shows a later one too
-			fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d, and other runs and clients used up to %d of these slots.",
-				s.longest.Round(time.Second), l.limit.Max, s.others),
-		})
+	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 && s.saturated { // otherwise Ironic was slow, not the limit small
+		detail := fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d.", s.longest.Round(time.Second), l.limit.Max)
+		if s.others > 0 {
+			detail += fmt.Sprintf(" Other runs and clients used up to %d of these slots.", s.others)
+		}
+		// The number makes the summary unique, so that Terraform shows a later one too.
+		s.say(fmt.Sprintf("waited %d", s.waited), Notice{fmt.Sprintf("Machines waited for a slot: %d so far", s.waited), detail})
 	}
 	notices := s.notices
 	s.notices = nil

@@ -17,7 +17,7 @@ output "discovered" {
 }
 
 output "without_bmc" {
-  description = "Machines that are left out because discovery has found no BMC, by name: UUID of the node."
+  description = "Machines that are left out because discovery has found no BMC, by name: UUID of the node. With `filter.bmc_cidr` they are in `pending` instead."
   value       = { for name, machine in local.staying : name => machine.id if !contains(keys(local.hosts), name) }
 }
 

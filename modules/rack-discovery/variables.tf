@@ -49,7 +49,7 @@ variable "filter" {
 }
 
 variable "include" {
-  description = "Delivery note: only machines with these serial numbers, MAC addresses or node UUIDs. Default: all that `filter` lets pass."
+  description = "Delivery note: only machines with these serial numbers, MAC addresses or node UUIDs. An empty set takes no new machine. Machines that have a name stay. Default: all that `filter` lets pass."
   type        = set(string)
   default     = null
 }
@@ -106,7 +106,7 @@ variable "bmc_password_version" {
 }
 
 variable "power_control" {
-  description = "`agent`: Ironic prepares machines of which discovery has found no BMC through its agent. Otherwise they are left out, and `without_bmc` lists them."
+  description = "`agent`: Ironic prepares machines of which discovery has found no BMC through its agent. Otherwise they are left out, and `without_bmc` lists them. With `filter.bmc_cidr` they are never taken, and `pending` lists them."
   type        = string
   default     = null
 

@@ -39,26 +39,16 @@ resource "metal_host" "fleet" {
   target_state   = "available"
 }
 
-resource "metal_allocation" "server" {
-  for_each = local.servers
-
-  name            = each.key
-  resource_class  = each.value.class
-  candidate_nodes = [each.key]
-  depends_on      = [metal_host.fleet] # not before the hosts are available
-}
-
 resource "metal_deployment" "server" {
   for_each = local.servers
 
-  node_id       = metal_allocation.server[each.key].node_id
-  allocation_id = metal_allocation.server[each.key].id
+  node_id = metal_host.fleet[each.key].id # this machine
   image = {
     url      = "http://images.example.com/${local.roles[each.value.role].image}"
     checksum = "http://images.example.com/SHA256SUMS"
   }
   config_drive = {
-    hostname  = each.key
+    hostname  = each.value.hostname # not each.key: a new name of the host would rebuild the machine
     user_data = local.roles[each.value.role].user_data
   }
 }

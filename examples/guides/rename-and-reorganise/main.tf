@@ -26,8 +26,7 @@ resource "metal_allocation" "server" {
 
   name            = each.key
   resource_class  = "rename"
-  candidate_nodes = [each.key]
-  depends_on      = [metal_host.rack]
+  candidate_nodes = [metal_host.rack[each.key].id]
 }
 
 resource "metal_deployment" "server" {

@@ -68,6 +68,31 @@ func TestFakeDiscovery_laterTimeShowsNoDifference(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 2 changed, 0 destroyed")
 }
 
+// A pipeline alerts on an output with the pending machines, which must agree with the warning of the plan.
+func TestFakeDiscovery_pendingHasMachinesDiscoveredAfterTheStoredTime(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	before := time.Now().Add(-time.Hour)
+	discoveredAt(s, 1, before, before)
+	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial(""), "discovered_before = plantimestamp()")+
+		"output \"pending\" {\n  value = metal_discovery_import.rack.pending\n}\n")
+	w.Must("apply", "-auto-approve")
+
+	time.Sleep(2 * time.Second) // times of Terraform and Ironic are whole seconds
+	nameless := s.Fake.Discover(withSerial(s.Machine(2), "None"))
+	time.Sleep(2 * time.Second)
+	const reason = `serial number is "None"`
+	acctest.Mention(t, w.Must("plan", "-out=plan"), "Discovered machines are pending", nameless, reason, "Changes to Outputs")
+	later := s.Fake.Discover(withSerial(s.Machine(3), "N/A"))
+	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 0 changed, 0 destroyed")
+	acctest.Mention(t, w.Must("output", "-json", "pending"), nameless)
+
+	acctest.Mention(t, w.Must("apply", "-refresh-only", "-auto-approve"), later)
+	discoveries(t, w)["rack"].wantPending(t, map[string]string{nameless: reason, later: `serial number is "N/A"`})
+	acctest.NoChanges(t, w)
+	acctest.NoDrift(t, w)
+}
+
 func TestFakeDiscovery_discoveredBeforeIsALimit(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)

@@ -99,24 +99,14 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		}
 	}
 	plan.decide(ctx, seen, state, &resp.Diagnostics)
-	if state != nil && plan.Hosts.Equal(state.Hosts) {
-		plan.keepTime(ctx, seen, state)
+	if state != nil && plan.Hosts.Equal(state.Hosts) && plan.Pending.Equal(state.Pending) && !plan.Before.IsNull() && !state.Before.IsNull() {
+		plan.Before = state.Before // a later time alone is no difference
 	}
 	if !remembered && (state == nil || !plan.Pending.Equal(state.Pending)) {
 		plan.Pending = types.MapUnknown(types.StringType) // Terraform plans again during apply, and reasons change by the second
 	}
 	plan.ID = plan.Name
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-}
-
-// keepTime keeps the discovered_before of the state, if both have one, because no new machine is taken. pending belongs to that time.
-func (m *discoveryModel) keepTime(ctx context.Context, seen *provision.Survey, state *discoveryModel) {
-	if m.Before.IsNull() || state.Before.IsNull() || m.Before.Equal(state.Before) {
-		return
-	}
-	m.Before = state.Before
-	var quiet diag.Diagnostics // the plan has reported what is pending now
-	m.decide(ctx, seen, state, &quiet)
 }
 
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.

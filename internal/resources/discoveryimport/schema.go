@@ -64,7 +64,8 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"name_style": choose("Characters that names may have: `ironic` (default: letters, digits, `.`, `_`, `~`, `-`) or `dns` (lower case letters, digits, hyphens; at most 63 characters).",
 				stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Rules for new machines. The resource takes a machine only if it matches all of them. Default: it takes every discovered machine.",
+				Optional: true, MarkdownDescription: "Rules for new machines. The resource takes a machine only if it matches all of them. A machine whose inventory lacks the manufacturer, product or BMC address " +
+					"that a rule needs waits in `pending`. Default: it takes every discovered machine.",
 				Attributes: map[string]schema.Attribute{
 					"manufacturer": choose("Regular expression (RE2) for the manufacturer, such as `^Dell`.", framework.RegularExpression),
 					"product":      choose("Regular expression (RE2) for the product.", framework.RegularExpression),
@@ -74,7 +75,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			},
 			"include": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of the only machines to take, for example from a delivery note. An empty set takes none. This is the strongest protection " +
+				MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of the only machines to take, for example from a delivery note. An empty set takes none. Machines that already have a name stay in `hosts`. An entry that no machine has causes no warning. This is the strongest protection " +
 					"against foreign machines, because Ironic does not verify what a machine reports. Default: all machines that match `filter`.",
 			},
 			"names": schema.MapAttribute{
@@ -83,8 +84,8 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"exclude": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of machines that the resource does not take. Machines that already have a name stay in `hosts`.",
 			},
-			"discovered_before": choose("Time (RFC 3339), usually `plantimestamp()`. The resource ignores machines that Ironic discovers later. Without it, the first apply fails if a machine appears after "+
-				"the plan. While no new machine is taken, a later time is not a difference in the plan. The clocks of Ironic and of the machine that runs Terraform must agree. "+
+			"discovered_before": choose("Time (RFC 3339), usually `plantimestamp()`. The resource takes no machine that Ironic discovers later. Without it, the first apply fails if a machine appears after "+
+				"the plan. While `hosts` and `pending` stay the same, a later time is not a difference in the plan. The clocks of Ironic and of the machine that runs Terraform must agree. "+
 				"Default: no limit.", framework.Timestamp),
 			"max_hosts": schema.Int64Attribute{
 				Optional: true, MarkdownDescription: "Largest number of machines in `hosts`. Default: no limit.", Validators: []validator.Int64{int64validator.AtLeast(1)},

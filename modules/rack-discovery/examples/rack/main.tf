@@ -43,6 +43,10 @@ output "ansible_inventory" {
   value = module.rack12.ansible_inventory
 }
 
+output "pending" { # an alert may watch it
+  value = module.rack12.pending
+}
+
 output "without_bmc" {
   value = module.rack12.without_bmc
 }
