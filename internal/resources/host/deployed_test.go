@@ -74,6 +74,7 @@ func TestAccHost_classOfDeployedNodeIsFixed(t *testing.T) {
 	w.Configure(hostConfig(s, acctest.Target("available"), other))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }
 
 // Without bmc, the settings of the driver are removed. The driver stays: a node needs one.
