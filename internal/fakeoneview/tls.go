@@ -1,5 +1,4 @@
-// Package fakeca is the certificate authority of the fakes.
-package fakeca
+package fakeoneview
 
 import (
 	"crypto/ecdsa"
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority. Every fake has its own.
+// Authority is a certificate authority. Every appliance has its own.
 type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -24,13 +23,13 @@ type Authority struct {
 // certificateTime is the validity of the certificates.
 const certificateTime = 365 * 24 * time.Hour
 
-// New creates a CA.
-func New() (*Authority, error) {
+// NewAuthority creates a CA.
+func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the CA: %w", err)
 	}
-	wanted := certificate("fake CA")
+	wanted := certificate("fake OneView CA")
 	wanted.IsCA, wanted.BasicConstraintsValid = true, true
 	wanted.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, wanted, wanted, key.Public(), key)
@@ -63,7 +62,7 @@ func (a *Authority) ServerConfig(hosts ...string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the server: %w", err)
 	}
-	wanted := certificate("fake server")
+	wanted := certificate("fake OneView")
 	wanted.KeyUsage = x509.KeyUsageDigitalSignature
 	wanted.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
