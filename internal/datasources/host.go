@@ -27,7 +27,7 @@ type host struct{ withClient }
 // lookups are the attributes that identify a host, with FindNode's prefix for each.
 var lookups = []struct{ name, prefix string }{{"id", ""}, {"name", ""}, {"mac", ""}, {"bmc_address", "bmc:"}}
 
-// requiredUnless begins the descriptions of these attributes and of instance_id, of which a configuration must have exactly one.
+// requiredUnless begins the descriptions of the attributes that name a node. A configuration must set exactly one of them.
 const requiredUnless = "Required unless you look up the node by another attribute. "
 
 // Metadata names the data source.

@@ -25,7 +25,7 @@ func manyInstances(b *testing.B, n int) (*session, []map[string]any, []*instance
 		}
 		hosts[i] = made
 	}
-	for i, made := range hosts { // after all writes, each of which ends what a refresh knows of all nodes
+	for i, made := range hosts { // after all writes: each write invalidates the lists that a refresh uses
 		hosts[i] = s.read(made)
 	}
 	return s, configs, hosts

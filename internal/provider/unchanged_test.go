@@ -202,7 +202,7 @@ func TestUnchanged_failedUpdateClearsNote(t *testing.T) {
 	}
 }
 
-// settings are values of attributes, by resource, of which a random configuration has some.
+// settings are values of attributes, by resource. A random configuration has some of them.
 var settings = map[string]map[string][]any{
 	"metal_host": {
 		"name": {"n1", "n2"}, "resource_class": {"a", "b"}, "description": {"d1", "d2"}, "owner": {"o"}, "lessee": {"l"}, "shard": {"s"},

@@ -25,7 +25,7 @@ func site() map[string]*ironic.Node {
 		node(func(n *ironic.Node) { n.ProvisionState = "active" }),
 		node(func(n *ironic.Node) { n.ProvisionState = "manageable" }),
 		node(func(n *ironic.Node) { n.Name, n.Maintenance = "mended", true }),
-		node(func(n *ironic.Node) { n.Name, n.ProvisionState, n.InstanceUUID = "taken", "available", "somebody's" }),
+		node(func(n *ironic.Node) { n.Name, n.ProvisionState, n.InstanceUUID = "taken", "available", "other-instance" }),
 		node(func(n *ironic.Node) { n.PowerState = "" }),
 		node(func(n *ironic.Node) { n.Owner, n.Lessee = "team-b", "team-c" }),
 		node(func(n *ironic.Node) { n.Owner, n.Lessee = "team-b", "team-a" }),
@@ -58,12 +58,12 @@ func TestCensus_countsFirstLack(t *testing.T) {
 			"1 of 1 candidate",
 		},
 		"by UUID": {
-			ironic.AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{mended, "fits", "nobody"}},
-			"1 of 3 candidates: 1 in maintenance, 1 unknown to Ironic (nobody)",
+			ironic.AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{mended, "fits", "unknown"}},
+			"1 of 3 candidates: 1 in maintenance, 1 unknown to Ironic (unknown)",
 		},
 		"of any class": {ironic.AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate"},
 		"its own node": {
-			ironic.AllocationSpec{UUID: "somebody's", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"}, CandidateNodes: []string{"taken"}},
+			ironic.AllocationSpec{UUID: "other-instance", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"}, CandidateNodes: []string{"taken"}},
 			"0 of 1 candidate: 1 without CUSTOM_SSD",
 		},
 		"a node that runs already": {
