@@ -25,7 +25,9 @@ func site() map[string]*ironic.Node {
 		node(func(n *ironic.Node) { n.ProvisionState = "active" }),
 		node(func(n *ironic.Node) { n.ProvisionState = "manageable" }),
 		node(func(n *ironic.Node) { n.Name, n.Maintenance = "mended", true }),
-		node(func(n *ironic.Node) { n.Name, n.ProvisionState, n.InstanceUUID = "taken", "available", "other-instance" }),
+		node(func(n *ironic.Node) {
+			n.Name, n.ProvisionState, n.InstanceUUID = "taken", "available", "other-instance"
+		}),
 		node(func(n *ironic.Node) { n.PowerState = "" }),
 		node(func(n *ironic.Node) { n.Owner, n.Lessee = "team-b", "team-c" }),
 		node(func(n *ironic.Node) { n.Owner, n.Lessee = "team-b", "team-a" }),
