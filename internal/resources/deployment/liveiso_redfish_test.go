@@ -60,7 +60,7 @@ func bmcDeployments(url string, own int) string {
 // count the boots, and hold the right medium.
 func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
+	s, iso := acctest.StartBMCSite(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
 	machines := 30
 	if s.Fake == nil {
 		machines = 10 // 50 take 260 s
@@ -104,7 +104,7 @@ func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 // The quirks of vendors that Ironic knows do not keep a machine from its live ISO.
 func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not know quirks")
 	}
@@ -131,7 +131,7 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 // The boot mode of a host's capabilities, and secure boot of a deployment's, reach the BMC before the machine boots.
 func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not set the boot mode at a BMC")
 	}
@@ -153,7 +153,7 @@ func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 // Machines that take their time to start do not start all at once: the BMCs see at most as many as the limit allows.
 func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not wait for the power of a BMC")
 	}

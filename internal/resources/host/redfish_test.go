@@ -43,7 +43,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	if len(python) == 0 {
 		t.Skip("METAL_ACC_PYTHON is not set")
 	}
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	script, err := os.ReadFile("testdata/drive_bmc.py")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 
 func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), acctest.Target("available")))
 	w.Must(acctest.Apply()...)
@@ -83,7 +83,7 @@ func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 
 func TestAccBMC_enrollsOverIPv6(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMCAt("[::1]:0", "m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
@@ -94,7 +94,7 @@ func TestAccBMC_enrollsOverIPv6(t *testing.T) {
 // Ironic logs in again after its session has ended, and waits for a BMC that is busy.
 func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
@@ -115,7 +115,7 @@ func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 // The error of a wrong password says what Ironic said and what to do. The next apply, with the right one, verifies the host.
 func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	wrong := acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
 	w := acctest.NewWorkspace(t, onBMC(s, wrong))
@@ -136,7 +136,7 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 // A password that was changed at the BMC and then in the configuration works from the apply on.
 func TestAccBMC_passwordIsRotated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	config := func(password string, version int, settings ...string) string {
 		return onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
@@ -155,7 +155,7 @@ func TestAccBMC_passwordIsRotated(t *testing.T) {
 // verify_ca refuses a BMC whose certificate Ironic's host does not trust. A CA file in driver_info makes it trusted.
 func TestAccBMC_certificateIsVerified(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartSecureBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
 	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
@@ -182,7 +182,7 @@ func TestAccBMC_certificateIsVerified(t *testing.T) {
 // while its BMC is gone.
 func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
 	plug := b.Server.Unplug()
@@ -198,7 +198,7 @@ func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 
 func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
@@ -221,7 +221,7 @@ func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 // A graceful shutdown that the operating system ignores is an error of Ironic's, and the machine stays on.
 func TestAccBMC_gracefulShutdown(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	obeys, ignores := &fakebmc.Simulated{ShutdownTime: time.Second}, &fakebmc.Simulated{IgnoresShutdown: true}
 	for name, machine := range map[string]*fakebmc.Simulated{"obeys": obeys, "ignores": ignores} {
 		b := s.StartBMC(name, fakebmc.Config{Machine: machine})
@@ -247,7 +247,7 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 // A machine that another person has switched off is a difference of power_state, unless Ironic switches it back first.
 func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
 	w.Must(acctest.Apply()...)
