@@ -158,7 +158,9 @@ func (c *networkCheck) network(at string, value any) {
 	object, _ := value.(map[string]any)
 	kind, _ := object["type"].(string)
 	members := []member{
-		{"id", true, anyText}, {"link", true, anyText}, {"network_id", true, anyText},
+		{"id", true, anyText},
+		{"link", true, anyText},
+		{"network_id", true, anyText},
 		{"type", true, oneOf("ipv4", "ipv4_dhcp", "ipv6", "ipv6_dhcp", "ipv6_slaac")},
 	}
 	switch {

@@ -132,9 +132,9 @@ func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) (*Por
 // MovePort puts a port into the port group with a UUID, or takes it out of its group if the UUID is empty.
 func (c *Client) MovePort(ctx context.Context, port Port, group string) (*Port, error) {
 	var patch Patch
-	switch {
-	case group == port.PortGroupUUID:
-	case group == "":
+	switch group {
+	case port.PortGroupUUID:
+	case "":
 		patch.Set("/portgroup_uuid", nil)
 	default:
 		patch.Set("/portgroup_uuid", group)

@@ -222,7 +222,8 @@ var settings = map[string]map[string][]any{
 			map[string]any{"address": "ipmi://10.0.0.1"},
 		},
 		"ports": {
-			map[string]any{"52:54:00:00:00:01": map[string]any{}}, map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": map[string]any{"a": "1"}}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": map[string]any{"a": "1"}}},
 			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{"is_smartnic": false, "description": "d"}},
 		},
 		"port_groups":  {map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},

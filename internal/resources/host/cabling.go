@@ -32,12 +32,12 @@ type cabling struct {
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.
-func (c *model) cablingOf(ctx context.Context, before managed) cabling {
+func (m *model) cablingOf(ctx context.Context, before managed) cabling {
 	want := cabling{ports: map[string]ironic.PortSpec{}, members: map[string]string{}, groups: map[string]ironic.PortGroupSpec{}}
-	for key, group := range c.portGroups(ctx) {
+	for key, group := range m.portGroups(ctx) {
 		want.groups[key] = group.spec()
 	}
-	for mac, port := range c.ports(ctx) {
+	for mac, port := range m.ports(ctx) {
 		want.ports[mac] = port.spec(mac, before)
 		switch key := port.PortGroup.ValueString(); {
 		case key != "":
@@ -55,7 +55,7 @@ func (c *model) cablingOf(ctx context.Context, before managed) cabling {
 			want.withoutPorts = append(want.withoutPorts, mac)
 		}
 	}
-	want.withoutGroups = slices.Sorted(maps.Keys(c.lostGroups(ctx, before)))
+	want.withoutGroups = slices.Sorted(maps.Keys(m.lostGroups(ctx, before)))
 	return want
 }
 

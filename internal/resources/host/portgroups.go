@@ -72,9 +72,9 @@ func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
 }
 
 // lostGroups returns the keys of the groups that the prior configuration had, and this one has not.
-func (c *model) lostGroups(ctx context.Context, before managed) map[string]bool {
-	lost, stay := map[string]bool{}, c.portGroups(ctx)
-	if c.PortGroups.IsUnknown() {
+func (m *model) lostGroups(ctx context.Context, before managed) map[string]bool {
+	lost, stay := map[string]bool{}, m.portGroups(ctx)
+	if m.PortGroups.IsUnknown() {
 		return lost
 	}
 	for _, key := range before.below("/port_groups") {
@@ -194,8 +194,8 @@ func groupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
 }
 
 // validatePorts checks what port groups and their ports must have in common.
-func (c *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
-	ports, groups := c.ports(ctx), c.portGroups(ctx)
+func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
+	ports, groups := m.ports(ctx), m.portGroups(ctx)
 	names, networks := map[string]string{}, map[string]types.String{}
 	for _, mac := range slices.Sorted(maps.Keys(ports)) {
 		port, at := ports[mac], path.Root("ports").AtMapKey(mac)
@@ -205,7 +205,7 @@ func (c *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
 			}
 			names[name] = mac
 		}
-		if !framework.IsSet(port.PortGroup) || c.PortGroups.IsUnknown() {
+		if !framework.IsSet(port.PortGroup) || m.PortGroups.IsUnknown() {
 			continue
 		}
 		key := port.PortGroup.ValueString()

@@ -42,7 +42,7 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are, except `port_group`.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. Default: `true`."),
@@ -51,7 +51,7 @@ func portsSchema() schema.Attribute {
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Switch and port that the card is connected to: `switch_id`, `port_id`, `switch_info`.",
 			},
-			"port_group":  text("Key of `port_groups`: the group that the port belongs to. Removing it takes the port out of the group.", groupKeyRule),
+			"port_group":  text("Key of `port_groups`: the group that the port belongs to. If you remove it, the port leaves the group.", groupKeyRule),
 			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),
 			"description": free("Description. Needs API 1.97.", 255),
 			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),

@@ -46,7 +46,7 @@ func (h *host) look(ctx context.Context, m *model) (sight, error) {
 		if s.ports, err = h.Client.PortsForRefresh(ctx, s.node.UUID); err != nil {
 			return s, err
 		}
-		if m.PortGroups.IsNull() && !(m.isImported() && hasGrouped(s.ports)) {
+		if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.ports)) {
 			return s, nil
 		}
 		groups, err := h.Client.PortGroupsForRefresh(ctx, s.node.UUID)
