@@ -35,6 +35,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.settle(ctx, &config, nil, nil)

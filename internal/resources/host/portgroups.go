@@ -209,14 +209,9 @@ func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
 			continue
 		}
 		key := port.PortGroup.ValueString()
-		group, exists := groups[key]
-		if !exists {
+		if _, exists := groups[key]; !exists {
 			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, hasGroups(groups)))
 			continue
-		}
-		if framework.IsFalse(group.StandalonePorts) && port.PXEEnabled.ValueBool() {
-			diags.AddAttributeError(at.AtName("pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, so that no port of it can boot from the network alone. "+
-				"Set pxe_enabled = false, or standalone_ports = true.", key))
 		}
 		if !framework.IsSet(port.PhysicalNetwork) {
 			continue // it may have the right one
@@ -229,6 +224,23 @@ func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
 		networks[key] = port.PhysicalNetwork
 	}
 	validateGroupMACs(groups, diags)
+}
+
+// refuseBootAlone refuses new ports that may boot alone in groups without standalone ports. Ironic has such ports if they were
+// changed later (reference/ironic.md#port-groups).
+func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.Diagnostics) {
+	var had map[string]portModel
+	if state != nil {
+		had = state.ports(ctx)
+	}
+	groups := m.portGroups(ctx)
+	for mac, port := range m.ports(ctx) {
+		key := port.PortGroup.ValueString()
+		if _, exists := had[mac]; !exists && framework.IsFalse(groups[key].StandalonePorts) && port.PXEEnabled.ValueBool() {
+			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, "+
+				"so that no port of it can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key))
+		}
+	}
 }
 
 // validateGroupMACs refuses two port groups with one MAC address.
