@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -42,7 +45,7 @@ func bmcSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"address": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Address of the BMC: `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, `redfish://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`. Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
+				MarkdownDescription: "Address of the BMC: `SCHEME://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`, with a scheme from [BMC addresses](#bmc-addresses). Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
 					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
@@ -122,8 +125,12 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 		return
 	}
 	actual := framework.Scalars(node.DriverInfo)
-	if !m.leadsTo(bmc, node) {
-		block.Address = types.StringValue(ironic.DescribeBMC(node))
+	if same, other := m.leadsTo(bmc, node); !same {
+		address := ironic.DescribeBMC(node)
+		if other != "" && address == block.Address.ValueString() {
+			address += fmt.Sprintf(" (%s interface %s)", other, ironic.InterfacesOf(node)[other])
+		}
+		block.Address = types.StringValue(address)
 	}
 	if framework.IsSet(block.Username) {
 		block.Username = framework.OrNull(actual[bmc.UsernameKey])
@@ -131,19 +138,19 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	m.BMC, _ = types.ObjectValueFrom(ctx, m.BMC.AttributeTypes(ctx), block)
 }
 
-// leadsTo reports whether a node has the settings that follow from a BMC address.
-func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
+// leadsTo reports whether a node has the settings that follow from a BMC address, and if only an interface differs, which.
+func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) (same bool, other string) {
 	actual := framework.Scalars(node.DriverInfo)
 	for key, value := range framework.Scalars(bmc.Info) {
 		if actual[key] != value {
-			return false
+			return false, ""
 		}
 	}
 	configured, interfaces := m.interfaces(), ironic.InterfacesOf(node)
-	for kind, value := range bmc.Interfaces {
-		if configured[kind] == "" && interfaces[kind] != value {
-			return false
+	for _, kind := range slices.Sorted(maps.Keys(bmc.Interfaces)) {
+		if configured[kind] == "" && interfaces[kind] != bmc.Interfaces[kind] {
+			return false, kind
 		}
 	}
-	return true
+	return true, ""
 }
