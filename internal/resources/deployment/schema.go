@@ -101,6 +101,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)},
 				MarkdownDescription: "`on` or `off`. A change switches the machine. Default: not managed.",
 			},
+			"power_off_mode": framework.PowerOffModeAttribute(),
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
 				MarkdownDescription: "Attempts of one apply to deploy the node, 1 to 10. Default: `1`.",
