@@ -125,10 +125,10 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 		return
 	}
 	actual := framework.Scalars(node.DriverInfo)
-	if same, other := m.leadsTo(bmc, node); !same {
+	if !m.leadsTo(bmc, node) {
 		address := ironic.DescribeBMC(node)
-		if other != "" && address == block.Address.ValueString() {
-			address += fmt.Sprintf(" (%s interface %s)", other, ironic.InterfacesOf(node)[other])
+		if kind := m.otherInterface(bmc, node); kind != "" && address == block.Address.ValueString() {
+			address += fmt.Sprintf(" (%s interface %s)", kind, ironic.InterfacesOf(node)[kind])
 		}
 		block.Address = types.StringValue(address)
 	}
@@ -138,19 +138,25 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	m.BMC, _ = types.ObjectValueFrom(ctx, m.BMC.AttributeTypes(ctx), block)
 }
 
-// leadsTo reports whether a node has the settings that follow from a BMC address, and if only an interface differs, which.
-func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) (same bool, other string) {
+// leadsTo reports whether a node has the settings that follow from a BMC address.
+func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
 	actual := framework.Scalars(node.DriverInfo)
 	for key, value := range framework.Scalars(bmc.Info) {
 		if actual[key] != value {
-			return false, ""
+			return false
 		}
 	}
+	return m.otherInterface(bmc, node) == ""
+}
+
+// otherInterface returns the kind of an interface that does not follow from a BMC address, and that the configuration does not set; "" if
+// there is none.
+func (m *model) otherInterface(bmc *ironic.BMC, node *ironic.Node) string {
 	configured, interfaces := m.interfaces(), ironic.InterfacesOf(node)
 	for _, kind := range slices.Sorted(maps.Keys(bmc.Interfaces)) {
 		if configured[kind] == "" && interfaces[kind] != bmc.Interfaces[kind] {
-			return false, kind
+			return kind
 		}
 	}
-	return true, ""
+	return ""
 }
