@@ -210,7 +210,8 @@ func TestBootMode_needsRedfish(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
-	uuid := a.redfish("n2", nil)
+	uuid := a.node("n2", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://bmc"}})
+	a.provision(uuid, "manage")
 	if n, _ := a.fake.Node(uuid); n.Raw["boot_mode"] != "uefi" || n.Raw["secure_boot"] != false {
 		t.Errorf("a verified node has %v and %v", n.Raw["boot_mode"], n.Raw["secure_boot"])
 	}

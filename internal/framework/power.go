@@ -20,11 +20,10 @@ const (
 )
 
 // PowerOffModeAttribute is power_off_mode, which needs API 1.27.
-func PowerOffModeAttribute() schema.StringAttribute {
+func PowerOffModeAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
-		Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(provision.OffHard), string(provision.OffSoft), string(provision.OffGraceful))},
-		MarkdownDescription: "How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
-			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask.",
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.String{stringvalidator.OneOf(string(provision.OffHard), string(provision.OffSoft), string(provision.OffGraceful))},
 	}
 }
 

@@ -295,7 +295,9 @@ func powerStateAttribute() attribute {
 // powerOffModeAttribute makes power_off_mode, which Ironic does not store.
 func powerOffModeAttribute() attribute {
 	a := row[types.String]{
-		name: "power_off_mode", since: ironic.VersionSoftPower, schema: framework.PowerOffModeAttribute(),
+		name: "power_off_mode", since: ironic.VersionSoftPower,
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
+			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
 		of: func(m *model) *types.String { return &m.PowerOffMode },
 	}.attribute()
 	a.plan = nil
