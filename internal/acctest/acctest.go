@@ -250,6 +250,30 @@ func (s *Site) Node(ref string) map[string]any {
 	return answer
 }
 
+// NodeAt is Node with the attributes of an API version.
+func (s *Site) NodeAt(version, ref string) map[string]any {
+	s.t.Helper()
+	_, answer := s.callAt(version, http.MethodGet, "nodes/"+ref, nil)
+	return answer
+}
+
+// PatchAt is Patch in an API version.
+func (s *Site) PatchAt(version, node, path string, value any) {
+	s.t.Helper()
+	edit := map[string]any{"op": "add", "path": path, "value": value}
+	if status, answer := s.callAt(version, http.MethodPatch, "nodes/"+node, []any{edit}); status/100 != 2 {
+		s.t.Fatalf("patch %s: %d %v", path, status, answer)
+	}
+}
+
+// SkipBefore skips the test if the Ironic does not know an API version.
+func (s *Site) SkipBefore(version string) {
+	s.t.Helper()
+	if status, _ := s.callAt(version, http.MethodGet, "drivers", nil); status == http.StatusNotAcceptable {
+		s.t.Skipf("this Ironic does not know API %s", version)
+	}
+}
+
 // Left lists the nodes and allocations with the test's names in Ironic.
 func (s *Site) Left() []string {
 	var left []string

@@ -29,6 +29,7 @@
 //	own     POST /v1/portgroups, /v1/ports            each port group, each port
 //	own     PUT .../states/provision                  each verb of the walk: manage, inspect, provide
 //	own     GET /v1/nodes/{id}                        the read before a verb, if no list of a round serves; the inspection's result
+//	own     PUT .../states/boot_mode, secure_boot     boot_mode, secure_boot; then a poll and a GET of the node
 //	own     PUT .../states/power                      power_state, or a power state that Ironic does not know yet
 //	own     PATCH /v1/nodes/{id}                      writes into the mark of creation that it is finished
 //
