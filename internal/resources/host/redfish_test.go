@@ -49,7 +49,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, quirks := range map[string][]fakebmc.Quirk{
-		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol},
+		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol}, "strict": {fakebmc.ETags},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
