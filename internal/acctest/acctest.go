@@ -145,7 +145,7 @@ func (s *Site) MAC(n int) string {
 // node is locked.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
-	return s.callAt("1.82", method, path, body)
+	return s.CallAt("1.82", method, path, body)
 }
 
 // Newest returns the minor part of the newest API version that Ironic supports, such as 82 for 1.82.
@@ -159,8 +159,8 @@ func (s *Site) Newest() (minor int) {
 	return minor
 }
 
-// callAt is Call in the given version of the API.
-func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
+// CallAt is Call in the given version of the API.
+func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Site) Node(ref string) map[string]any {
 // NodeAt is Node with the attributes of an API version.
 func (s *Site) NodeAt(version, ref string) map[string]any {
 	s.t.Helper()
-	_, answer := s.callAt(version, http.MethodGet, "nodes/"+ref, nil)
+	_, answer := s.CallAt(version, http.MethodGet, "nodes/"+ref, nil)
 	return answer
 }
 
@@ -261,7 +261,7 @@ func (s *Site) NodeAt(version, ref string) map[string]any {
 func (s *Site) PatchAt(version, node, path string, value any) {
 	s.t.Helper()
 	edit := map[string]any{"op": "add", "path": path, "value": value}
-	if status, answer := s.callAt(version, http.MethodPatch, "nodes/"+node, []any{edit}); status/100 != 2 {
+	if status, answer := s.CallAt(version, http.MethodPatch, "nodes/"+node, []any{edit}); status/100 != 2 {
 		s.t.Fatalf("patch %s: %d %v", path, status, answer)
 	}
 }
@@ -269,7 +269,7 @@ func (s *Site) PatchAt(version, node, path string, value any) {
 // SkipBefore skips the test if the Ironic does not know an API version.
 func (s *Site) SkipBefore(version string) {
 	s.t.Helper()
-	if status, _ := s.callAt(version, http.MethodGet, "drivers", nil); status == http.StatusNotAcceptable {
+	if status, _ := s.CallAt(version, http.MethodGet, "drivers", nil); status == http.StatusNotAcceptable {
 		s.t.Skipf("this Ironic does not know API %s", version)
 	}
 }
