@@ -145,11 +145,11 @@ func (s *Site) MAC(n int) string {
 // node is locked.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
-	return s.callAt("1.82", method, path, body)
+	return s.CallAt("1.82", method, path, body)
 }
 
-// callAt is Call in the given version of the API.
-func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
+// CallAt is Call in the given version of the API.
+func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -239,7 +239,20 @@ func (s *Site) Node(ref string) map[string]any {
 	return answer
 }
 
-// Left lists the nodes and allocations with the test's names in Ironic.
+// NeedsAPI skips a test on a real Ironic that does not support an API version.
+func (s *Site) NeedsAPI(t testing.TB, minor int) {
+	t.Helper()
+	version, _ := s.Must(http.MethodGet, "", nil)["version"].(map[string]any)
+	var highest int
+	if _, err := fmt.Sscanf(Text(version["version"]), "1.%d", &highest); err != nil {
+		t.Fatal(err)
+	}
+	if highest < minor {
+		t.Skipf("this Ironic supports API 1.%d, and the test needs 1.%d", highest, minor)
+	}
+}
+
+// Left lists the objects with the test's names in Ironic: nodes, allocations, and what belongs to no machine.
 func (s *Site) Left() []string {
 	var left []string
 	for _, kind := range []string{"nodes", "allocations"} {
@@ -248,6 +261,19 @@ func (s *Site) Left() []string {
 			object, _ := item.(map[string]any)
 			if name, _ := object["name"].(string); strings.Contains(name, s.unique) {
 				left = append(left, kind+"/"+name)
+			}
+		}
+	}
+	for _, kind := range []string{"deploy_templates", "runbooks", "inspection_rules"} {
+		status, answer := s.CallAt("latest", http.MethodGet, kind, nil)
+		if status != http.StatusOK {
+			continue // this Ironic has none
+		}
+		items, _ := answer[kind].([]any)
+		for _, item := range items {
+			object, _ := item.(map[string]any)
+			if strings.Contains(strings.ToLower(Text(object["name"])+Text(object["description"])), s.unique) {
+				left = append(left, kind+"/"+Text(object["uuid"]))
 			}
 		}
 	}
@@ -271,6 +297,26 @@ func (s *Site) sweep() {
 		if strings.HasPrefix(object, "nodes/") {
 			s.Call(http.MethodPut, object+"/maintenance", map[string]any{})
 		}
-		s.Call(http.MethodDelete, object, nil)
+		s.CallAt("latest", http.MethodDelete, object, nil)
+	}
+}
+
+// UnfinishCreation removes from the mark of an object's creation that the creation is finished, as if the run had been killed before that.
+// object is the path of a deploy template or a runbook.
+func UnfinishCreation(s *Site, object string) {
+	s.t.Helper()
+	_, answer := s.CallAt("latest", http.MethodGet, object, nil)
+	extra, _ := answer["extra"].(map[string]any)
+	runs, _ := extra["terraform_metal_creation"].(map[string]any)
+	if len(runs) != 1 {
+		s.t.Fatalf("%s has no mark of its creation: %v", object, answer)
+	}
+	for run, value := range runs {
+		mark, _ := value.(map[string]any)
+		delete(mark, "done")
+		status, answer := s.CallAt("latest", http.MethodPatch, object, []any{map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + run, "value": mark}})
+		if status != http.StatusOK {
+			s.t.Fatalf("%s: %d %v", object, status, answer)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 	s.t.Helper()
 	var uuids []string
 	for _, data := range machines {
-		status, answer := s.callAt("1.84", http.MethodPost, "continue_inspection", data)
+		status, answer := s.CallAt("1.84", http.MethodPost, "continue_inspection", data)
 		if status != http.StatusAccepted {
 			s.t.Fatalf("discovery: %d %v", status, answer)
 		}

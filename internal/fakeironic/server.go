@@ -91,6 +91,9 @@ type Server struct {
 	portgroups  []*portgroup
 	allocations []*allocation
 	chassis     []*chassis
+	templates   []*procedure
+	runbooks    []*procedure
+	rules       []*inspectionRule
 
 	requests []Request
 	visits   []visit
