@@ -129,7 +129,8 @@ func TestAccInspectionRule_importsByDescriptionAndUUID(t *testing.T) {
 	description := s.Name("GPU nodes")
 	w := acctest.NewWorkspace(t, s.Provider()+rule(description, addGPU, conditions(isGPU), "priority = 7"))
 	w.Must("apply", "-auto-approve")
-	for _, ref := range []string{description, id(t, w)} {
+	first := id(t, w)
+	for _, ref := range []string{description, first} {
 		w.Must("state", "rm", address)
 		w.Must("import", address, ref)
 		acctest.NoChanges(t, w)
@@ -140,7 +141,8 @@ func TestAccInspectionRule_importsByDescriptionAndUUID(t *testing.T) {
 	w.Must("state", "rm", address)
 	acctest.Fails(t, w, []string{"import", address, description}, "2 inspection rules have the description", twin)
 	acctest.Fails(t, w, []string{"import", address, s.Name("none")}, "No inspection rule has the description")
-	w.Must("import", address, twin)
+	call(t, s, http.MethodDelete, "/"+twin, nil)
+	w.Must("import", address, first)
 	w.Must("destroy", "-auto-approve")
 }
 
