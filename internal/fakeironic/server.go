@@ -98,6 +98,9 @@ type Server struct {
 	portgroups  []*portgroup
 	allocations []*allocation
 	chassis     []*chassis
+	templates   []*procedure
+	runbooks    []*procedure
+	rules       []*inspectionRule
 
 	requests []Request
 	visits   []visit

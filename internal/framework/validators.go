@@ -195,6 +195,12 @@ func NameValidators() []validator.String {
 	}
 }
 
+// Trait accepts a trait.
+func Trait() validator.String { return trait }
+
+// IsTrait reports whether a text has the form of a trait.
+func IsTrait(s string) bool { return trait.ok(s) }
+
 // TraitValidators accept sets of traits.
 func TraitValidators() []validator.Set {
 	return []validator.Set{setvalidator.ValueStringsAre(trait)}

@@ -27,6 +27,12 @@ func (p *Patch) Set(path string, value any) {
 	*p = append(*p, nodes.UpdateOperation{Op: nodes.AddOp, Path: path, Value: value})
 }
 
+// With returns the patch with one more edit that sets an attribute.
+func (p Patch) With(path string, value any) Patch {
+	p.Set(path, value)
+	return p
+}
+
 // Replace sets what exists at a path. Ironic refuses the whole patch with status 400 if nothing is there.
 func (p *Patch) Replace(path string, value any) {
 	*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: value})

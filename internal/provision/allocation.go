@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
@@ -162,33 +161,13 @@ func (c *Site) sameRequest(ctx context.Context, spec ironic.AllocationSpec, a *i
 
 // EndAllocation is Machine.EndCreation for an allocation.
 func (c *Site) EndAllocation(ctx context.Context, a *ironic.Allocation, failed error) error {
-	ctx, stop := rest.Outlast(ctx)
-	defer stop()
-	mark, label := creationOf(a.Extra, MarkCreation), "allocation "+a.UUID
-	check := func() error {
+	return c.endCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
 		now, err := c.Allocation(ctx, a.UUID)
 		if err != nil {
-			return nil //nolint:nilerr // it is gone, or Ironic does not answer
+			return nil, err
 		}
-		return c.superseded(label, now.Extra, MarkCreation)
-	}
-	if failed != nil {
-		if lost := check(); lost != nil {
-			return lost
-		}
-	}
-	if mark == nil || mark.Run != c.run {
-		return failed
-	}
-	err := c.PatchAllocation(ctx, a.UUID, c.ended(mark, MarkCreation))
-	if err == nil {
-		return failed
-	}
-	if lost := check(); lost != nil {
-		return lost
-	}
-	c.Logger().WarnContext(ctx, "could not record that the creation of an allocation is finished", "allocation", a.UUID, "error", err)
-	return failed
+		return now.Extra, nil
+	}, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
 }
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.

@@ -82,13 +82,6 @@ type configDriveModel struct {
 	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
 }
 
-type deployStepModel struct {
-	Interface types.String         `tfsdk:"interface"`
-	Step      types.String         `tfsdk:"step"`
-	Args      jsontypes.Normalized `tfsdk:"args"`
-	Priority  types.Int64          `tfsdk:"priority"`
-}
-
 // image returns the image block; nil if it is null or unknown.
 func (m *model) image(ctx context.Context) *imageModel {
 	var image imageModel
@@ -153,19 +146,7 @@ func (m *model) deployment(ctx context.Context) (d provision.Deployment, diags d
 		}
 	}
 	d.InstanceInfo = framework.JSONObject(m.InstanceInfo)
-	var steps []deployStepModel
-	if framework.IsSet(m.DeploySteps) {
-		diags.Append(m.DeploySteps.ElementsAs(ctx, &steps, false)...)
-	}
-	for i, step := range steps {
-		args := map[string]any{}
-		if framework.IsSet(step.Args) && json.Unmarshal([]byte(step.Args.ValueString()), &args) != nil {
-			diags.AddAttributeError(path.Root("deploy_steps").AtListIndex(i).AtName("args"), "Not a JSON object", "The arguments of a step must be a JSON object.")
-		}
-		d.DeploySteps = append(d.DeploySteps, ironic.DeployStep{
-			Interface: step.Interface.ValueString(), Step: step.Step.ValueString(), Args: args, Priority: step.Priority.ValueInt64(),
-		})
-	}
+	d.DeploySteps = framework.DeploySteps(m.DeploySteps)
 	if drive := m.configDrive(ctx); drive != nil {
 		d.ConfigDrive = drive.content(&diags)
 		if framework.IsSet(drive.UserDataWOVersion) {

@@ -74,7 +74,7 @@ func TestFakeDeployment_powerIsCutWithoutSoftPower(t *testing.T) {
 func TestAccDeployment_neverOffIsRefusedBeforeDeploying(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
-	s.SkipBefore("1.95")
+	s.SkipBefore(t, 95)
 	node := acctest.AddNode(t, s, "n1", nil)
 	s.PatchAt("1.95", node, "/disable_power_off", true)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`))

@@ -145,7 +145,7 @@ func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			s := acctest.Start(t, nil)
 			if strings.HasPrefix(scheme, "redfish-uefihttp") {
-				s.SkipBefore("1.90") // Ironic 21.4 has no redfish-https
+				s.SkipBefore(t, 90) // Ironic 21.4 has no redfish-https
 			}
 			if want["driver"] == "idrac" {
 				want = maps.Clone(want)

@@ -114,7 +114,7 @@ func TestFakeHost_gracefulPowerOff(t *testing.T) {
 
 func TestAccHost_disablePowerOff(t *testing.T) {
 	s := acctest.Start(t, nil)
-	s.SkipBefore("1.95")
+	s.SkipBefore(t, 95)
 	has := func(want bool) []statecheck.StateCheck {
 		return []statecheck.StateCheck{hostIs("disable_power_off", knownvalue.Bool(want)), onNode{s, map[string]any{"disable_power_off": want}, "1.95"}}
 	}
@@ -140,7 +140,7 @@ func TestAccHost_disablePowerOff(t *testing.T) {
 
 func TestAccHost_parentNode(t *testing.T) {
 	s := acctest.Start(t, nil)
-	s.SkipBefore("1.83")
+	s.SkipBefore(t, 83)
 	parents := "resource \"metal_host\" \"server\" {\n  name = " + acctest.Quoted(s.Name("server")) + "\n  driver = \"fake-hardware\"\n}\n" +
 		"resource \"metal_host\" \"other\" {\n  name = " + acctest.Quoted(s.Name("other")) + "\n  driver = \"fake-hardware\"\n}\n"
 	is := func(name string) []statecheck.StateCheck {
