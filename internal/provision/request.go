@@ -175,7 +175,7 @@ func (c *Site) Allocate(ctx context.Context, r *Request) (a *ironic.Allocation, 
 	switch {
 	case ferr != nil:
 		return nil, nil, errors.Join(err, ferr)
-	case found == nil && !(unmatched && r.waits()):
+	case found == nil && (!unmatched || !r.waits()):
 		return nil, nil, err
 	case found != nil && found.State != ironic.AllocationError:
 		r.Continue(found)
