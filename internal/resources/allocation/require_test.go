@@ -202,32 +202,46 @@ func TestAccAllocation_waitsForCapacity(t *testing.T) {
 	}
 }
 
-// A large apply: as many allocations as hosts, all at once. Half of them have requirements.
-func TestAccAllocation_fiftyForFiftyHosts(t *testing.T) {
+// addFleet makes available nodes with 32 CPUs, all at once.
+func addFleet(t *testing.T, s *acctest.Site, n int) {
+	t.Helper()
+	if s.Fake != nil {
+		s.Fake.AddFleet(n, s.Class())
+		return
+	}
+	var ids []string
+	for i := range n {
+		id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+			"driver": "fake-hardware", "name": s.Name(fmt.Sprintf("f%d", i)), "resource_class": s.Class(), "automated_clean": false, "properties": map[string]any{"cpus": 32},
+		})["uuid"])
+		t.Cleanup(func() { acctest.RemoveNode(t, s, id) })
+		ids = append(ids, id)
+		s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "power off"})
+	}
+	for _, id := range ids {
+		s.Await(id, "power_state", "power off")
+		s.Verb(id, "manage", "manageable")
+		s.Verb(id, "provide", "available")
+	}
+}
+
+// As many allocations as nodes, all at once. Half of them have requirements.
+func TestAccAllocation_fiftyForFiftyNodes(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
-	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_concurrent = 0 }`)+fmt.Sprintf(`
-resource "metal_host" "h" {
-  count          = 50
-  name           = "%[1]s-${count.index}"
-  driver         = "fake-hardware"
-  resource_class = %[2]q
-  target_state   = "available"
-  properties     = { cpus = "32" }
-}
+	addFleet(t, s, 50)
+	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 resource "metal_allocation" "a" {
   count          = 25
-  resource_class = %[2]q
-  depends_on     = [metal_host.h]
+  resource_class = %[1]q
 }
 resource "metal_allocation" "b" {
   count          = 25
-  resource_class = %[2]q
+  resource_class = %[1]q
   require        = { min_cpus = 16 }
-  depends_on     = [metal_host.h]
 }
 output "nodes" { value = concat(metal_allocation.a[*].node_id, metal_allocation.b[*].node_id) }
-`, s.Name("h"), s.Class()))
+`, s.Class()))
 	w.Must("apply", "-auto-approve", "-parallelism=50")
 	var nodes []string
 	for line := range strings.SplitSeq(w.Must("output", "-json", "nodes"), ",") {
