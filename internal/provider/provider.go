@@ -91,7 +91,7 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
+		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewAllocations, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
 		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate,
 	}
 }

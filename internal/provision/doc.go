@@ -57,7 +57,8 @@
 //	own     POST /v1/allocations                 creates the allocation
 //	own     PATCH /v1/allocations/{id}           writes into the mark of creation that it is finished
 //	shared  GET /v1/allocations                  allocation without a name: those that killed runs have left
-//	shared  GET /v1/nodes/detail                 failed allocation: counts why no node matched
+//	shared  GET /v1/nodes?fields=...             require; failed allocation: counts why no node matched; wait_for_capacity: once a poll interval
+//	own     GET /v1/nodes/{id}/inventory         require: nodes whose properties do not tell, each once a run, until ten fit
 //	own     GET /v1/nodes/{id}                   the read before the deletion: is something deployed on the node
 //	own     DELETE /v1/allocations/{id}          failed or lost allocation; delete
 //

@@ -28,6 +28,7 @@ type Site struct {
 	limiter *limiter
 	images  images
 	catalog *catalog
+	stock   *stock
 	guard   Guard
 	states  stateLog
 
@@ -57,6 +58,7 @@ func New(cfg Config) *Site {
 	c.Client = ironic.New(cfg.Config)
 	c.limiter = newLimiter(c)
 	c.catalog = newCatalog(c.Client)
+	c.stock = newStock()
 	return c
 }
 
