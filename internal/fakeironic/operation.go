@@ -2,6 +2,7 @@ package fakeironic
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -158,6 +159,9 @@ func (s *Server) manage(n *node) {
 				n.put("power_state", powerOn)
 			case n.uses("power") != "fake" && n.str("power_state") == "":
 				n.put("power_state", powerOff)
+			}
+			if strings.HasSuffix(n.uses("management"), "redfish") && n.str("health") == "" {
+				n.put("health", "OK") // Ironic reads it when it polls the power state
 			}
 			s.rest(n, manageable, "", "")
 		},
