@@ -41,6 +41,7 @@
 //	own     GET /v1/ports/detail?node={id}       ports to compare, if the configuration has any
 //	own     POST, PATCH, DELETE /v1/ports        each changed port
 //	own     GET .../inventory                    before an inspection: is there an inventory already
+//	own     PATCH, GET /v1/nodes/{id}            notes an inspection that inspect_triggers request, if no setting changes
 //	own     PUT .../traits, .../states/...       as for create
 //
 // Host, delete:

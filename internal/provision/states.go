@@ -90,6 +90,10 @@ func Pending(n *ironic.Node) bool {
 		state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
 }
 
+// InPool reports whether a node is in the pool of nodes that allocations reserve. Ironic retires no such node
+// (reference/ironic.md#retired-nodes).
+func InPool(n *ironic.Node) bool { return ironic.State(n.ProvisionState) == nodes.Available }
+
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait
