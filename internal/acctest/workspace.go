@@ -80,6 +80,21 @@ func (w *Workspace) Configure(config string) {
 		"terraform {\n  required_providers {\n    metal = {\n      source = \"terraform-provider-metal/metal\"\n    }\n  }\n}\n"+config)
 }
 
+// GenerateConfig makes the CLI generate the configuration of the resources in import blocks, and returns it. It fails the test if
+// that configuration plans a change.
+func GenerateConfig(t *testing.T, w *Workspace) string {
+	t.Helper()
+	output, code := w.Run("plan", "-generate-config-out=generated.tf")
+	generated, err := os.ReadFile(filepath.Join(w.Dir, "generated.tf"))
+	if code != 0 || err != nil {
+		t.Fatalf("plan -generate-config-out: exit code %d, %v\n%s\n%s", code, err, output, generated)
+	}
+	if output := w.Must("plan"); !strings.Contains(output, "0 to add, 0 to change, 0 to destroy") {
+		t.Fatalf("the generated configuration plans changes:\n%s\n%s", output, generated)
+	}
+	return string(generated)
+}
+
 func (w *Workspace) write(name, content string) {
 	w.t.Helper()
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {

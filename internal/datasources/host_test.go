@@ -113,24 +113,50 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 	}
 	s.Fake.SetInventory(s.Name("h"), map[string]any{
 		"hostname": nil, "bmc_address": "0.0.0.0", "bmc_v6address": "2001:db8::5",
-		"cpu": map[string]any{"count": 8}, "system_vendor": map[string]any{"serial_number": "SN1", "product_name": ""},
-		"interfaces": []any{map[string]any{"name": "eno1", "mac_address": s.MAC(1)}},
-		"boot":       map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
-		"disks":      []any{map[string]any{"name": "/dev/sda", "size": 960197124096}},
-	}, nil)
+		"cpu": map[string]any{"count": 8, "model_name": "Example CPU"}, "bmc_mac": "52:54:00:BC:00:01",
+		"system_vendor": map[string]any{"serial_number": "SN1", "product_name": "", "firmware": map[string]any{"version": "2.10.2"}},
+		"interfaces": []any{
+			map[string]any{"name": "eno1", "mac_address": s.MAC(1), "lldp": []any{[]any{1, "04525400ee0001"}, []any{2, "0545746831"}}},
+			map[string]any{"name": "eno2", "speed_mbps": 25000, "pci_address": "0000:18:00.1"},
+		},
+		"boot":  map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
+		"disks": []any{map[string]any{"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0"}},
+	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{"switch_chassis_id": "52:54:00:ee:00:02", "switch_port_id": "Ethernet1/18", "switch_system_name": "leaf-2"}}})
 	text, null := knownvalue.StringExact, knownvalue.Null()
 	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new"))), "",
 		is("data.metal_host.new", "inventory", null),
 		is("data.metal_host.h", "hardware_interfaces", knownvalue.MapPartial(map[string]knownvalue.Check{"deploy": text("direct"), "boot": text("fake")})),
 		is("data.metal_host.h", "inventory", knownvalue.ObjectExact(map[string]knownvalue.Check{
 			"serial_number": text("SN1"), "cpus": knownvalue.Int64Exact(8), "bmc_address": text("2001:db8::5"), "boot_mac": text("52:54:00:aa:bb:01"),
-			"hostname": null, "product": null, "manufacturer": null, "cpu_arch": null, "memory_mb": null,
+			"bios_version": text("2.10.2"), "cpu_model": text("Example CPU"), "bmc_mac": text("52:54:00:bc:00:01"), "hostname": null, "product": null, "manufacturer": null, "cpu_arch": null, "memory_mb": null,
 			"disks": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"name": text("/dev/sda"), "size_bytes": knownvalue.Int64Exact(960197124096), "model": null, "vendor": null, "serial": null, "wwn": null, "rotational": null,
+				"by_path": text("/dev/disk/by-path/pci-0000:3b:00.0"),
 			})}),
-			"interfaces": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
-				"name": text("eno1"), "mac": text(s.MAC(1)), "ipv4_address": null, "ipv6_address": null, "has_carrier": null, "product": null, "vendor": null,
-			})}),
+			"interfaces": knownvalue.ListExact([]knownvalue.Check{
+				knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"name": text("eno1"), "mac": text(s.MAC(1)), "ipv4_address": null, "ipv6_address": null, "has_carrier": null, "product": null, "vendor": null,
+					"speed_mbps": null, "pci_address": null, "switch_id": text("52:54:00:ee:00:01"), "switch_port_id": text("Eth1"), "switch_name": null,
+				}),
+				knownvalue.ObjectPartial(map[string]knownvalue.Check{
+					"name": text("eno2"), "speed_mbps": knownvalue.Int64Exact(25000), "pci_address": text("0000:18:00.1"),
+					"switch_id": text("52:54:00:ee:00:02"), "switch_port_id": text("Ethernet1/18"), "switch_name": text("leaf-2"),
+				}),
+			}),
 		})),
 	)
+}
+
+func TestFakeHostDataSource_showsTheHealth(t *testing.T) {
+	s := acctest.StartFake(t, nil)
+	addNode(t, s, "h", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.46"}})
+	addNode(t, s, "other", nil)
+	s.Verb(s.Name("h"), "manage", "manageable")
+	config := func(version string) string {
+		return s.Provider(`microversion = `+acctest.Quoted(version)) + data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h"))) + data("metal_host", "other", "name = "+acctest.Quoted(s.Name("other")))
+	}
+	t.Run("API 1.109", func(t *testing.T) {
+		test(t, config("1.109"), "", is("data.metal_host.h", "health", knownvalue.StringExact("OK")), is("data.metal_host.other", "health", knownvalue.Null()))
+	})
+	t.Run("API 1.108", func(t *testing.T) { test(t, config("1.108"), "", is("data.metal_host.h", "health", knownvalue.Null())) })
 }

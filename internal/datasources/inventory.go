@@ -1,6 +1,8 @@
 package datasources
 
 import (
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -12,16 +14,17 @@ import (
 var (
 	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"name": types.StringType, "size_bytes": types.Int64Type, "model": types.StringType, "vendor": types.StringType,
-		"serial": types.StringType, "wwn": types.StringType, "rotational": types.BoolType,
+		"serial": types.StringType, "wwn": types.StringType, "by_path": types.StringType, "rotational": types.BoolType,
 	}}
 	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"name": types.StringType, "mac": types.StringType, "ipv4_address": types.StringType, "ipv6_address": types.StringType,
-		"has_carrier": types.BoolType, "product": types.StringType, "vendor": types.StringType,
+		"has_carrier": types.BoolType, "speed_mbps": types.Int64Type, "pci_address": types.StringType, "product": types.StringType, "vendor": types.StringType,
+		"switch_id": types.StringType, "switch_name": types.StringType, "switch_port_id": types.StringType,
 	}}
 	inventoryType = map[string]attr.Type{
 		"hostname": types.StringType, "serial_number": types.StringType, "manufacturer": types.StringType, "product": types.StringType,
-		"cpu_arch": types.StringType, "cpus": types.Int64Type, "memory_mb": types.Int64Type, "boot_mac": types.StringType,
-		"bmc_address": types.StringType, "disks": types.ListType{ElemType: diskType}, "interfaces": types.ListType{ElemType: interfaceType},
+		"bios_version": types.StringType, "cpu_arch": types.StringType, "cpu_model": types.StringType, "cpus": types.Int64Type, "memory_mb": types.Int64Type, "boot_mac": types.StringType,
+		"bmc_address": types.StringType, "bmc_mac": types.StringType, "disks": types.ListType{ElemType: diskType}, "interfaces": types.ListType{ElemType: interfaceType},
 	}
 )
 
@@ -38,15 +41,20 @@ func inventorySchema() schema.Attribute {
 		MarkdownDescription: "What the last inspection found; null if the node was never inspected. Facts that the inspection has not found are null. Needs API 1.81, and is null below.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
-			"product": text("Product name."), "cpu_arch": text("Architecture, such as `x86_64`."), "cpus": number("Number of CPUs."),
+			"product": text("Product name."), "bios_version": text("Version of the BIOS."),
+			"cpu_arch": text("Architecture, such as `x86_64`."), "cpu_model": text("Model of the CPU."), "cpus": number("Number of CPUs."),
 			"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address of the card from which the machine booted."), "bmc_address": text("Address of the BMC."),
+			"bmc_mac": text("MAC address of the BMC."),
 			"disks": list("Disks.", map[string]schema.Attribute{
 				"name": text("Device name, such as `/dev/sda`."), "size_bytes": number("Size in bytes."), "model": text("Model."), "vendor": text("Vendor."),
-				"serial": text("Serial number."), "wwn": text("World wide name."), "rotational": flag("Whether the disk rotates."),
+				"serial": text("Serial number."), "wwn": text("World wide name."), "by_path": text("Path by the disk's place in the machine, such as `/dev/disk/by-path/pci-0000:18:00.0-scsi-0:2:0:0`."), "rotational": flag("Whether the disk rotates."),
 			}),
 			"interfaces": list("Network interfaces.", map[string]schema.Attribute{
 				"name": text("Device name, such as `eno1`."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."), "ipv6_address": text("IPv6 address."),
-				"has_carrier": flag("Whether the link was up."), "product": text("Product."), "vendor": text("Vendor."),
+				"has_carrier": flag("Whether the link was up."), "speed_mbps": number("Speed in Mbit/s."), "pci_address": text("PCI address, such as `0000:18:00.0`."),
+				"product": text("Product."), "vendor": text("Vendor."),
+				"switch_id":   text("Switch that the card is connected to, by LLDP: usually its MAC address. Null if the ramdisk did not collect LLDP (`ipa-collect-lldp=1`)."),
+				"switch_name": text("Name of that switch."), "switch_port_id": text("Port of that switch, such as `Ethernet1/18`."),
 			}),
 		},
 	}
@@ -61,20 +69,24 @@ func inventoryValue(i *ironic.Inventory) types.Object {
 	for _, d := range i.Disks {
 		disks = append(disks, types.ObjectValueMust(diskType.AttrTypes, map[string]attr.Value{
 			"name": orNull(d.Name), "size_bytes": framework.Positive(d.Size), "model": orNull(d.Model), "vendor": orNull(d.Vendor),
-			"serial": orNull(d.Serial), "wwn": orNull(d.WWN), "rotational": types.BoolPointerValue(d.Rotational),
+			"serial": orNull(d.Serial), "wwn": orNull(d.WWN), "by_path": orNull(d.ByPath), "rotational": types.BoolPointerValue(d.Rotational),
 		}))
 	}
 	interfaces := []attr.Value{}
 	for _, n := range i.Interfaces {
+		neighbour := i.Neighbours[n.Name]
 		interfaces = append(interfaces, types.ObjectValueMust(interfaceType.AttrTypes, map[string]attr.Value{
 			"name": orNull(n.Name), "mac": orNull(n.MAC), "ipv4_address": orNull(n.IPv4), "ipv6_address": orNull(n.IPv6),
-			"has_carrier": types.BoolPointerValue(n.HasCarrier), "product": orNull(n.Product), "vendor": orNull(n.Vendor),
+			"has_carrier": types.BoolPointerValue(n.HasCarrier), "speed_mbps": framework.Positive(n.SpeedMbps), "pci_address": orNull(n.PCIAddress),
+			"product": orNull(n.Product), "vendor": orNull(n.Vendor),
+			"switch_id": orNull(neighbour.SwitchID), "switch_name": orNull(neighbour.SwitchName), "switch_port_id": orNull(neighbour.PortID),
 		}))
 	}
 	return types.ObjectValueMust(inventoryType, map[string]attr.Value{
 		"hostname": orNull(i.Hostname), "serial_number": orNull(i.System.Serial), "manufacturer": orNull(i.System.Manufacturer),
-		"product": orNull(i.System.Product), "cpu_arch": orNull(i.CPU.Architecture), "cpus": framework.Positive(i.CPU.Count),
-		"memory_mb": framework.Positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(i.BMC()),
+		"product": orNull(i.System.Product), "bios_version": orNull(i.System.Firmware.Version),
+		"cpu_arch": orNull(i.CPU.Architecture), "cpu_model": orNull(i.CPU.Model), "cpus": framework.Positive(i.CPU.Count),
+		"memory_mb": framework.Positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(i.BMC()), "bmc_mac": orNull(strings.ToLower(i.BMCMAC)),
 		"disks": types.ListValueMust(diskType, disks), "interfaces": types.ListValueMust(interfaceType, interfaces),
 	})
 }

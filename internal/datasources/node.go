@@ -22,6 +22,7 @@ func nodeAttributes() map[string]schema.Attribute {
 		"conductor_group": text("Group of conductors that manage the node."), "shard": text("Shard of the node."),
 		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
 		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
+		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none. Needs API 1.109, and is null below."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
 		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node, sorted."},
 		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`."},
@@ -48,7 +49,7 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
-		"fault": orNull(node.Fault), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
+		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
 		"traits": stringsValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": jsonText(node.DriverInfo),
 		"capabilities": capabilities(node),
 	}

@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net"
 	"strings"
@@ -139,6 +140,7 @@ func SampleInventory(n int) map[string]any {
 	disks, _ := inventory["disks"].([]any)
 	return map[string]any{
 		"inventory":      inventory,
+		"lldp_raw":       announcements(cards),
 		"boot_interface": mac(0),
 		"root_disk":      clone(disks[0]),
 		"configuration":  map[string]any{"collectors": []any{"default", "logs"}, "managers": []any{map[string]any{"name": "generic_hardware_manager", "version": "1.1"}}},
@@ -155,13 +157,33 @@ func networkCard(n int, mac string, ipv4 any) map[string]any {
 	return map[string]any{
 		"name": fmt.Sprintf("eno%d", n), "mac_address": mac, "ipv4_address": ipv4, "ipv6_address": ipv6, "has_carrier": n == 1,
 		"vendor": "0x8086", "product": "0x1563", "client_id": nil, "biosdevname": nil, "speed_mbps": 10000.0, "lldp": nil,
+		"pci_address": fmt.Sprintf("0000:18:00.%d", n-1),
 	}
+}
+
+// announcements returns what the ramdisk received from the switches by LLDP, by name of the card: pairs of type and value in
+// hexadecimal digits. Only cards with a carrier receive anything.
+func announcements(cards []any) map[string]any {
+	received := map[string]any{}
+	for i, item := range cards {
+		card := object(item)
+		if card["has_carrier"] == true {
+			received[text(card["name"])] = []any{
+				[]any{1.0, "04525400ee0001"},
+				[]any{2.0, "05" + hex.EncodeToString(fmt.Appendf(nil, "Ethernet1/%d", i+1))},
+				[]any{5.0, hex.EncodeToString([]byte("leaf-1"))},
+			}
+		} else {
+			received[text(card["name"])] = []any{}
+		}
+	}
+	return received
 }
 
 // hardware returns an inventory. bootMAC is the address of the card that the machine booted from; "" if that is unknown.
 func hardware(hostname, serial, bmcAddress, bootMAC string, cards []any) map[string]any {
 	return map[string]any{
-		"hostname": hostname, "bmc_address": bmcAddress, "bmc_v6address": "::/0",
+		"hostname": hostname, "bmc_address": bmcAddress, "bmc_v6address": "::/0", "bmc_mac": "52:54:00:bc:00:01",
 		"system_vendor": map[string]any{
 			"manufacturer": "Example Systems", "product_name": "Rack One", "serial_number": serial,
 			"firmware": map[string]any{"vendor": "Example Systems", "version": "1.0", "build_date": "01/01/2024"},
@@ -170,7 +192,8 @@ func hardware(hostname, serial, bmcAddress, bootMAC string, cards []any) map[str
 		"memory": map[string]any{"total": 134217728000.0, "physical_mb": 131072.0},
 		"disks": []any{map[string]any{
 			"name": "/dev/sda", "model": "Example SSD", "size": 960197124096.0, "rotational": false, "wwn": nil, "serial": "DISK-" + serial,
-			"vendor": "EXAMPLE", "wwn_with_extension": nil, "wwn_vendor_extension": nil, "hctl": "0:0:0:0", "by_path": nil,
+			"vendor": "EXAMPLE", "wwn_with_extension": nil, "wwn_vendor_extension": nil, "hctl": "0:0:0:0",
+			"by_path": "/dev/disk/by-path/pci-0000:3b:00.0-scsi-0:0:0:0",
 		}},
 		"interfaces": cards,
 		"boot":       map[string]any{"current_boot_mode": "uefi", "pxe_interface": orNull(bootMAC)},
@@ -194,7 +217,7 @@ func (s *Server) discover(n *node) {
 		cards = append(cards, networkCard(len(cards)+1, p.address, nil))
 	}
 	inventory := hardware(n.str("name"), fmt.Sprintf("SN%06d", n.order), fmt.Sprintf("192.0.2.%d", n.order%250+1), boot, cards)
-	n.inventory = map[string]any{"inventory": inventory, "plugin_data": pluginData(nil, readCards(inventory))}
+	n.inventory = map[string]any{"inventory": inventory, "plugin_data": pluginData(map[string]any{"lldp_raw": announcements(cards)}, readCards(inventory))}
 }
 
 // networkCards are the cards of an inventory, in its order.

@@ -2,6 +2,7 @@ package fakeironic
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -160,6 +161,9 @@ func (s *Server) manage(n *node) {
 				n.put("power_state", powerOff)
 			}
 			n.noteBoot()
+			if strings.HasSuffix(n.uses("management"), "redfish") && n.str("health") == "" {
+				n.put("health", "OK") // Ironic reads it when it polls the power state
+			}
 			s.rest(n, manageable, "", "")
 		},
 	}

@@ -16,9 +16,11 @@ type Inventory struct {
 	Hostname   string `json:"hostname"`
 	BMCAddress string `json:"bmc_address"`
 	BMCv6      string `json:"bmc_v6address"`
+	BMCMAC     string `json:"bmc_mac"`
 	CPU        struct {
 		Count        int64  `json:"count"`
 		Architecture string `json:"architecture"`
+		Model        string `json:"model_name"`
 	} `json:"cpu"`
 	Memory struct {
 		PhysicalMB int64 `json:"physical_mb"`
@@ -27,6 +29,9 @@ type Inventory struct {
 		Manufacturer string `json:"manufacturer"`
 		Product      string `json:"product_name"`
 		Serial       string `json:"serial_number"`
+		Firmware     struct {
+			Version string `json:"version"`
+		} `json:"firmware"` // the BIOS
 	} `json:"system_vendor"`
 	Boot struct {
 		PXEInterface string `json:"pxe_interface"`
@@ -39,18 +44,22 @@ type Inventory struct {
 		Serial     string `json:"serial"`
 		WWN        string `json:"wwn"`
 		Rotational *bool  `json:"rotational"`
+		ByPath     string `json:"by_path"`
 	} `json:"disks"`
 	Interfaces []struct {
-		Name       string `json:"name"`
-		MAC        string `json:"mac_address"`
-		IPv4       string `json:"ipv4_address"`
-		IPv6       string `json:"ipv6_address"`
-		HasCarrier *bool  `json:"has_carrier"`
-		PCIAddress string `json:"pci_address"`
-		SpeedMbps  int64  `json:"speed_mbps"`
-		Product    string `json:"product"`
-		Vendor     string `json:"vendor"`
+		Name       string          `json:"name"`
+		MAC        string          `json:"mac_address"`
+		IPv4       string          `json:"ipv4_address"`
+		IPv6       string          `json:"ipv6_address"`
+		HasCarrier *bool           `json:"has_carrier"`
+		PCIAddress string          `json:"pci_address"`
+		SpeedMbps  int64           `json:"speed_mbps"`
+		Product    string          `json:"product"`
+		Vendor     string          `json:"vendor"`
+		LLDP       json.RawMessage `json:"lldp"`
 	} `json:"interfaces"`
+
+	Neighbours map[string]Neighbour `json:"-"` // by name of the network card
 }
 
 // Inventory returns the result of the last inspection of a node; nil if there is none or the API is older than 1.81.
@@ -64,11 +73,13 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	}
 	var answer struct {
 		Inventory *Inventory `json:"inventory"`
+		Data      pluginData `json:"plugin_data"`
 	}
 	err = c.Request(ctx, http.MethodGet, "nodes/"+id+"/inventory", nil, &answer)
 	if IsNotFound(err) {
 		return c.introspection(ctx, id)
 	}
+	answer.Inventory.addNeighbours(answer.Data)
 	return answer.Inventory, lenient(err)
 }
 
@@ -96,12 +107,14 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 	inspector.Type, inspector.Microversion = "baremetal-introspection", ""
 	var answer struct {
 		Inventory *Inventory `json:"inventory"`
+		pluginData
 	}
 	endpoint := strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/introspection/" + id + "/data"
 	_, err = inspector.Get(ctx, endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err = c.wrap(err); IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
 		return nil, nil //nolint:nilnil // a node without a result is usual
 	}
+	answer.Inventory.addNeighbours(answer.pluginData)
 	return answer.Inventory, lenient(err)
 }
 

@@ -211,7 +211,8 @@ var settings = map[string]map[string][]any{
 	"metal_host": {
 		"name": {"n1", "n2"}, "resource_class": {"a", "b"}, "description": {"d1", "d2"}, "owner": {"o"}, "lessee": {"l"}, "shard": {"s"},
 		"automated_clean": {true, false}, "maintenance": {true, false}, "retired": {true, false}, "inspect": {true, false},
-		"target_state": {"enroll", "manageable", "available"}, "power_state": {"on", "off"}, "on_destroy": {"forget"},
+		"inspect_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}},
+		"target_state":     {"enroll", "manageable", "available"}, "power_state": {"on", "off"}, "on_destroy": {"forget"},
 		"power_off_mode": {"graceful", "hard"}, "disable_power_off": {true, false}, "boot_mode": {"uefi", "bios"}, "secure_boot": {false},
 		"driver_info": {map[string]any{"deploy_kernel": "http://k"}, map[string]any{"deploy_ramdisk": "http://r"}},
 		"properties":  {map[string]any{"cpus": "4"}, map[string]any{"memory_mb": "8", "cpus": "8"}}, "root_device": {map[string]any{"serial": "1"}},

@@ -44,6 +44,7 @@
 //	own     POST, PATCH, DELETE /v1/ports        each changed port; around them PUT and DELETE .../maintenance unless the node is manageable
 //	own     POST, PATCH, DELETE /v1/portgroups   each changed port group
 //	own     GET .../inventory                    before an inspection: is there an inventory already
+//	own     PATCH, GET /v1/nodes/{id}            notes an inspection that inspect_triggers request, if no setting changes
 //	own     PUT .../traits, .../states/...       as for create
 //
 // Host, delete:

@@ -22,6 +22,8 @@ const (
 	keyEnrolled = "terraform_metal_enrolled"
 	// keyFailures: how often operations on the node have failed since the last success. Such nodes wait longer for a slot.
 	keyFailures = "terraform_metal_failures"
+	// keyInspection: the inspection that triggers have requested last.
+	keyInspection = "terraform_metal_inspection"
 	// keyMarker, in instance_info: what the node was deployed with.
 	keyMarker = "terraform_metal"
 )

@@ -99,6 +99,10 @@ func comes(state ironic.State) bool {
 	return false
 }
 
+// InPool reports whether a node is in the pool of nodes that allocations reserve. Ironic retires no such node
+// (reference/ironic.md#retired-nodes).
+func InPool(n *ironic.Node) bool { return ironic.State(n.ProvisionState) == nodes.Available }
+
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait

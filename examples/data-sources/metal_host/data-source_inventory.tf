@@ -10,3 +10,10 @@ output "serial_number" {
 output "disks_in_gib" {
   value = try({ for disk in data.metal_host.inspected.inventory.disks : disk.name => floor(disk.size_bytes / pow(1024, 3)) }, {})
 }
+
+# By LLDP, if the ramdisk collects it.
+output "cables" {
+  value = try({
+    for card in data.metal_host.inspected.inventory.interfaces : card.name => [card.switch_id, card.switch_port_id] if card.switch_id != null
+  }, {})
+}

@@ -26,7 +26,7 @@ func powerControlAttribute() attribute {
 			Optional: true,
 			MarkdownDescription: "Required unless `bmc` or `driver` is set. The only value is `agent`: Ironic has no BMC credentials, and prepares the machine through the Ironic agent on it. " +
 				"Needs `[deploy]fast_track`. See [Discovery](../guides/discovery.md).",
-			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"), path.MatchRoot("driver"))},
+			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"))},
 		},
 		encode: func(_ context.Context, config *model, s settings) {
 			if config.byAgent() {

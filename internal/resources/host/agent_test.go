@@ -149,7 +149,7 @@ func TestFakeHostByAgent_contradictionsAreRefused(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	for settings, want := range map[string]string{
 		`power_state = "off"`:                          "can neither switch the machine on nor off",
-		`driver = "ipmi"`:                              "cannot be specified when",
+		`driver = "ipmi"`:                              "The driver follows from power_control, and is manual-management",
 		acctest.BMC("ipmi://192.0.2.1"):                "cannot be specified when",
 		`hardware_interfaces = { network = "flat" }`:   "needs the network interface noop",
 		`hardware_interfaces = { power = "ipmitool" }`: "needs the power interface agent",

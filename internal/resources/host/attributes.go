@@ -115,7 +115,7 @@ var attributes = []attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "retired", path: "/retired", since: 61, patchOnly: true, gone: types.BoolValue(false),
-		schema: flag("Whether the node is retired: Ironic undeploys it to `manageable` and does not make it available again. Ironic refuses to retire an `available` node. Needs API 1.61."),
+		schema: flag("Whether the node is retired: it is in no pool, and Ironic undeploys it to `manageable`. See [Life cycle](#life-cycle). Needs API 1.61."),
 		of:     func(m *model) *types.Bool { return &m.Retired },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
 	}.attribute(),

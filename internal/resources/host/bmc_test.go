@@ -243,7 +243,7 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 		{"unknown transport", acctest.BMC("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
 		{"credentials in it", acctest.BMC("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
 		{"no host", acctest.BMC("redfish:///redfish/v1/Systems/1"), "has no host"},
-		{"driver too", acctest.BMC("ipmi://192.0.2.1") + "\n  driver = \"ipmi\"", `"bmc" cannot be specified when "driver" is specified`},
+		{"another driver too", acctest.BMC("ipmi://192.0.2.1") + "\n  driver = \"redfish\"", `The driver follows from the address of bmc, and is ipmi. Remove driver here`},
 		{"both passwords", acctest.BMC("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
 		{"no version", acctest.BMC("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
 		{"certificates with ipmi", acctest.BMC("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},

@@ -41,6 +41,12 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	if err := c.asPlanned(c.node()); err != nil {
 		return "change node " + label, err
 	}
+	if err := h.leavePool(ctx, c); err != nil {
+		return "retire node " + label, err
+	}
+	if err := h.refuseInspection(ctx, c); err != nil {
+		return "inspect node " + label, err
+	}
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}
@@ -67,6 +73,15 @@ func (c *change) switchPower(ctx context.Context, want string) error {
 		return c.machine.SetPower(ctx, true, c.limit)
 	}
 	return c.machine.SwitchOff(ctx, provision.OffMode(c.config.PowerOffMode.ValueString()), c.limit)
+}
+
+// leavePool makes an available node that is to be retired manageable, because Ironic retires no available node. The machine is not
+// touched.
+func (h *host) leavePool(ctx context.Context, c *change) error {
+	if !c.config.Retired.ValueBool() || c.node().Retired || !provision.InPool(c.node()) {
+		return nil
+	}
+	return h.reach(ctx, c, provision.GoalManageable)
 }
 
 // change patches settings, traits and maintenance.
@@ -116,6 +131,7 @@ func (c *change) edits(ctx context.Context) ironic.Patch {
 		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
 	}
 	edits := p.edits(framework.StringMap(c.config.Capabilities))
+	c.noteTriggers(&edits)
 	provision.TakeDiscovered(&edits, c.node(), c.config.Name.ValueString())
 	return edits
 }
@@ -148,20 +164,19 @@ func (h *host) changeTraits(ctx context.Context, c *change) error {
 
 // prepare walks the node to its target state, and inspects it on the way if planned.
 func (h *host) prepare(ctx context.Context, c *change) error {
-	target := c.plan.TargetState.ValueString()
+	goal := c.plan.goals()[0]
 	if c.steps.verifies {
-		target = string(provision.GoalManageable)
+		goal = provision.GoalManageable
 	}
 	if !provision.Preparable(c.node()) || c.isOutOfService(c.node()) {
 		return nil
 	}
-	if err := h.setBoot(ctx, c); err != nil || target == targetEnroll {
+	if err := h.setBoot(ctx, c); err != nil || goal == targetEnroll {
 		return err
 	}
 	if err := h.inspect(ctx, c); err != nil {
 		return err
 	}
-	goal := provision.Goal(target)
 	if !c.steps.walks || provision.Settled(goal, ironic.State(c.node().ProvisionState)) {
 		if err := h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary); err != nil {
 			return err
@@ -175,21 +190,6 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 		return c.machine.SetPower(ctx, c.node().DisablePowerOff, c.limit)
 	}
 	return nil
-}
-
-// inspect inspects the node if the plan has announced that and the node has no inventory yet.
-func (h *host) inspect(ctx context.Context, c *change) error {
-	if !c.steps.inspects || !provision.InspectedAt(c.node()).IsZero() || provision.Deployed(c.node()) {
-		return nil
-	}
-	if !c.isMade {
-		if inventory, err := h.Client.Inventory(ctx, c.node().UUID); err != nil || inventory != nil {
-			return err
-		}
-	}
-	err := h.reach(ctx, c, provision.GoalInspected)
-	c.inspected = err == nil
-	return err
 }
 
 // reach walks the node to a goal. It then removes the temporary server profile that sharing.Pool.Check may have created on the

@@ -55,6 +55,7 @@ type model struct {
 	RetiredReason       types.String         `tfsdk:"retired_reason"`
 	TargetState         types.String         `tfsdk:"target_state"`
 	Inspect             types.Bool           `tfsdk:"inspect"`
+	InspectTriggers     types.Map            `tfsdk:"inspect_triggers"`
 	PowerState          types.String         `tfsdk:"power_state"`
 	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
 	OnDestroy           types.String         `tfsdk:"on_destroy"`

@@ -91,15 +91,15 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 }
 
 // warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply will fail.
-func (h *host) warnBoot(ctx context.Context, plan *model, inspects, becomesAvailable bool, diags *diag.Diagnostics) {
-	if (inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+func (h *host) warnBoot(ctx context.Context, plan *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
 		return
 	}
 	switch {
 	case becomesAvailable && plan.mayBeCleaned():
-		warnCleaning(diags, plan, inspects)
-	case inspects:
-		warnInspection(diags, plan)
+		warnCleaning(diags, plan, steps.inspects)
+	case steps.inspects:
+		warnInspection(ctx, diags, plan, steps.again)
 	}
 }
 
@@ -190,6 +190,9 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 			"Destroy its metal_deployment first, in an apply of its own, or leave resource_class as it is (%s).", plan.describe(), state.ProvisionState.ValueString(), state.ResourceClass.ValueString()))
 		return
 	}
+	if plan.planInspection(ctx, state, known, diags) || plan.planRetirement(config, state, diags) {
+		return
+	}
 	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
 		plan.warnUnmanaged(config, diags)
 		return
@@ -211,7 +214,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	if steps.walks {
 		plan.planWalked(config, state)
 	}
-	h.warnBoot(ctx, plan, steps.inspects, steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	h.warnBoot(ctx, plan, steps, steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}
@@ -228,6 +231,27 @@ func (m *model) restingPower() string {
 		return framework.PowerOn
 	}
 	return framework.PowerOff
+}
+
+// planRetirement refuses to retire a reserved node, which Ironic refuses while it is available, and reports whether it did. It warns
+// if a node that another client has retired should be available.
+func (m *model) planRetirement(config, state *model, diags *diag.Diagnostics) (refused bool) {
+	node := state.node()
+	if m.Retired.ValueBool() && !state.Retired.ValueBool() && provision.InPool(node) && node.InstanceUUID != "" {
+		diags.AddAttributeError(path.Root("retired"), "Reserved host cannot be retired", fmt.Sprintf("Host %s is available and reserved by %s. Ironic retires such a node only when it is free or deployed. "+
+			"Destroy its metal_allocation first, in an apply of its own, or leave retired as it is.", m.describe(), node.InstanceUUID))
+		return true
+	}
+	if config.Retired.IsNull() && m.isHeldByRetirement() {
+		diags.AddAttributeWarning(path.Root("target_state"), "Host is retired", fmt.Sprintf("Another client of Ironic has retired host %s, so it stays manageable and does not become available. "+
+			"Set retired = false to make it available again, or retired = true to end this warning.", m.describe()))
+	}
+	return false
+}
+
+// isHeldByRetirement reports whether a host stays manageable only because it is retired.
+func (m *model) isHeldByRetirement() bool {
+	return m.Retired.ValueBool() && m.TargetState.ValueString() == string(provision.GoalAvailable) && !provision.Deployed(m.node())
 }
 
 // planWalked plans the values that a walk over provision states changes. An empty last_error or fault stays empty.
@@ -259,14 +283,6 @@ func (m *model) warnUnmanaged(config *model, diags *diag.Diagnostics) {
 	}
 	diags.AddWarning("Host without BMC", fmt.Sprintf("Ironic knows no BMC of host %s: %s. Give the host a bmc with address, username and password_wo, a driver with its driver_info, or power_control = \"agent\". "+
 		"Until then, Ironic can only enroll the machine; target_state = \"enroll\" without power_state ends this warning.", m.describe(), strings.Join(missed, ", and ")))
-}
-
-func warnInspection(diags *diag.Diagnostics, plan *model) {
-	inspects := "inspects"
-	if plan.Inspect.IsUnknown() {
-		inspects = "may inspect"
-	}
-	diags.AddAttributeWarning(path.Root("inspect"), "Inspection boots the machine", fmt.Sprintf("Ironic %s host %s. The machine boots for that.", inspects, plan.describe()))
 }
 
 func warnPower(diags *diag.Diagnostics, plan *model) {

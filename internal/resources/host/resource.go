@@ -36,6 +36,8 @@ const (
 const (
 	// inspectedKey says that the node has been inspected.
 	inspectedKey = "inspected"
+	// pendingKey holds the fingerprint of the triggers whose inspection has not succeeded yet.
+	pendingKey = "inspection_pending"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	unverifiedKey = "unverified"
 )
@@ -144,6 +146,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	} else if !wasInspected(ctx, req.Private) {
 		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
 	}
+	resp.Diagnostics.Append(notePending(ctx, node, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -189,6 +192,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
+	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
 	if err != nil && !change.complete {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -299,50 +303,12 @@ func (h *host) readAgain(ctx context.Context, c *change) error {
 	return h.readPorts(ctx, c, c.config.cablingOf(ctx, c.before).hasGroups() || !c.plan.PortGroups.IsNull())
 }
 
-// noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
-// inventory though Ironic's own inspection has not run.
-func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
-		noteInspected(ctx, node, p, diags)
-		return
-	}
-	inventory, err := h.Client.Inventory(ctx, node.UUID)
-	switch {
-	case err != nil:
-		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+provision.Sentence(err))
-	case inventory != nil:
-		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
-	}
-}
-
-// noteInspected records in private state that this run or an earlier one has inspected the machine.
-func (c *change) noteInspected(ctx context.Context, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if c.inspected {
-		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
-		return
-	}
-	noteInspected(ctx, c.node(), p, diags)
-}
-
-// noteInspected records in private state that a node has been inspected, if Ironic says so.
-func noteInspected(ctx context.Context, node *ironic.Node, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !provision.InspectedAt(node).IsZero() {
-		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
-	}
-}
-
 // noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
 func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
 	if c.steps.verifies && provision.PowerManaged(c.node()) && c.node().ProvisionState == targetEnroll {
 		return p.SetKey(ctx, unverifiedKey, []byte("true"))
 	}
 	return p.SetKey(ctx, unverifiedKey, nil)
-}
-
-// wasInspected reports whether private state says that the node has been inspected.
-func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
-	noted, _ := p.GetKey(ctx, inspectedKey)
-	return string(noted) == "true"
 }
 
 // hide makes the client redact the secrets of a configuration in errors.

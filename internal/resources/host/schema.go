@@ -2,11 +2,13 @@ package host
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -17,13 +19,14 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Schema describes metal_host.
 func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Enrolls a physical machine in Ironic, as a node with its ports, and prepares it up to `target_state`.\n\n" +
-			"Enrolling and verifying a machine does nothing to it. Only `inspect`, `power_state` and `target_state = \"available\"` do.",
+			"Enrolling and verifying a machine does nothing to it. Only `inspect`, `inspect_triggers`, `power_state` and `target_state = \"available\"` do.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "UUID of the node.",
@@ -43,6 +46,11 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"inspect": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. Default: `false`.",
+			},
+			"inspect_triggers": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or deployed. " +
+					"A new or imported host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true,
@@ -76,6 +84,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 				"or use bmc with username and password.")
 		}
 	}
+	m.validateDriver(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
 	}
@@ -91,9 +100,25 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 		resp.Diagnostics.AddAttributeError(path.Root("bmc").AtName("verify_ca"), "Unused setting", "IPMI has no certificates. Remove verify_ca.")
 	}
 	for key := range framework.StringMap(m.DriverInfo) {
-		if _, twice := bmc.Info[key]; twice || key == bmc.UsernameKey || key == bmc.PasswordKey || key == bmc.VerifyCAKey {
+		_, twice := bmc.Info[key]
+		if twice || key == bmc.UsernameKey || key == bmc.PasswordKey || key == bmc.VerifyCAKey && !m.bmc(ctx).VerifyCA.IsNull() {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Setting configured twice",
 				key+" follows from bmc. Remove it here, or use driver and driver_info without bmc.")
 		}
+	}
+}
+
+// validateDriver refuses a driver that differs from the one that follows from bmc or power_control.
+func (m *model) validateDriver(ctx context.Context, diags *diag.Diagnostics) {
+	follows, from := "", ""
+	if block := m.bmc(ctx); block != nil && framework.IsSet(block.Address) {
+		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+			follows, from = bmc.Driver, "the address of bmc"
+		}
+	} else if m.byAgent() {
+		follows, from = provision.AgentDriver, "power_control"
+	}
+	if follows != "" && framework.IsSet(m.Driver) && m.Driver.ValueString() != follows {
+		diags.AddAttributeError(path.Root("driver"), "Driver does not fit", fmt.Sprintf("The driver follows from %s, and is %s. Remove driver here.", from, follows))
 	}
 }

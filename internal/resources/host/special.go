@@ -24,8 +24,8 @@ import (
 func driverAttribute() attribute {
 	r := row[types.String]{
 		name: "driver", path: "/driver", later: true,
-		schema: text("Required unless `bmc` or `power_control` is set. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
-			stringvalidator.ConflictsWith(path.MatchRoot("bmc")), stringvalidator.LengthAtLeast(1)),
+		schema: text("Required unless `bmc` or `power_control` is set, from which it follows. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
+			stringvalidator.LengthAtLeast(1)),
 		of:   func(m *model) *types.String { return &m.Driver },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
 	}
@@ -53,11 +53,14 @@ func driverInfoAttribute() attribute {
 		of: func(m *model) *types.Map { return &m.DriverInfo },
 	}
 	a := mapRow(r, nil)
-	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+	a.read = func(ctx context.Context, m *model, node *ironic.Node, everything bool) {
 		readable := framework.Scalars(node.DriverInfo)
 		maps.DeleteFunc(readable, func(_, value string) bool { return value == ironic.Masked })
 		switch {
 		case everything:
+			others := settings{}
+			m.encodeBMC(ctx, others)
+			maps.DeleteFunc(readable, func(key, _ string) bool { return others["/driver_info/"+key] != nil })
 			m.DriverInfo = framework.MapValue(readable)
 			return
 		case m.DriverInfo.IsUnknown():
@@ -304,12 +307,16 @@ func targetOf(node *ironic.Node) string {
 func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
-		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state. **A change switches the machine.** "+
+		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A change switches the machine.** "+
 			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
 			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
 		of: func(m *model) *types.String { return &m.PowerState },
 	}.attribute()
 	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		if provision.ByAgent(node) { // Ironic's power state of such a machine is not real
+			m.PowerState = types.StringNull()
+			return
+		}
 		if node.PowerState != "" || m.PowerState.IsUnknown() || provision.PowerManaged(node) {
 			m.PowerState = framework.OrNull(provision.Power(node))
 		}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 type steps struct {
 	walks         bool // changes the provision state; the way to available includes cleaning
 	inspects      bool
+	again         bool // inspects a machine that may have been inspected before, because of inspect_triggers
 	switches      bool // switches the power
 	boots         bool // changes boot mode or secure boot
 	learnsPower   bool // switches the machine off, so that Ironic knows its power state
@@ -24,9 +26,10 @@ type steps struct {
 
 // notes are what private state says of a host.
 type notes struct {
-	applied    bool // a configuration was applied to it
-	inspected  bool // it has been inspected
-	unverified bool // the verification of credentials that arrived later has failed
+	applied    bool   // a configuration was applied to it
+	inspected  bool   // it has been inspected
+	pending    string // fingerprint of the triggers whose inspection has not succeeded yet; empty: none
+	unverified bool   // the verification of credentials that arrived later has failed
 
 	power []string // the power_state that was configured when a configuration was applied last; empty: none
 }
@@ -35,7 +38,11 @@ type notes struct {
 func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
 	before := readManaged(ctx, p)
-	return notes{applied: before != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil, power: before.below("/power_state")}
+	var pending string
+	if text, _ := p.GetKey(ctx, pendingKey); text != nil {
+		_ = json.Unmarshal(text, &pending) // a text of our own
+	}
+	return notes{applied: before != nil, inspected: wasInspected(ctx, p), pending: pending, unverified: unverified != nil, power: before.below("/power_state")}
 }
 
 // stepsOfNew returns the steps for a new host.
@@ -63,7 +70,8 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 		s.walks = s.verifies
 		return s
 	}
-	inspects := plan.mayInspect() && !known.inspected
+	s.again = plan.inspectsAgain(state, known)
+	inspects := s.again || plan.mayInspect() && !known.inspected
 	walks := inspects || slices.ContainsFunc(plan.goals(), func(goal provision.Goal) bool {
 		return !provision.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
 	})
@@ -77,12 +85,18 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 	return s
 }
 
-// goals returns the planned target state, or all that are possible if it is not known yet.
+// goals returns the state that the host is to reach, or all that are possible if that is not known yet. It is target_state, except
+// that a retired node does not become available.
 func (m *model) goals() []provision.Goal {
-	if m.TargetState.IsUnknown() {
+	target := provision.Goal(m.TargetState.ValueString())
+	available := m.TargetState.IsUnknown() || target == provision.GoalAvailable
+	switch {
+	case available && m.Retired.ValueBool():
+		return []provision.Goal{provision.GoalManageable}
+	case available && (m.TargetState.IsUnknown() || m.Retired.IsUnknown()):
 		return []provision.Goal{provision.GoalManageable, provision.GoalAvailable}
 	}
-	return []provision.Goal{provision.Goal(m.TargetState.ValueString())}
+	return []provision.Goal{target}
 }
 
 // mayInspect reports whether inspect is true or not known yet.
@@ -117,8 +131,8 @@ func (c *change) asPlanned(node *ironic.Node) error {
 
 // unsettled reports whether a node is not in its target state yet.
 func (c *change) unsettled(node *ironic.Node) bool {
-	target := c.plan.TargetState.ValueString()
-	return provision.Preparable(node) && !c.isOutOfService(node) && target != targetEnroll && !provision.Settled(provision.Goal(target), ironic.State(node.ProvisionState))
+	goal := c.plan.goals()[0]
+	return provision.Preparable(node) && !c.isOutOfService(node) && goal != targetEnroll && !provision.Settled(goal, ironic.State(node.ProvisionState))
 }
 
 // isOutOfService reports whether metal oneview sync has taken a node out of service, and returns it when the hardware is free.

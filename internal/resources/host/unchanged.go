@@ -74,7 +74,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	}
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
-	if err != nil || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
+	if err != nil || known.pending != pendingInspection(found.node) || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	before := m
@@ -85,9 +85,9 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
 // applied last. A wrong false only makes the plan slower. before is what that configuration manages.
 func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
-	target := provision.Goal(m.TargetState.ValueString())
-	reached := m.TargetState.ValueString() == targetEnroll || provision.Deployed(m.node()) || provision.Settled(target, ironic.State(m.ProvisionState.ValueString()))
-	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
+	goal := m.goals()[0]
+	reached := goal == targetEnroll || provision.Deployed(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
+	if m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
 		return false
 	}
 	if m.DisablePowerOff.ValueBool() && slices.Contains(known.power, framework.PowerOff) {
