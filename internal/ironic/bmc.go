@@ -229,10 +229,14 @@ func DescribeBMC(n *Node) string {
 		}
 		return scheme + "://" + strings.TrimRight(host, "/") + text("redfish_system_id")
 	case n.Driver == "ipmi" && text("ipmi_address") != "":
-		if port := fmt.Sprint(n.DriverInfo["ipmi_port"]); n.DriverInfo["ipmi_port"] != nil {
-			return "ipmi://" + net.JoinHostPort(text("ipmi_address"), port)
+		u := url.URL{Scheme: "ipmi", Host: text("ipmi_address")}
+		switch port := n.DriverInfo["ipmi_port"]; {
+		case port != nil:
+			u.Host = net.JoinHostPort(u.Host, fmt.Sprint(port))
+		case strings.Contains(u.Host, ":"):
+			u.Host = "[" + u.Host + "]"
 		}
-		return "ipmi://" + text("ipmi_address")
+		return u.String()
 	}
 	return n.Driver + "://" + BMCAddress(n)
 }
