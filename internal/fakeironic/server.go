@@ -67,6 +67,11 @@ type Server struct {
 	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
+	// Skips, if set, is asked for every step of a manual cleaning or a service, such as "raid.create_configuration". If it returns
+	// true, the step is left out without an error, as Ironic does with the steps of [api]disallow_clean_steps and
+	// disallow_service_steps. Skips must not call methods of the Server.
+	Skips func(step string) bool
+
 	// ImageFault, if set, is called for every ISO that the conductor would fetch: the boot_iso of a deployment or rebuild with
 	// the deploy interface ramdisk, when it starts, and an image attached as virtual media. If it returns a text, such as "Got
 	// HTTP code 404 instead of 200 in response to HEAD request.", the fetch fails with it: the deployment ends in deploy failed

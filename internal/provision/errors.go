@@ -164,7 +164,19 @@ func advise(err error) string {
 	var taken *TakenError
 	var superseded *SupersededError
 	var driver *UnknownDriverError
+	var skipped *SkippedError
+	var forbidden *StepsForbiddenError
+	var unfit *UnfitError
+	var service *ServiceError
 	switch {
+	case errors.As(err, &skipped):
+		return skipped.advice()
+	case errors.As(err, &forbidden):
+		return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
+	case errors.As(err, &unfit):
+		return "Correct bios_settings. The data of the machine's BIOS are at `baremetal node bios setting list --long`."
+	case errors.As(err, &service):
+		return "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }."
 	case errors.As(err, &superseded):
 		return superseded.advice()
 	case errors.As(err, &driver):
@@ -216,6 +228,9 @@ func adviseFailed(err *FailedError) string {
 	if ByAgent(node) {
 		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
 			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
+	}
+	if err.Goal == GoalConfigured {
+		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
 	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
 	case nodes.Enroll:
