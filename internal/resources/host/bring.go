@@ -25,6 +25,9 @@ type change struct {
 	sendSecrets  bool
 	isMade       bool // this run has created the node
 
+	hardware provision.Hardware // known to be on the machine before
+	open     []provision.Part   // parts of the hardware configuration that are not known to be on the machine
+
 	machine   *provision.Machine     // as of Ironic's latest answer
 	ports     map[string]ironic.Port // likewise, by MAC address; nil if the configuration has none
 	patched   bool                   // Ironic has the settings
@@ -198,6 +201,9 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 	}
 	if !provision.Preparable(c.node()) || target == targetEnroll || c.isOutOfService(c.node()) {
 		return nil
+	}
+	if err := h.configure(ctx, c); err != nil {
+		return err
 	}
 	if err := h.inspect(ctx, c); err != nil {
 		return err

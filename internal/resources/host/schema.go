@@ -66,6 +66,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	m.validateAgent(&resp.Diagnostics)
+	m.validateRAID(ctx, &resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+

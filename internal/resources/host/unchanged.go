@@ -54,9 +54,10 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
 // applied last. A wrong false only makes the plan slower. before is what that configuration manages.
 func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
+	known = known.of(ctx, m)
 	target := provision.Goal(m.TargetState.ValueString())
 	reached := m.TargetState.ValueString() == targetEnroll || provision.Deployed(m.node()) || provision.Settled(target, ironic.State(m.ProvisionState.ValueString()))
-	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
+	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
 		return false
 	}
 	return m.MaintenanceReason.ValueString() != provision.ReasonChanging && m.keepsAll(before) && m.followsBMC(ctx)
