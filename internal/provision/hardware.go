@@ -143,7 +143,7 @@ func sameVolumes(wanted, have []ironic.LogicalDisk) bool {
 		return false
 	}
 	left := slices.Clone(have)
-	for _, volume := range wanted {
+	for _, volume := range slices.SortedStableFunc(slices.Values(wanted), sizedFirst) {
 		at := slices.IndexFunc(left, func(other ironic.LogicalDisk) bool {
 			sized := volume.SizeGB == maxSize || fmt.Sprint(volume.SizeGB) == fmt.Sprint(other.SizeGB)
 			named := volume.Name == "" || volume.Name == other.Name
@@ -155,6 +155,17 @@ func sameVolumes(wanted, have []ironic.LogicalDisk) bool {
 		left = slices.Delete(left, at, at+1)
 	}
 	return true
+}
+
+// sizedFirst orders volumes of a given size before those that take the rest of the space, which may have any size.
+func sizedFirst(a, b ironic.LogicalDisk) int {
+	switch {
+	case a.SizeGB == maxSize && b.SizeGB != maxSize:
+		return 1
+	case a.SizeGB != maxSize && b.SizeGB == maxSize:
+		return -1
+	}
+	return 0
 }
 
 const maxSize = "MAX" // the size of a volume that uses the rest of the space

@@ -77,7 +77,7 @@ const (
 	reasonAdopt    = "its adoption failed. Adopt it again or manage it first"
 	reasonNotReady = "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")"
 	reasonNoBMC    = "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info"
-	reasonNoneRuns = "nothing is deployed on it. Plan again"
+	reasonNoneRuns = "nothing is deployed on it any more. Run terraform plan again first"
 	reasonBusy     = "an operation on it is in progress. Apply again when it is available"
 	reasonNoGoal   = "the provider does not know how to continue from there"
 )
