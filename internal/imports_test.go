@@ -31,8 +31,9 @@ type rule struct {
 func rules() map[string]rule {
 	return map[string]rule{
 		"":                                   {own: []string{"internal/provider"}, foreign: []string{terraform}},
+		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakeca"}},
 		"cmd/fakeironic":                     {own: []string{"internal/fakeironic"}},
-		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview"}},
+		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/fakeca"}},
 		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/watch"}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":                           {},
 		"internal/provider":                  {own: []string{"internal/framework", "internal/resources/allocation", "internal/resources/deployment", "internal/resources/discoveryimport", "internal/resources/host", "internal/resources/oneviewprofile", "internal/datasources", "internal/provision", "internal/ironic", "internal/sharing", "internal/oneview", "internal/throttle", "internal/discovery"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}}, // cty: its tests encode as Terraform does
@@ -50,13 +51,15 @@ func rules() map[string]rule {
 		"internal/throttle":                  {own: []string{"internal/rest"}},
 		"internal/discovery":                 {},
 		"internal/bootiso":                   {},
+		"internal/fakebmc":                   {},
 		"internal/fakeironic":                {},
 		"internal/fakeoneview":               {},
+		"internal/fakeca":                    {},
 		"internal/oneview":                   {own: []string{"internal/rest"}},
 		"internal/sharing":                   {own: []string{"internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
 		"internal/ironictest":                {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                      // cty: as Terraform's core
-		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
+		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                             // cty: as Terraform's core
+		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakeca"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
 	}
 }
 
@@ -158,7 +161,7 @@ func (r rule) allows(path string) bool {
 // the package may import Terraform, acctest.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakeironic", "internal/fakeoneview", "internal/ironictest":
+	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakeca":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)

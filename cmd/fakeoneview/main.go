@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -108,7 +109,7 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 
 // secure adds TLS with a new CA to the listener. It writes the CA's certificate and prints the URL and the path of that file.
 func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, error) {
-	authority, err := fakeoneview.NewAuthority()
+	authority, err := fakeca.New()
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ const (
 	endpointVariable          = "METAL_ACC_ENDPOINT"
 	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // an Ironic that takes seconds to deploy and clean
 	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // an Ironic with discovery
+	bmcEndpointVariable       = "METAL_ACC_BMC_ENDPOINT"       // an Ironic for machines with simulated BMCs
 )
 
 // Factories returns the provider for the plugin testing framework.

@@ -11,7 +11,7 @@ import (
 )
 
 // ISOServer serves live ISOs to Ironic, which fetches them, and to the provider, which reads their age. It has an image for
-// every name that ends in ".iso".
+// every name that ends in ".iso"; the first line of the image is that name.
 type ISOServer struct {
 	url string
 
@@ -98,5 +98,5 @@ func (s *ISOServer) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, name+".iso", built, bytes.NewReader(make([]byte, 64<<10)))
+	http.ServeContent(w, r, name+".iso", built, bytes.NewReader(append([]byte(name+"\n"), make([]byte, 64<<10)...)))
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -33,7 +34,7 @@ func TestServer_logsRequests(t *testing.T) {
 }
 
 // serveTLS serves a fake with a certificate of the authority.
-func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeoneview.Authority) *httptest.Server {
+func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeca.Authority) *httptest.Server {
 	t.Helper()
 	config, err := authority.ServerConfig("127.0.0.1", "oneview.example.com")
 	if err != nil {
@@ -47,9 +48,9 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeoneview.Aut
 	return server
 }
 
-func newAuthority(t *testing.T) *fakeoneview.Authority {
+func newAuthority(t *testing.T) *fakeca.Authority {
 	t.Helper()
-	authority, err := fakeoneview.NewAuthority()
+	authority, err := fakeca.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func newAuthority(t *testing.T) *fakeoneview.Authority {
 }
 
 // trusting returns a client that trusts only an authority.
-func trusting(t *testing.T, authority *fakeoneview.Authority) *http.Client {
+func trusting(t *testing.T, authority *fakeca.Authority) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority.PEM()) {

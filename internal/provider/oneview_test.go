@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -131,7 +132,7 @@ const servers = "data \"metal_oneview_server_hardware\" \"all\" {}\n"
 func TestFakeProvider_oneViewCertificates(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
-	other, err := fakeoneview.NewAuthority()
+	other, err := fakeca.New()
 	if err != nil {
 		t.Fatal(err)
 	}

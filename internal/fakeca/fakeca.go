@@ -1,4 +1,5 @@
-package fakeoneview
+// Package fakeca is the certificate authority of the fakes.
+package fakeca
 
 import (
 	"crypto/ecdsa"
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority. Every appliance has its own.
+// Authority is a certificate authority. Every fake has its own.
 type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -23,13 +24,13 @@ type Authority struct {
 // certificateTime is the validity of the certificates.
 const certificateTime = 365 * 24 * time.Hour
 
-// NewAuthority creates a CA.
-func NewAuthority() (*Authority, error) {
+// New creates a CA.
+func New() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the CA: %w", err)
 	}
-	wanted := certificate("fake OneView CA")
+	wanted := certificate("fake CA")
 	wanted.IsCA, wanted.BasicConstraintsValid = true, true
 	wanted.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, wanted, wanted, key.Public(), key)
@@ -62,7 +63,7 @@ func (a *Authority) ServerConfig(hosts ...string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the server: %w", err)
 	}
-	wanted := certificate("fake OneView")
+	wanted := certificate("fake server")
 	wanted.KeyUsage = x509.KeyUsageDigitalSignature
 	wanted.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {

@@ -1,0 +1,155 @@
+// Command fakebmc serves BMCs that speak Redfish, for demonstrations and try-outs. It prints the URLs (http, then https), the path
+// of the CA file that clients need, and for each machine its address for metal_host.bmc, its user name and its password.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "fakebmc:", err)
+		os.Exit(1)
+	}
+}
+
+// shutdownTime is the time-out of requests in progress when the program stops.
+const shutdownTime = 5 * time.Second
+
+// options are the flags.
+type options struct {
+	listen, listenTLS, caFile string
+	machines                  int
+	username, password        string
+	startTime, shutdownTime   time.Duration
+	ignoreShutdown            bool
+	sessionTime, restartTime  time.Duration
+	updateTime                time.Duration
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.caFile == "" {
+		folder, err := os.MkdirTemp("", "fakebmc-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+		o.caFile = filepath.Join(folder, "ca.pem")
+	}
+	fake := &fakebmc.Server{SessionTime: o.sessionTime}
+	var bmcs []*fakebmc.BMC
+	for n := range o.machines {
+		bmcs = append(bmcs, fake.Add(o.machine(n+1)))
+	}
+	var listen net.ListenConfig
+	plain, err := listen.Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	secure, err := listen.Listen(ctx, "tcp", o.listenTLS)
+	if err != nil {
+		return err
+	}
+	defer secure.Close()
+	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
+	if err := o.certify(server, secure.Addr()); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stdout, "http://%s\nhttps://%s\n%s\n", plain.Addr(), secure.Addr(), o.caFile); err != nil {
+		return err
+	}
+	for _, b := range bmcs {
+		username, password := b.Credentials()
+		if _, err := fmt.Fprintf(stdout, "redfish-virtualmedia+http://%s%s %s %s\n", plain.Addr(), b.Path(), username, password); err != nil {
+			return err
+		}
+	}
+	return serve(ctx, server, plain, secure)
+}
+
+// parse reads the flags.
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("fakebmc", flag.ContinueOnError)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address for http; port 0 takes a free one")
+	flags.StringVar(&o.listenTLS, "listen-tls", "127.0.0.1:0", "address for https; port 0 takes a free one")
+	flags.StringVar(&o.caFile, "ca-file", "", "file for the certificate of the CA; empty uses a temporary file")
+	flags.IntVar(&o.machines, "machines", 1, "number of machines, named m1, m2, ...")
+	flags.StringVar(&o.username, "username", "admin", "user name")
+	flags.StringVar(&o.password, "password", "", "password of all machines; empty gives each its own")
+	flags.DurationVar(&o.startTime, "start-time", 0, "time from the command until a machine has power")
+	flags.DurationVar(&o.shutdownTime, "shutdown-time", 0, "duration of a graceful shutdown")
+	flags.BoolVar(&o.ignoreShutdown, "ignore-shutdown", false, "operating systems ignore graceful shutdowns")
+	flags.DurationVar(&o.sessionTime, "session-time", 0, "time without requests after which a session ends; zero means 30 minutes")
+	flags.DurationVar(&o.updateTime, "update-time", 0, "duration of a firmware update")
+	flags.DurationVar(&o.restartTime, "restart-time", 0, "duration of a BMC's restart")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return o, nil
+}
+
+// machine describes the nth machine.
+func (o options) machine(n int) fakebmc.Config {
+	return fakebmc.Config{
+		Name: fmt.Sprintf("m%d", n), Username: o.username, Password: o.password, UpdateTime: o.updateTime, RestartTime: o.restartTime,
+		Machine: &fakebmc.Simulated{StartTime: o.startTime, ShutdownTime: o.shutdownTime, IgnoresShutdown: o.ignoreShutdown},
+	}
+}
+
+// certify gives the server a certificate of a new CA, and writes the CA's.
+func (o options) certify(server *http.Server, address net.Addr) error {
+	authority, err := fakeca.New()
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return err
+	}
+	if server.TLSConfig, err = authority.ServerConfig(host, "localhost", "127.0.0.1", "::1"); err != nil {
+		return err
+	}
+	return os.WriteFile(o.caFile, authority.PEM(), 0o600)
+}
+
+// serve answers requests until ctx ends.
+func serve(ctx context.Context, server *http.Server, plain, secure net.Listener) error {
+	served := make(chan error, 2)
+	go func() { served <- server.Serve(plain) }()
+	go func() { served <- server.ServeTLS(secure, "", "") }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	return server.Shutdown(grace)
+}

@@ -1,0 +1,114 @@
+package acctest
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// StartBMCSite is Start with an Ironic whose machines have BMCs of StartBMC. Ironic waits for BMCs that do not answer, so other tests
+// use another one.
+func StartBMCSite(t testing.TB, fake *fakeironic.Server) *Site {
+	t.Helper()
+	if os.Getenv(endpointVariable) != "" && os.Getenv(bmcEndpointVariable) == "" {
+		t.Fatalf("%s is set, so %s must be too; for an Ironic on another machine: -skip ^TestAccBMC", endpointVariable, bmcEndpointVariable)
+	}
+	return start(t, os.Getenv(bmcEndpointVariable), fake)
+}
+
+// Controller is a BMC at an address of its own.
+type Controller struct {
+	*fakebmc.BMC
+	Server *fakebmc.Server
+	URL    string // without a path
+	CAFile string // for https; "" for http
+
+	t testing.TB
+}
+
+// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. A
+// fake Ironic speaks to it from the first call of StartBMC on, which must come before its first request.
+func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	return s.StartBMCAt("127.0.0.1:0", name, config)
+}
+
+// StartBMCAt is StartBMC with an address to listen on. It skips the test if this machine does not have it.
+func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(s.t.Context(), "tcp", address)
+	if err != nil {
+		s.t.Skip(err)
+	}
+	b := s.newBMC(name, config)
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.Server, ReadHeaderTimeout: time.Minute}}
+	server.Start()
+	s.t.Cleanup(server.Close)
+	b.URL = server.URL
+	return b
+}
+
+// StartSecureBMC is StartBMC with https and a CA of its own.
+func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
+	s.t.Helper()
+	b := s.newBMC(name, config)
+	authority, err := fakeca.New()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(b.Server)
+	if server.TLS, err = authority.ServerConfig("127.0.0.1", "localhost"); err != nil {
+		s.t.Fatal(err)
+	}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust the CA are part of the test
+	server.StartTLS()
+	s.t.Cleanup(server.Close)
+	b.URL, b.CAFile = server.URL, filepath.Join(s.t.TempDir(), "ca.pem")
+	if err := os.WriteFile(b.CAFile, authority.PEM(), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func (s *Site) newBMC(name string, config fakebmc.Config) *Controller {
+	config.Name = s.Name(name)
+	server := &fakebmc.Server{}
+	if s.Fake != nil && s.Fake.Fail == nil {
+		s.Fake.Fail = bmcDriver
+	}
+	return &Controller{BMC: server.Add(config), Server: server, t: s.t}
+}
+
+// Address returns the BMC's address for metal_host, with redfish-virtualmedia or redfish as the scheme.
+func (b *Controller) Address(scheme string) string {
+	transport, host, _ := strings.Cut(b.URL, "://")
+	return scheme + "+" + transport + "://" + host + b.Path()
+}
+
+// Block returns the HCL of the host's bmc, with the right password and further settings.
+func (b *Controller) Block(settings ...string) string {
+	username, password := b.Credentials()
+	return BMC(b.Address("redfish-virtualmedia"), append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
+}
+
+// Count returns how often a kind of events is in the history of the machine.
+func (b *Controller) Count(kind fakebmc.Kind) int { return len(b.History(kind)) }
+
+// Node returns the fields of a node, for AddNode, with this BMC and a boot interface: redfish-virtual-media or ipxe.
+func (b *Controller) Node(boot string) map[string]any {
+	username, password := b.Credentials()
+	return map[string]any{"driver": "redfish", "boot_interface": boot, "automated_clean": false, "driver_info": map[string]any{
+		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password,
+	}}
+}

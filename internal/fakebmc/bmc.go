@@ -1,0 +1,182 @@
+package fakebmc
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Quirk is a deviation of a vendor's BMC that Ironic knows.
+type Quirk string
+
+// The quirks.
+const (
+	// OnceOnly refuses a continuous boot override. Ironic then overrides the boot anew before each boot.
+	OnceOnly Quirk = "once only"
+	// USBCD is Supermicro's: the CD of virtual media boots only as UsbCd, and a boot override needs its duration each time.
+	USBCD Quirk = "USB CD"
+	// TransferProtocol refuses to insert a medium without TransferProtocolType.
+	TransferProtocol Quirk = "transfer protocol"
+	// PatchMedia is Lenovo's: media have no actions; clients insert and eject with PATCH.
+	PatchMedia Quirk = "patch media"
+	// EjectBody is HPE's: the action that ejects a medium needs a body, which may be empty.
+	EjectBody Quirk = "eject body"
+)
+
+// Config describes a BMC and the machine behind it. Only Name is needed.
+type Config struct {
+	Name               string // the machine is /redfish/v1/Systems/NAME
+	Username, Password string // empty means admin, and a password that Credentials tells
+
+	Manufacturer, Model, Serial string
+	MACs                        []string
+	CPUs, MemoryGiB             int
+	Drives                      []int64 // bytes
+
+	Quirks []Quirk
+
+	// UpdateTime is the duration of a firmware update, RestartTime that of the BMC's restart after its own update. Zero means at
+	// once.
+	UpdateTime, RestartTime time.Duration
+
+	// Machine is what the BMC controls; nil means a new Simulated.
+	Machine Machine
+}
+
+// BMC is one BMC of a Server, with its machine.
+type BMC struct {
+	config  Config
+	machine Machine
+
+	mu        sync.Mutex
+	password  string
+	history   []Event
+	downUntil time.Time // until then the BMC restarts
+
+	led        string
+	override   string // boot source, overrideNone and so on
+	duration   string // of the override
+	mode       string // of booting
+	secureBoot struct{ enabled, now bool }
+	bios       struct {
+		now, pending object
+		applied      time.Time
+	}
+	drives   map[string]*medium // by name
+	volumes  []*volume
+	firmware map[string]string // versions by component
+	lastBoot Boot
+	staged   []func() // what the next boot applies
+	sequence int
+}
+
+// Add adds a BMC. It panics if there is one with that name.
+func (s *Server) Add(config Config) *BMC {
+	config.defaults()
+	b := &BMC{
+		config: config, machine: config.Machine, password: config.Password,
+		led: "Off", override: overrideNone, duration: overrideDisabled, mode: modeUEFI,
+		drives:   map[string]*medium{driveCD: {}, driveUSB: {}},
+		firmware: map[string]string{"BMC": "1.00", "BIOS": "1.00", "NIC.1": "1.00"},
+	}
+	b.bios.now, b.bios.pending = biosDefaults(), object{}
+	b.machine.Connect(b.post, func() { b.Note(PoweredOff, "") })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.bmcs, func(other *BMC) bool { return other.config.Name == config.Name }) {
+		panic("there are two BMCs named " + config.Name)
+	}
+	s.bmcs = append(s.bmcs, b)
+	return b
+}
+
+// defaults fills in what is not configured.
+func (c *Config) defaults() {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(c.Name)) // never fails
+	number := sum.Sum64()
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&c.Username, "admin")
+	set(&c.Password, fmt.Sprintf("password-%08x", uint32(number>>32)))
+	set(&c.Manufacturer, "Contoso")
+	set(&c.Model, "3500")
+	set(&c.Serial, fmt.Sprintf("SN%010X", number&0xffffffffff))
+	if len(c.MACs) == 0 {
+		c.MACs = []string{fmt.Sprintf("52:54:%02x:%02x:%02x:%02x", number>>24&0xff, number>>16&0xff, number>>8&0xff, number&0xff)}
+	}
+	if c.CPUs == 0 {
+		c.CPUs = 16
+	}
+	if c.MemoryGiB == 0 {
+		c.MemoryGiB = 64
+	}
+	if len(c.Drives) == 0 {
+		c.Drives = []int64{480e9, 480e9}
+	}
+	if c.Machine == nil {
+		c.Machine = &Simulated{}
+	}
+}
+
+// Path returns the path of the machine's system, such as /redfish/v1/Systems/rack1-01.
+func (b *BMC) Path() string { return root + "/Systems/" + b.config.Name }
+
+// Credentials returns the user name and the password.
+func (b *BMC) Credentials() (username, password string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.config.Username, b.password
+}
+
+// SetPassword changes the password. It ends sessions with the old one.
+func (b *BMC) SetPassword(password string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.password = password
+}
+
+func (b *BMC) accepts(username, password string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return username == b.config.Username && password == b.password
+}
+
+func (b *BMC) has(q Quirk) bool { return slices.Contains(b.config.Quirks, q) }
+
+func (b *BMC) manager() string { return root + "/Managers/" + b.config.Name }
+
+func (b *BMC) chassis() string { return root + "/Chassis/" + b.config.Name }
+
+// restarting reports whether the BMC of the machine in the path restarts, or, without one, all BMCs.
+func (s *Server) restarting(names []string) bool {
+	s.mu.Lock()
+	bmcs := slices.Clone(s.bmcs)
+	s.mu.Unlock()
+	down := 0
+	for _, b := range bmcs {
+		b.mu.Lock()
+		is := time.Now().Before(b.downUntil)
+		b.mu.Unlock()
+		if is && slices.Contains(names, b.config.Name) {
+			return true
+		}
+		if is {
+			down++
+		}
+	}
+	return down > 0 && down == len(bmcs)
+}
+
+// restart makes the BMC silent for the time of its restart. The machine keeps running.
+func (b *BMC) restart() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.downUntil = time.Now().Add(b.config.RestartTime)
+	b.note(ManagerRestarted, "")
+}

@@ -1,0 +1,251 @@
+package fakebmc
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Boot sources, durations of an override, and boot modes.
+const (
+	overrideNone       = "None"
+	overrideDisabled   = "Disabled"
+	overrideOnce       = "Once"
+	overrideContinuous = "Continuous"
+	modeUEFI           = "UEFI"
+	modeLegacy         = "Legacy"
+	sourceCD           = "Cd"
+	sourceUSBCD        = "UsbCd"
+)
+
+// bootSources are the values of BootSourceOverrideTarget.
+func (b *BMC) bootSources() []string {
+	sources := []string{overrideNone, "Pxe", "Hdd", sourceCD, "Usb", "BiosSetup", "UefiHttp"}
+	if b.has(USBCD) {
+		sources = append(sources, sourceUSBCD)
+	}
+	return sources
+}
+
+// resetTypes are the ways to change power.
+var resetTypes = []string{"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart", "PushPowerButton", "Nmi"}
+
+// reset answers the action ComputerSystem.Reset.
+func reset(c *call) (reply, *fault) {
+	kind := c.text("ResetType")
+	if !slices.Contains(resetTypes, kind) {
+		return reply{}, c.badParameter("ResetType", kind)
+	}
+	m, on := c.bmc.machine, c.bmc.On()
+	if kind == "PushPowerButton" {
+		kind = "On"
+		if on {
+			kind = "GracefulShutdown"
+		}
+	}
+	if !on && slices.Contains([]string{"GracefulShutdown", "GracefulRestart", "ForceRestart", "Nmi"}, kind) {
+		return reply{}, problem(http.StatusConflict, "ResourceInStandby", "The request could not be performed because the resource is in standby.")
+	}
+	c.bmc.Note(Commanded, kind)
+	var err error
+	switch kind {
+	case "On":
+		err = m.Start()
+	case "ForceOff":
+		err = m.Stop()
+	case "GracefulShutdown":
+		err = m.Shutdown()
+	case "GracefulRestart":
+		err = m.Reboot()
+	case "ForceRestart":
+		err = m.Reset()
+	case "Nmi":
+		err = m.Interrupt()
+	}
+	return done(err)
+}
+
+// done is the answer to an action.
+func done(err error) (reply, *fault) {
+	if err != nil {
+		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v", err)
+	}
+	return reply{status: http.StatusNoContent}, nil
+}
+
+// post is what the firmware does at each boot: it applies what was staged, decides what to boot, and ends an override for once.
+func (b *BMC) post() Boot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last := b.lastPower(); last != PoweredOn {
+		b.note(PoweredOn, "")
+	}
+	b.applyBIOS()
+	for _, apply := range b.staged {
+		apply()
+	}
+	b.staged = nil
+	b.secureBoot.now = b.secureBoot.enabled && b.mode == modeUEFI
+	boot := Boot{Source: overrideNone, Mode: b.mode, SecureBoot: b.secureBoot.now, Image: b.drives[driveCD].image}
+	if b.duration != overrideDisabled {
+		boot.Source = b.override
+	}
+	if b.duration == overrideOnce {
+		b.override, b.duration = overrideNone, overrideDisabled
+	}
+	fromCD := boot.Source == sourceCD || boot.Source == sourceUSBCD
+	if fromCD && (boot.Image == "" || b.has(USBCD) && boot.Source == sourceCD) {
+		boot.Source = overrideNone // such a drive does not boot
+	}
+	detail := boot.Source
+	if fromCD && boot.Source != overrideNone {
+		detail += " " + boot.Image
+	}
+	b.note(Booted, detail)
+	b.lastBoot = boot
+	return boot
+}
+
+// lastPower returns whether the machine was last powered on or off.
+func (b *BMC) lastPower() Kind {
+	for _, e := range slices.Backward(b.history) {
+		if e.Kind == PoweredOn || e.Kind == PoweredOff {
+			return e.Kind
+		}
+	}
+	return PoweredOff
+}
+
+// applyBIOS applies the pending settings.
+func (b *BMC) applyBIOS() {
+	if len(b.bios.pending) == 0 {
+		return
+	}
+	for key, value := range b.bios.pending {
+		b.bios.now[key] = value
+	}
+	b.bios.pending, b.bios.applied = object{}, time.Now()
+	b.note(Configured, "BIOS settings")
+}
+
+// changeSystem answers PATCH of a system: boot override, boot mode, indicator LED.
+func changeSystem(c *call) *fault {
+	b := c.bmc
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, value := range c.body {
+		switch key {
+		case "Boot":
+			boot, _ := value.(object)
+			if fault := b.changeBoot(boot); fault != nil {
+				return fault
+			}
+		case "IndicatorLED", "LocationIndicatorActive":
+			if fault := b.changeLED(value); fault != nil {
+				return fault
+			}
+		default:
+			return notWritable(key)
+		}
+	}
+	return nil
+}
+
+// changeBoot changes the boot override.
+func (b *BMC) changeBoot(boot object) *fault {
+	override, duration, mode := b.override, b.duration, b.mode
+	for _, field := range []struct {
+		key     string
+		to      *string
+		allowed []string
+	}{
+		{"BootSourceOverrideTarget", &override, b.bootSources()},
+		{"BootSourceOverrideEnabled", &duration, b.durations()},
+		{"BootSourceOverrideMode", &mode, []string{modeUEFI, modeLegacy}},
+	} {
+		value, given := boot[field.key]
+		text, _ := value.(string)
+		if given && !slices.Contains(field.allowed, text) {
+			return badProperty("Boot/"+field.key, value)
+		}
+		if given {
+			*field.to = text
+		}
+	}
+	for key := range boot {
+		if !slices.Contains([]string{"BootSourceOverrideTarget", "BootSourceOverrideEnabled", "BootSourceOverrideMode"}, key) {
+			return notWritable("Boot/" + key)
+		}
+	}
+	if b.has(USBCD) && boot["BootSourceOverrideTarget"] != nil && boot["BootSourceOverrideEnabled"] == nil {
+		duration = overrideDisabled
+	}
+	b.override, b.duration, b.mode = override, duration, mode
+	return nil
+}
+
+func (b *BMC) durations() []string {
+	if b.has(OnceOnly) {
+		return []string{overrideDisabled, overrideOnce}
+	}
+	return []string{overrideDisabled, overrideOnce, overrideContinuous}
+}
+
+// changeLED switches the indicator LED, by name or as a Boolean.
+func (b *BMC) changeLED(value any) *fault {
+	switch value {
+	case true:
+		value = "Lit"
+	case false:
+		value = "Off"
+	}
+	text, _ := value.(string)
+	if !slices.Contains([]string{"Lit", "Blinking", "Off"}, text) {
+		return badProperty("IndicatorLED", value)
+	}
+	b.led = text
+	return nil
+}
+
+// changeSecureBoot answers PATCH of SecureBoot. The next boot applies it.
+func changeSecureBoot(c *call) *fault {
+	enable, valid := c.body["SecureBootEnable"].(bool)
+	if !valid || len(c.body) != 1 {
+		return badProperty("SecureBootEnable", c.body["SecureBootEnable"])
+	}
+	c.bmc.mu.Lock()
+	defer c.bmc.mu.Unlock()
+	if enable && c.bmc.mode != modeUEFI {
+		return problem(http.StatusBadRequest, "PropertyValueConflict", "The property 'SecureBootEnable' could not be written because its value would conflict with the value of the 'BootSourceOverrideMode' property.")
+	}
+	c.bmc.secureBoot.enabled = enable
+	return nil
+}
+
+// badParameter is the error of an action with a wrong parameter.
+func (c *call) badParameter(name, value string) *fault {
+	if _, given := c.body[name]; !given {
+		return missingParameter(name)
+	}
+	f := problem(http.StatusBadRequest, "ActionParameterNotSupported", "The value '%s' for the parameter %s is not supported.", value, name)
+	f.related = "#/" + name
+	return f
+}
+
+func missingParameter(name string) *fault {
+	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.", name)
+	f.related = "#/" + name
+	return f
+}
+
+func badProperty(name string, value any) *fault {
+	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of acceptable values.", value, name)
+	f.related = "#/" + name
+	return f
+}
+
+func notWritable(name string) *fault {
+	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.", name)
+	f.related = "#/" + name
+	return f
+}

@@ -1,0 +1,137 @@
+// Package fakebmc is a BMC in memory that speaks Redfish: sessions, systems, managers, virtual media, BIOS settings, storage,
+// firmware updates with tasks, and the power of the machine behind it. Tests and the fakebmc program share it.
+//
+// It follows DMTF's specification (DSP0266) and schemas. It knows nothing about its clients. A Server serves many machines, each
+// under /redfish/v1/Systems/NAME with a password of its own. What is behind a BMC is a Machine: Simulated, or for example a
+// virtual one.
+//
+// Besides the REST API it has a history of each machine (Booted, PoweredOff, Inserted, ...), faults that tests inject, the quirks
+// of some vendors, and a log of requests.
+package fakebmc
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Server serves the BMCs of some machines. Its zero value has none. Callers must not change the fields while the Server answers
+// requests. A Server is safe for concurrent use.
+type Server struct {
+	// SessionTime ends a session that has had no request for this time; zero means 30 minutes.
+	SessionTime time.Duration
+
+	mu       sync.Mutex
+	bmcs     []*BMC // in the order of Add
+	sessions map[string]*session
+	tasks    []*task
+	sequence int
+	faults   []*injected
+	requests []Request
+}
+
+// Request is one logged request.
+type Request struct {
+	Time   time.Time
+	Method string
+	Path   string
+	Status int // 0 if there was no answer
+	Body   string
+}
+
+// Requests returns the log of all requests since the start or the last ResetRequests.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Count returns the number of logged requests with this method (empty: any) and a path that matches the regular expression path.
+// It panics if the expression is not valid.
+func (s *Server) Count(method, path string) int {
+	pattern, n := regexp.MustCompile(path), 0
+	for _, r := range s.Requests() {
+		if (method == "" || method == r.Method) && pattern.MatchString(r.Path) {
+			n++
+		}
+	}
+	return n
+}
+
+// ResetRequests empties the log of requests.
+func (s *Server) ResetRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+}
+
+// reply is a complete answer. Status 0 breaks the connection.
+type reply struct {
+	status int
+	header map[string]string
+	body   any // nil means an empty body
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // a truncated body counts as a short one
+	answer, struck := s.strike(r)
+	if !struck {
+		answer = s.answer(r, body)
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path, Status: answer.status, Body: string(body)})
+	s.mu.Unlock()
+	if answer.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	answer.write(w)
+}
+
+func (a reply) write(w http.ResponseWriter) {
+	w.Header().Set("OData-Version", "4.0")
+	w.Header().Set("Cache-Control", "no-cache")
+	for key, value := range a.header {
+		w.Header().Set(key, value)
+	}
+	if a.body == nil {
+		w.WriteHeader(a.status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(a.status)
+	_ = json.NewEncoder(w).Encode(a.body) // fails only if the client has gone
+}
+
+// answer routes one request to its resource.
+func (s *Server) answer(r *http.Request, body []byte) reply {
+	c := &call{Server: s, method: r.Method, path: strings.TrimRight(r.URL.Path, "/"), request: r}
+	res, names := find(c.path)
+	if len(names) > 0 {
+		c.name = names[len(names)-1]
+	}
+	if s.restarting(names) {
+		return reply{}
+	}
+	if fault := c.admit(res, names); fault != nil {
+		return fault.reply()
+	}
+	if res == nil || c.missing(res, names) {
+		return problem(http.StatusNotFound, "ResourceMissingAtURI", "The resource at the URI %s was not found.", c.path).reply()
+	}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &c.body); err != nil {
+			return problem(http.StatusBadRequest, "MalformedJSON", "The request body submitted was malformed JSON and could not be parsed.").reply()
+		}
+	}
+	c.hasBody = len(body) > 0
+	answer, fault := c.serve(res)
+	if fault != nil {
+		return fault.reply()
+	}
+	return answer
+}

@@ -1,0 +1,263 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+)
+
+// onBMC is a configuration with a host that has a BMC and is not cleaned, because its machine boots nothing.
+func onBMC(s *acctest.Site, bmc string, settings ...string) string {
+	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{bmc, "automated_clean = false"}, settings...)...)
+}
+
+// hostInState returns the host in a workspace's state, and fails a test that finds none.
+func hostInState(t *testing.T, w *acctest.Workspace) map[string]any {
+	t.Helper()
+	host := acctest.InState(t, w, acctest.HostAddress)
+	if host == nil {
+		t.Fatalf("there is no host in state:\n%s", w.State())
+	}
+	return host.Values
+}
+
+// wantPower fails a test unless the machine is on or off.
+func wantPower(t *testing.T, b *acctest.Controller, on bool) {
+	t.Helper()
+	acctest.Until(t, fmt.Sprintf("the power of the machine to be %v", on), func() bool { return b.On() == on })
+}
+
+// sushy, the library of Ironic, agrees with the fake BMC about everything that it can do. METAL_ACC_PYTHON is the command of a
+// Python that has it.
+func TestAccBMC_sushyAgrees(t *testing.T) {
+	t.Parallel()
+	python := strings.Fields(os.Getenv("METAL_ACC_PYTHON"))
+	if len(python) == 0 {
+		t.Skip("METAL_ACC_PYTHON is not set")
+	}
+	s := acctest.StartBMCSite(t, nil)
+	script, err := os.ReadFile("testdata/drive_bmc.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, quirks := range map[string][]fakebmc.Quirk{
+		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := s.StartBMC(name, fakebmc.Config{Quirks: quirks})
+			username, password := b.Credentials()
+			cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], "-", b.URL, "", b.Path(), username, password)...)
+			cmd.Stdin = strings.NewReader(string(script)) // the Python may be in another root directory
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, output)
+			}
+			if b.Count(fakebmc.Booted) < 5 || b.Count(fakebmc.Inserted) != 1 || b.Count(fakebmc.ManagerRestarted) != 1 {
+				t.Errorf("the history is %v", b.History())
+			}
+		})
+	}
+}
+
+func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), acctest.Target("available")))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	acctest.NoDrift(t, w)
+	if state := hostInState(t, w)["provision_state"]; state != "available" || b.Count(fakebmc.LoginRefused)+b.Count(fakebmc.Commanded) > 0 {
+		t.Errorf("the host is %v; the BMC saw %v", state, b.History())
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccBMC_enrollsOverIPv6(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMCAt("[::1]:0", "m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// Ironic logs in again after its session has ended, and waits for a BMC that is busy.
+func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	w.Must(acctest.Apply()...)
+	b.Server.ExpireSessions()
+	hits := func() int { return 1 }
+	if s.Fake == nil { // the fake Ironic does not repeat requests
+		hits, _ = b.Server.Inject(fakebmc.Fault{Method: http.MethodGet, Path: "/Systems/", Status: http.StatusServiceUnavailable})
+	}
+	w.Configure(onBMC(s, b.Block(), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	wantPower(t, b, true)
+	if hits() != 1 {
+		t.Errorf("the BMC was busy %d times", hits())
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+// The error of a wrong password says what Ironic said and what to do. The next apply, with the right one, verifies the host.
+func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	wrong := acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
+	w := acctest.NewWorkspace(t, onBMC(s, wrong))
+	output := acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "returned code 401", "Check its address and credentials")
+	if strings.Contains(output+w.State(), "not-this-one") {
+		t.Error("the password is in the output or in state")
+	}
+	_, password := b.Credentials()
+	w.Configure(onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = `+acctest.Quoted(password), "password_wo_version = 2")))
+	w.Must(acctest.Apply()...)
+	if state := hostInState(t, w)["provision_state"]; state != "manageable" {
+		t.Errorf("the host is %v", state)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A password that was changed at the BMC and then in the configuration works from the apply on.
+func TestAccBMC_passwordIsRotated(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	config := func(password string, version int, settings ...string) string {
+		return onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
+	}
+	_, old := b.Credentials()
+	w := acctest.NewWorkspace(t, config(old, 1))
+	w.Must(acctest.Apply()...)
+	b.SetPassword("new-password")
+	w.Configure(config("new-password", 2, `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	wantPower(t, b, true)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// verify_ca refuses a BMC whose certificate Ironic's host does not trust. A CA file in driver_info makes it trusted.
+func TestAccBMC_certificateIsVerified(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartSecureBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
+	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
+	w.Configure(onBMC(s, b.Block("verify_ca = false")))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+
+	if strings.Contains(os.Getenv("METAL_ACC_PYTHON"), "chroot") {
+		return // Ironic does not see the file
+	}
+	username, password := b.Credentials()
+	address := strings.Replace(b.URL, "127.0.0.1", "localhost", 1)
+	w.Configure(s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "redfish"`, fmt.Sprintf(
+		`driver_info = { redfish_address = %q, redfish_system_id = %q, redfish_username = %q, redfish_verify_ca = %q }
+  driver_info_wo = { redfish_password = %q }
+  driver_info_wo_version = 1`, address, b.Path(), username, b.CAFile, password)))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A BMC that is gone is an error of the enrollment, and the next apply finishes it when the BMC is back. A host can be deleted
+// while its BMC is gone.
+func TestAccBMC_isGoneAndComesBack(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	plug := b.Server.Unplug()
+	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "Ironic could not reach the machine's BMC")
+	plug()
+	w.Must(acctest.Apply()...)
+	wantPower(t, b, true)
+	acctest.NoChanges(t, w)
+	b.Server.Unplug()
+	w.Must("destroy", "-auto-approve")
+	wantPower(t, b, true)
+}
+
+func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	w.Must(acctest.Apply()...)
+	for _, power := range []string{"on", "off", "on"} {
+		w.Configure(onBMC(s, b.Block(), "power_state = "+acctest.Quoted(power)))
+		w.Must(acctest.Apply()...)
+		wantPower(t, b, power == "on")
+		acctest.NoChanges(t, w)
+	}
+	var commands []string
+	for _, e := range b.History(fakebmc.Commanded) {
+		commands = append(commands, e.Detail)
+	}
+	if !slices.Equal(commands, []string{"On", "ForceOff", "On"}) || b.Count(fakebmc.Booted) != 2 {
+		t.Errorf("the BMC was sent %v; its history is %v", commands, b.History())
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+// A graceful shutdown that the operating system ignores is an error of Ironic's, and the machine stays on.
+func TestAccBMC_gracefulShutdown(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	obeys, ignores := &fakebmc.Simulated{ShutdownTime: time.Second}, &fakebmc.Simulated{IgnoresShutdown: true}
+	for name, machine := range map[string]*fakebmc.Simulated{"obeys": obeys, "ignores": ignores} {
+		b := s.StartBMC(name, fakebmc.Config{Machine: machine})
+		node := acctest.AddNode(t, s, name, b.Node("ipxe"))
+		path := "nodes/" + node + "/states/power"
+		s.Must(http.MethodPut, path, map[string]any{"target": "power on"})
+		s.Await(node, "power_state", "power on")
+		wantPower(t, b, true)
+		s.Must(http.MethodPut, path, map[string]any{"target": "soft power off", "timeout": 5})
+		want := "power off"
+		if machine.IgnoresShutdown {
+			want = "power on"
+		}
+		s.Await(node, "target_power_state", nil)
+		after := s.Await(node, "power_state", want)
+		if refused := after["last_error"] != nil; refused != machine.IgnoresShutdown {
+			t.Errorf("%s: last_error is %v", name, after["last_error"])
+		}
+		wantPower(t, b, machine.IgnoresShutdown)
+	}
+}
+
+// A machine that another person has switched off is a difference of power_state, unless Ironic switches it back first.
+func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	w.Must(acctest.Apply()...)
+	wantPower(t, b, true)
+	b.Command("ForceOff")
+	if s.Fake != nil { // it has no loop that reads the power of all machines
+		s.Fake.Set(s.Name("h"), "power_state", "power off")
+		w.Must(acctest.Apply()...)
+	}
+	wantPower(t, b, true)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
