@@ -113,7 +113,7 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 // versionServiceAbort is the first version whose servers accept the verb abort in state service failed.
 const versionServiceAbort ironic.Microversion = 97
 
-// readBack compares the machine with what was sent. Ironic 39 skips steps that an interface does not have, without an error
+// readBack compares the machine with what was sent, because Ironic leaves some steps out without an error
 // (reference/ironic.md#skipped-steps).
 func (m *Machine) readBack(ctx context.Context, sent Hardware) (open []Part, err error) {
 	if err := m.Refresh(ctx); err != nil {
