@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -42,8 +43,11 @@ type BIOSSetting struct {
 
 // Text returns the value as configurations write it.
 func (s BIOSSetting) Text() string {
-	if s.Value == nil {
+	switch value := s.Value.(type) {
+	case nil:
 		return ""
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
 	}
 	return fmt.Sprint(s.Value)
 }

@@ -145,7 +145,7 @@ func sameVolumes(wanted, have []ironic.LogicalDisk) bool {
 	left := slices.Clone(have)
 	for _, volume := range slices.SortedStableFunc(slices.Values(wanted), sizedFirst) {
 		at := slices.IndexFunc(left, func(other ironic.LogicalDisk) bool {
-			sized := volume.SizeGB == maxSize || fmt.Sprint(volume.SizeGB) == fmt.Sprint(other.SizeGB)
+			sized := volume.SizeGB == maxSize || ironic.SameJSON(volume.SizeGB, other.SizeGB)
 			named := volume.Name == "" || volume.Name == other.Name
 			return volume.Level == other.Level && sized && named && volume.Root == other.Root
 		})

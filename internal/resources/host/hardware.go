@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,7 +58,6 @@ type hardwareChangesModel struct {
 	OnActive types.String `tfsdk:"on_active"`
 	Ramdisk  types.Bool   `tfsdk:"ramdisk"`
 }
-
 
 // hardwareAttributes makes the attributes of BIOS, RAID and firmware. Ironic stores none of them as a setting of the node, and a refresh
 // reads none.
@@ -364,7 +364,10 @@ func (h *host) configure(ctx context.Context, c *change) error {
 		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,
 	}, c.limit)
 	c.open = append(stay, open...)
-	return err
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
 }
 
 // sameHardware reports whether two models have the same hardware configuration.
@@ -377,4 +380,3 @@ func (m *model) raidDeletes(ctx context.Context, open []provision.Part) bool {
 	wanted, _ := m.hardware(ctx)
 	return slices.Contains(open, provision.PartRAID) && wanted.RAID != nil && wanted.RAID.DeleteExisting
 }
-

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -143,7 +144,11 @@ func TestAccHostBIOS_changesOnManageable(t *testing.T) {
 	w.Configure(hostConfig(s, virtualization))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Hardware change restarts the machine", "Ironic changes bios_settings of host "+s.Name("h")+" in a manual cleaning")
-	w.Must("apply", "-auto-approve")
+	w.Must("plan", "-out=saved")
+	if shown := w.Must("show", "-json", "saved"); !strings.Contains(shown, `"pending_changes":true`) {
+		t.Errorf("the plan in JSON does not show that pending_changes changes:\n%s", shown)
+	}
+	w.Must("apply", "saved")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
 	acctest.NoChanges(t, w)
 	if state := s.Node(s.Name("h"))["provision_state"]; state != "manageable" {
@@ -511,4 +516,39 @@ func TestFakeHostHardware_invalidConfiguration(t *testing.T) {
 		steps = append(steps, resource.TestStep{Config: withBMC(s, setting), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(text))})
 	}
 	acctest.Test(t, steps...)
+}
+
+// A value that is known only during the apply is planned as a change that may restart the machine.
+func TestFakeHostBIOS_unknownValue(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, withBMC(s))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	w.Configure(withBMC(s, `bios_settings = { AssetTag = terraform_data.tag.output }`) + "resource \"terraform_data\" \"tag\" {\n  input = \"rack-2\"\n}\n")
+	output := w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "Hardware change restarts the machine")
+	wantBIOS(t, s, map[string]string{"AssetTag": "rack-2"})
+	wantPending(t, w)
+	acctest.NoChanges(t, w)
+}
+
+// An interrupted apply says what is not on the machine yet. The next one waits for the cleaning that runs, and does not repeat it.
+func TestFakeHostBIOS_nextApplyContinuesInterrupted(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	w := acctest.NewWorkspace(t, withBMC(s))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	w.Configure(withBMC(s, virtualization))
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, s.Name("h"), "cleaning", "clean wait")
+	running.Interrupt()
+	running.Wait()
+	wantPending(t, w, "bios_settings")
+	w.Must("apply", "-auto-approve")
+	wantSteps(t, s, w, "bios.apply_configuration")
+	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
+	wantPending(t, w)
+	acctest.NoChanges(t, w)
 }

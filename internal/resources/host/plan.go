@@ -212,6 +212,9 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		plan.planWalked(config, state)
 	}
 	leaves := plan.planHardware(ctx, config, state, known, steps, diags)
+	if leaves && !steps.inspects && h.warnTaken(ctx, plan, diags) {
+		return
+	}
 	h.warnBoot(ctx, plan, steps.inspects, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
