@@ -145,11 +145,11 @@ func (s *Site) MAC(n int) string {
 // node is locked.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
-	return s.callAt("1.82", method, path, body)
+	return s.CallAt("1.82", method, path, body)
 }
 
-// callAt is Call in the given version of the API.
-func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
+// CallAt is Call in the given version of the API.
+func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {

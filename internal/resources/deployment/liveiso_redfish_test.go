@@ -61,9 +61,9 @@ func bmcDeployments(url string, own int) string {
 func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.StartBMCSite(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
-	machines := 30
+	machines := 50
 	if s.Fake == nil {
-		machines = 10 // 50 take 260 s
+		machines = 10 // 50 take minutes
 	}
 	bmcs, hosts := bmcFleet(s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
 	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)

@@ -67,6 +67,55 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	}
 }
 
+// The command line of sushy shows and changes a machine, over https.
+func TestAccBMC_sushyCLIAgrees(t *testing.T) {
+	t.Parallel()
+	python := strings.Fields(os.Getenv("METAL_ACC_PYTHON"))
+	if len(python) == 0 {
+		t.Skip("METAL_ACC_PYTHON is not set")
+	}
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartSecureBMC("m", fakebmc.Config{})
+	username, password := b.Credentials()
+	trust := []string{"--tls-certificates", b.CAFile}
+	if slices.Contains(python, "chroot") {
+		trust = []string{"--insecure"} // it does not see the file
+	}
+	sushy := func(mention string, args ...string) {
+		t.Helper()
+		args = append(append([]string{"-m", "sushycli.cmd.sushycli"}, args...), append(trust, "--service-endpoint", b.URL, "--username", username, "--password", password)...)
+		cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], args...)...)
+		output, err := cmd.CombinedOutput()
+		if strings.Contains(string(output), "No module named") {
+			t.Skip("Debian's package python3-sushy-cli is not installed; for a chroot of tools/ironic-up, delete it")
+		}
+		if err != nil || !strings.Contains(string(output), mention) {
+			t.Fatalf("sushycli %v does not say %q: %v\n%s", args, mention, err, output)
+		}
+	}
+	system, manager := []string{"--system-id", b.Path()}, strings.Replace(b.Path(), "/Systems/", "/Managers/", 1)
+	cd := []string{"--manager-id", manager, "--device-id", manager + "/VirtualMedia/Cd"}
+	run := func(mention, command string, more ...string) {
+		t.Helper()
+		sushy(mention, append(strings.Fields(command), more...)...)
+	}
+	run(b.Path(), "system list")
+	run("Contoso", "system inventory show", system...)
+	run("OFF", "system power show", system...)
+	run("", "system bios set ProcTurboMode=Disabled", system...)
+	run("", "manager vmedia insert --image http://127.0.0.1/a.iso", cd...)
+	run("", "system power on", system...)
+	run("Disabled", "system bios show", system...)
+	if !b.On() || b.Medium() != "http://127.0.0.1/a.iso" || b.Count(fakebmc.Configured) != 1 {
+		t.Errorf("the history is %v", b.History())
+	}
+	run("", "manager vmedia eject", cd...)
+	run("", "system power off", system...)
+	if b.On() || b.Medium() != "" {
+		t.Errorf("the history is %v", b.History())
+	}
+}
+
 func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
@@ -81,14 +130,19 @@ func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccBMC_enrollsOverIPv6(t *testing.T) {
+func TestAccBMC_enrollsByHostNameAndOverIPv6(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMCAt("[::1]:0", "m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
-	w.Must(acctest.Apply()...)
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
+	for name, listen := range map[string]string{"localhost": "127.0.0.1:0", "[::1]": "[::1]:0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.StartBMCSite(t, nil)
+			b := s.StartBMCAt(listen, "m", fakebmc.Config{})
+			w := acctest.NewWorkspace(t, onBMC(s, strings.Replace(b.Block(), "127.0.0.1", name, 1)))
+			w.Must(acctest.Apply()...)
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
 }
 
 // Ironic logs in again after its session has ended, and waits for a BMC that is busy.
@@ -241,6 +295,36 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 			t.Errorf("%s: last_error is %v", name, after["last_error"])
 		}
 		wantPower(t, b, machine.IgnoresShutdown)
+	}
+}
+
+// Another client restarts a machine through Ironic, and sets what it boots.
+func TestAccBMC_bootDeviceAndRestart(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	node := acctest.AddNode(t, s, "n", b.Node("ipxe"))
+	power := func(target string) {
+		t.Helper()
+		s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": target})
+		s.Await(node, "target_power_state", nil)
+		s.Await(node, "power_state", "power on")
+	}
+	want := []string{"None", "None"}
+	power("power on")
+	if s.Fake == nil { // the fake Ironic does not set the boot device at a BMC
+		s.Must(http.MethodPut, "nodes/"+node+"/management/boot_device", map[string]any{"boot_device": "pxe", "persistent": false})
+		s.Await(node, "power_state", "power on")
+		want = []string{"None", "Pxe", "None"}
+		power("rebooting")
+	}
+	power("rebooting")
+	var boots []string
+	for _, e := range b.History(fakebmc.Booted) {
+		boots = append(boots, e.Detail)
+	}
+	if !slices.Equal(boots, want) {
+		t.Errorf("the machine has booted %v, want %v; %v", boots, want, b.History())
 	}
 }
 
