@@ -119,7 +119,10 @@ func (s *Server) showBIOS(c *call, n *node) (reply, error) {
 	for _, name := range sortedKeys(n.biosSettings()) {
 		setting := n.machine.bios[name]
 		shown := ordered{
-			{"created_at", timestamp(s.now)}, {"updated_at", nil}, {"name", name}, {"value", setting.Value},
+			{"created_at", timestamp(s.now)},
+			{"updated_at", nil},
+			{"name", name},
+			{"value", setting.Value},
 			{"links", c.links("nodes/" + n.str("uuid") + "/bios/" + name)},
 		}
 		if detailed {
@@ -158,8 +161,12 @@ func (s *Server) showFirmware(n *node) reply {
 	for _, name := range sortedKeys(n.components()) {
 		part := n.machine.firmware[name]
 		list = append(list, ordered{
-			{"created_at", timestamp(s.now)}, {"updated_at", nil}, {"component", name}, {"initial_version", part.initial},
-			{"current_version", part.current}, {"last_version_flashed", orNull(part.flashed)},
+			{"created_at", timestamp(s.now)},
+			{"updated_at", nil},
+			{"component", name},
+			{"initial_version", part.initial},
+			{"current_version", part.current},
+			{"last_version_flashed", orNull(part.flashed)},
 		})
 	}
 	return ok(http.StatusOK, ordered{{"firmware", list}})

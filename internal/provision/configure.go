@@ -147,7 +147,7 @@ func (s *Site) SeeHardware(ctx context.Context, node *ironic.Node, parts []Part)
 		case PartBIOS:
 			seen.BIOS, err = s.BIOS(ctx, node.UUID)
 		case PartFirmware:
-			seen.Firmware, err = s.Client.Firmware(ctx, node.UUID)
+			seen.Firmware, err = s.Firmware(ctx, node.UUID)
 		}
 		if err != nil {
 			return seen, fmt.Errorf("read %s: %w", part, err)
@@ -181,6 +181,10 @@ func (e *UnfitError) Error() string {
 		reasons[i] = unfit.Reason
 	}
 	return fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s", ironic.NodeLabel(e.Node), strings.Join(reasons, " "))
+}
+
+func (e *UnfitError) advice() string {
+	return "Correct bios_settings. `baremetal node bios setting list --long` shows what the BIOS accepts."
 }
 
 // SkippedError says that Ironic reported success, but the machine does not have what was to be changed.
@@ -218,6 +222,10 @@ func (e *StepsForbiddenError) Error() string {
 	return fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(e.Steps), ironic.NodeLabel(e.Node), e.Err)
 }
 
+func (e *StepsForbiddenError) advice() string {
+	return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
+}
+
 // Unwrap returns Ironic's answer.
 func (e *StepsForbiddenError) Unwrap() error { return e.Err }
 
@@ -234,6 +242,10 @@ func (e *ServiceError) Error() string { return quoted(e) }
 
 // Unwrap returns the reason why the node could not return to active.
 func (e *ServiceError) Unwrap() error { return e.Err }
+
+func (e *ServiceError) advice() string {
+	return "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }."
+}
 
 func (e *ServiceError) quote() (fact, words string) {
 	fact = fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(e.Node), stepNames(e.Steps), e.State)

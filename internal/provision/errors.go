@@ -161,28 +161,13 @@ func advise(err error) string {
 	var changed *ImageChangedError
 	var moved *BootChangedError
 	var invalid *InvalidNodeError
-	var taken *TakenError
-	var superseded *SupersededError
 	var driver *UnknownDriverError
-	var skipped *SkippedError
-	var forbidden *StepsForbiddenError
-	var unfit *UnfitError
-	var service *ServiceError
+	var advised interface{ advice() string }
 	switch {
-	case errors.As(err, &skipped):
-		return skipped.advice()
-	case errors.As(err, &forbidden):
-		return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
-	case errors.As(err, &unfit):
-		return "Correct bios_settings. The data of the machine's BIOS are at `baremetal node bios setting list --long`."
-	case errors.As(err, &service):
-		return "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }."
-	case errors.As(err, &superseded):
-		return superseded.advice()
+	case errors.As(err, &advised):
+		return advised.advice()
 	case errors.As(err, &driver):
 		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
-	case errors.As(err, &taken):
-		return taken.advice()
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
 	case errors.As(err, &auth):

@@ -167,10 +167,12 @@ func TestHardware_lacks(t *testing.T) {
 	}{
 		"all is there": {
 			Hardware{BIOS: settings("A", "1"), RAID: volumes("MAX"), Firmware: map[string]Firmware{"bios": {"u", "2"}, "bmc": {"w", ""}}},
-			Seen{BIOS: seenBIOS(settings("A", "1")).BIOS, RAID: volumes(894.0, 1.0).Volumes, Firmware: settings("bios", "2", "bmc", "7")}, nil,
+			Seen{BIOS: seenBIOS(settings("A", "1")).BIOS, RAID: volumes(894.0, 1.0).Volumes, Firmware: settings("bios", "2", "bmc", "7")},
+			nil,
 		},
 		"nothing is there": {
-			Hardware{BIOS: settings("A", "1"), RAID: volumes("MAX"), Firmware: map[string]Firmware{"bios": {"u", ""}}}, Seen{},
+			Hardware{BIOS: settings("A", "1"), RAID: volumes("MAX"), Firmware: map[string]Firmware{"bios": {"u", ""}}},
+			Seen{},
 			[]string{"raid_config is empty", "it lists no BIOS setting A", "it lists no firmware component bios"},
 		},
 		"too few volumes":  {Hardware{RAID: volumes(1.0, 2.0)}, Seen{RAID: volumes(1.0).Volumes}, []string{"raid_config has 1 volumes, not 2"}},

@@ -54,11 +54,6 @@ type firmwareModel struct {
 	Version types.String `tfsdk:"version"`
 }
 
-type hardwareChangesModel struct {
-	OnActive types.String `tfsdk:"on_active"`
-	Ramdisk  types.Bool   `tfsdk:"ramdisk"`
-}
-
 // hardwareAttributes makes the attributes of BIOS, RAID and firmware. Ironic stores none of them as a setting of the node, and a refresh
 // reads none.
 func hardwareAttributes() []attribute {
@@ -186,7 +181,7 @@ func hardwareChangesSchema() schema.Attribute {
 // hardwareChangesFeature returns the newest API version that hardware_changes needs.
 func hardwareChangesFeature(config *model) framework.Feature {
 	at := path.Root("hardware_changes")
-	live, noRamdisk := config.hardwareChanges(context.Background())
+	live, noRamdisk := config.hardwareChanges()
 	switch {
 	case live && noRamdisk:
 		return framework.Feature{Used: true, Since: ironic.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
@@ -197,12 +192,11 @@ func hardwareChangesFeature(config *model) framework.Feature {
 }
 
 // hardwareChanges returns whether deployed machines are serviced, and whether steps run without a ramdisk.
-func (m *model) hardwareChanges(ctx context.Context) (live, noRamdisk bool) {
-	var changes hardwareChangesModel
-	if !framework.IsSet(m.HardwareChanges) || m.HardwareChanges.As(ctx, &changes, basetypes.ObjectAsOptions{}).HasError() {
-		return false, false
-	}
-	return changes.OnActive.ValueString() == onActiveService, framework.IsFalse(changes.Ramdisk)
+func (m *model) hardwareChanges() (live, noRamdisk bool) {
+	changes := m.HardwareChanges.Attributes()
+	onActive, _ := changes["on_active"].(types.String)
+	ramdisk, given := changes["ramdisk"].(types.Bool)
+	return onActive.ValueString() == onActiveService, given && framework.IsFalse(ramdisk)
 }
 
 // hardware returns the hardware configuration. Parts that are not known yet are as if they had never been applied; known is false
@@ -334,7 +328,7 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 func (n notes) of(ctx context.Context, config *model) notes {
 	wanted, _ := config.hardware(ctx)
 	n.open = without(wanted.Work(n.hardware, provision.Seen{}).Parts(), n.found)
-	n.live, _ = config.hardwareChanges(ctx)
+	n.live, _ = config.hardwareChanges()
 	return n
 }
 
@@ -358,7 +352,7 @@ func (h *host) configure(ctx context.Context, c *change) error {
 		return nil
 	}
 	wanted, _ := c.config.hardware(ctx)
-	_, noRamdisk := c.config.hardwareChanges(ctx)
+	_, noRamdisk := c.config.hardwareChanges()
 	stay := without(c.open, parts)
 	open, err := c.machine.Configure(ctx, provision.HardwareChange{
 		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,

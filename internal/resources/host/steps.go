@@ -41,8 +41,10 @@ type notes struct {
 func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
 	before := readManaged(ctx, p)
-	return notes{applied: before != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil, power: before.below("/power_state"),
-		hardware: readHardware(ctx, p), found: readFound(ctx, p)}
+	return notes{
+		applied: before != nil, inspected: wasInspected(ctx, p), unverified: unverified != nil, power: before.below("/power_state"),
+		hardware: readHardware(ctx, p), found: readFound(ctx, p),
+	}
 }
 
 // stepsOfNew returns the steps for a new host.
