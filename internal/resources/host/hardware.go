@@ -199,14 +199,20 @@ func (m *model) hardwareChanges() (live, noRamdisk bool) {
 	return onActive.ValueString() == onActiveService, given && framework.IsFalse(ramdisk)
 }
 
-// hardware returns the hardware configuration. Parts that are not known yet are as if they had never been applied; known is false
-// then.
+// Stand-ins for parts that are not known yet. No machine has them, so that the part counts as not applied.
+var (
+	unknownSettings = map[string]string{"": "unknown"}
+	unknownVolume   = ironic.LogicalDisk{Name: "unknown"}
+	unknownImages   = map[string]provision.Firmware{"": {URL: "unknown"}}
+)
+
+// hardware returns the hardware configuration. known is false if parts of it are not known yet.
 func (m *model) hardware(ctx context.Context) (h provision.Hardware, known bool) {
 	known = framework.FullyKnown(ctx, m.BIOSSettings, m.RAID, m.Firmware)
 	if !m.BIOSSettings.IsNull() {
-		h.BIOS = framework.StringMap(m.BIOSSettings)
-		if len(h.BIOS) == 0 || !framework.FullyKnown(ctx, m.BIOSSettings) {
-			h.BIOS = map[string]string{"": ""}
+		h.BIOS = unknownSettings
+		if framework.FullyKnown(ctx, m.BIOSSettings) {
+			h.BIOS = framework.StringMap(m.BIOSSettings)
 		}
 	}
 	if !m.RAID.IsNull() {
@@ -222,11 +228,12 @@ func (m *model) raid(ctx context.Context) *provision.RAID {
 	raid := &provision.RAID{Volumes: []ironic.LogicalDisk{}}
 	var block raidModel
 	var volumes []volumeModel
+	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
+	raid.DeleteExisting = m.RAID.IsUnknown() || deletes.IsUnknown() || deletes.ValueBool()
 	if !framework.FullyKnown(ctx, m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() || block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
-		raid.Volumes = []ironic.LogicalDisk{{}}
+		raid.Volumes = []ironic.LogicalDisk{unknownVolume}
 		return raid
 	}
-	raid.DeleteExisting = block.DeleteExisting.ValueBool()
 	for _, v := range volumes {
 		disk := ironic.LogicalDisk{
 			Level: v.Level.ValueString(), SizeGB: v.SizeGB.ValueString(), Name: v.Name.ValueString(), Root: v.Root.ValueBool(),
@@ -245,7 +252,7 @@ func (m *model) firmware(ctx context.Context) map[string]provision.Firmware {
 	images := map[string]provision.Firmware{}
 	var components map[string]firmwareModel
 	if !framework.FullyKnown(ctx, m.Firmware) || m.Firmware.ElementsAs(ctx, &components, false).HasError() {
-		return map[string]provision.Firmware{"": {URL: "unknown"}}
+		return unknownImages
 	}
 	for name, image := range components {
 		images[name] = provision.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
