@@ -50,11 +50,30 @@ func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.
 			return open, err
 		}
 	}
-	if err := m.runSteps(ctx, c, work.Steps(seen), timeout); err != nil {
+	server, err := m.site.Highest(ctx)
+	if err != nil {
 		return open, err
+	}
+	for _, part := range work.operations(server) {
+		if err := m.runSteps(ctx, c, part.Steps(seen), timeout); err != nil {
+			return open, err
+		}
 	}
 	return m.readBack(ctx, work)
 }
+
+// operations divides a configuration into what one cleaning can apply: all of it, or RAID and the rest. On older servers, a step that
+// restarts the machine never ends after a RAID step that needed no restart (reference/ironic.md#steps-after-raid).
+func (h Hardware) operations(server ironic.Microversion) []Hardware {
+	raid, rest := h.Only([]Part{PartRAID}), h.Only([]Part{PartBIOS, PartFirmware})
+	if server >= versionStepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
+		return []Hardware{h}
+	}
+	return []Hardware{raid, rest}
+}
+
+// versionStepsAfterRAID is the version of the first server that is known to run other steps after RAID.
+const versionStepsAfterRAID ironic.Microversion = 115
 
 // reachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
 // It also waits for what an interrupted run has begun.

@@ -192,3 +192,23 @@ func TestHardware_lacks(t *testing.T) {
 		})
 	}
 }
+
+// Servers that cannot run other steps after RAID get two cleanings.
+func TestHardware_operations(t *testing.T) {
+	t.Parallel()
+	all := Hardware{RAID: volumes("MAX"), BIOS: settings("A", "1"), Firmware: map[string]Firmware{"bios": {"u", "1"}}}
+	for name, tt := range map[string]struct {
+		h      Hardware
+		server ironic.Microversion
+		want   []Hardware
+	}{
+		"all at once":       {all, 115, []Hardware{all}},
+		"RAID first":        {all, 82, []Hardware{{RAID: all.RAID}, {BIOS: all.BIOS, Firmware: all.Firmware}}},
+		"RAID only":         {Hardware{RAID: all.RAID}, 82, []Hardware{{RAID: all.RAID}}},
+		"BIOS and firmware": {Hardware{BIOS: all.BIOS, Firmware: all.Firmware}, 82, []Hardware{{BIOS: all.BIOS, Firmware: all.Firmware}}},
+	} {
+		if got := tt.h.operations(tt.server); !ironic.SameJSON(got, tt.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
