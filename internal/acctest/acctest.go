@@ -148,6 +148,17 @@ func (s *Site) Call(method, path string, body any) (status int, answer map[strin
 	return s.CallAt("1.82", method, path, body)
 }
 
+// Newest returns the minor part of the newest API version that Ironic supports, such as 82 for 1.82.
+func (s *Site) Newest() (minor int) {
+	s.t.Helper()
+	status, answer := s.Call(http.MethodGet, "", nil)
+	version, _ := answer["version"].(map[string]any)
+	if _, err := fmt.Sscanf(fmt.Sprint(version["version"]), "1.%d", &minor); err != nil {
+		s.t.Fatalf("GET /v1: %d %v", status, answer)
+	}
+	return minor
+}
+
 // CallAt is Call in the given version of the API.
 func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()

@@ -46,7 +46,11 @@ func oneHost() map[string]any {
 		"name": "r1", "driver": "fake-hardware", "target_state": "enroll", "resource_class": "baremetal", "description": "web",
 		"driver_info": map[string]any{"deploy_kernel": "http://images.example.com/kernel", "deploy_ramdisk": "http://images.example.com/ramdisk"},
 		"properties":  map[string]any{"cpus": "64", "memory_mb": "262144"}, "traits": []any{"CUSTOM_A", "CUSTOM_B"},
-		"ports":          map[string]any{"52:54:00:00:00:01": map[string]any{}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false}},
+		"port_groups": map[string]any{"bond0": map[string]any{"mode": "802.3ad"}},
+		"ports": map[string]any{
+			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra": map[string]any{"slot": "1"}},
+		},
+		"network_data":   `{"services": [], "networks": [], "links": []}`,
 		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": 1,
 		"extra": map[string]any{"team": "web"},
 	}
@@ -217,7 +221,13 @@ var settings = map[string]map[string][]any{
 			map[string]any{"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "password_wo": "secret", "password_wo_version": 1},
 			map[string]any{"address": "ipmi://10.0.0.1"},
 		},
-		"ports": {map[string]any{"52:54:00:00:00:01": map[string]any{}}, map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false}}},
+		"ports": {
+			map[string]any{"52:54:00:00:00:01": map[string]any{}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": map[string]any{"a": "1"}}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{"is_smartnic": false, "description": "d"}},
+		},
+		"port_groups":  {map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},
+		"network_data": {`{"links": [], "networks": [], "services": []}`},
 	},
 	"metal_allocation": {
 		"name": {"a1", "a2"}, "traits": {[]any{"CUSTOM_A"}}, "extra": {map[string]any{"team": "a"}, map[string]any{"team": "b"}},

@@ -176,8 +176,8 @@ func imageSchema() schema.Attribute {
 }
 
 func configDriveSchema() schema.Attribute {
-	document := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+	document := func(description string, validators ...validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description, Validators: validators}
 	}
 	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
@@ -201,7 +201,7 @@ func configDriveSchema() schema.Attribute {
 				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
 			},
 			"meta_data":    document("Meta data, as a JSON object."),
-			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format."),
+			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.NetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 		},
 	}

@@ -48,6 +48,7 @@ var attributes = append([]attribute{
 	}, facts),
 	rootDeviceAttribute(),
 	interfacesAttribute(),
+	networkDataAttribute(),
 	extraAttribute(),
 	row[types.String]{
 		name: "description", path: "/description", since: 51,

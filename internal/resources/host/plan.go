@@ -35,6 +35,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.settle(ctx, &config, nil, nil)
@@ -159,6 +160,7 @@ func (m *model) settle(ctx context.Context, config, state *model, before managed
 		}
 	}
 	m.planPorts(ctx, config, state, before)
+	m.planGroups(ctx, config, state, before)
 	if state == nil {
 		m.PowerManaged = config.powerManaged(ctx)
 		return
@@ -275,7 +277,7 @@ func warnPower(diags *diag.Diagnostics, plan *model) {
 
 // checkVersions refuses attributes that the server's API does not have.
 func (h *host) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
-	var features []framework.Feature
+	features := config.portFeatures(ctx)
 	for _, a := range attributes {
 		if a.feature != nil {
 			features = append(features, a.feature(config))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -137,6 +138,30 @@ func traitsAttribute() attribute {
 		case wanted != nil:
 			m.Traits = types.SetValueMust(types.StringType, nil)
 		}
+	}
+	return a
+}
+
+// networkDataAttribute makes network_data, a JSON document that Ironic replaces as a whole.
+func networkDataAttribute() attribute {
+	const setting = "/network_data"
+	a := row[jsontypes.Normalized]{
+		name: "network_data", with: setting, since: 66, gone: jsontypes.NewNormalizedNull(),
+		schema: schema.StringAttribute{
+			Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, with `links`, `networks` and `services`. " +
+				"A change takes effect when the ramdisk boots next. Needs API 1.66.",
+			Validators: []validator.String{framework.NetworkData{}},
+		},
+		of: func(m *model) *jsontypes.Normalized { return &m.NetworkData },
+	}.attribute()
+	a.encode = func(_ context.Context, config *model, s settings) {
+		if document := framework.JSONDocument(config.NetworkData); document != nil {
+			s[setting] = document
+		}
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		m.NetworkData = framework.RefreshJSON(m.NetworkData, node.NetworkData)
 	}
 	return a
 }
