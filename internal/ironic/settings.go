@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // The first versions of features that change hardware.
@@ -52,10 +51,12 @@ func (s BIOSSetting) Text() string {
 	return fmt.Sprint(s.Value)
 }
 
-// Has reports whether the machine has a value.
+// Has reports whether the machine has a value. Ironic writes booleans as 0 and 1.
 func (s BIOSSetting) Has(value string) bool {
-	if s.Type == "Boolean" {
-		return strings.EqualFold(s.Text(), value)
+	have, unreadable := strconv.ParseBool(s.Text())
+	want, invalid := strconv.ParseBool(value)
+	if s.Type == "Boolean" && unreadable == nil && invalid == nil {
+		return have == want
 	}
 	return s.Text() == value
 }

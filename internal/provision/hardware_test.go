@@ -133,7 +133,7 @@ func TestHardware_unfitSettings(t *testing.T) {
 	low, high := int64(1), int64(8)
 	registry := Seen{BIOS: map[string]ironic.BIOSSetting{
 		"Cores":  {Name: "Cores", Type: "Integer", Value: 4.0, Lower: &low, Upper: &high},
-		"Turbo":  {Name: "Turbo", Type: "Boolean", Value: "True"},
+		"Turbo":  {Name: "Turbo", Type: "Boolean", Value: "1"},
 		"Mode":   {Name: "Mode", Type: "Enumeration", Value: "Uefi", Allowed: []string{"Uefi", "Bios"}},
 		"Tag":    {Name: "Tag", Type: "String", Value: "", MaxLength: &high},
 		"Serial": {Name: "Serial", Type: "String", Value: "S1", ReadOnly: true},

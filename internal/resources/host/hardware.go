@@ -91,7 +91,7 @@ func hardwareAttributes() []attribute {
 			name: "pending_changes",
 			schema: schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "Which of `bios_settings`, `raid` and `firmware` are configured and not on the machine yet; empty if none.",
+				MarkdownDescription: "Which of `bios_settings`, `raid` and `firmware` are not on the machine yet.",
 			},
 			read: func(ctx context.Context, m *model, _ *ironic.Node, _ bool) {
 				if !framework.IsSet(m.PendingChanges) {
@@ -129,9 +129,9 @@ func raidSchema() schema.Attribute {
 					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
 					"disk_type":                optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
 					"interface_type":           optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
-					"controller":               optional("Name of the controller, or `software`. Default: Ironic chooses.", stringvalidator.LengthAtLeast(1)),
+					"controller":               optional("Name of the controller, or `software`.", stringvalidator.LengthAtLeast(1)),
 					"physical_disks": schema.SetAttribute{
-						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`. Default: Ironic chooses.",
+						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`.",
 						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller"))},
 					},
 					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether other volumes may use the same disks. Default: `false`."},
@@ -155,7 +155,7 @@ func firmwareSchema() schema.Attribute {
 				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`), "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
 			},
 			"version": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Version that the image has, as the machine reports it. Nothing is sent to a machine that has it.",
+				Optional: true, MarkdownDescription: "Version of the image, as the machine reports it. A machine that has it is not updated.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 		}},
@@ -172,7 +172,7 @@ func hardwareChangesSchema() schema.Attribute {
 				Validators: []validator.String{stringvalidator.OneOf(onActiveWait, onActiveService)},
 			},
 			"ramdisk": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs steps that work without, and API 1.70; with `service` API 1.108. Default: `true`.",
+				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs API 1.70, with `service` 1.108. Default: `true`.",
 			},
 		},
 	}

@@ -3,7 +3,6 @@ package host_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +50,7 @@ func TestAccBMC_hardwareSettings(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 	have := biosOf(s, s.Name("h"))
-	if have["QuietBootDelay"] != "10" || have["ProcTurboMode"] != "Disabled" || !strings.EqualFold(have["NumLock"], "false") {
+	if have["QuietBootDelay"] != "10" || have["ProcTurboMode"] != "Disabled" || have["NumLock"] != "0" && have["NumLock"] != "False" {
 		t.Errorf("the BIOS has %v", have)
 	}
 	wantVolumes(t, s.Node(s.Name("h")), "1 100")
