@@ -22,5 +22,6 @@ resource "metal_host" "rack1" {
   ports          = { (each.value.mac) = { pxe_enabled = true } }
   resource_class = each.value.class
   traits         = compact(split(" ", each.value.traits))
+  properties     = { cpus = "32", memory_mb = "131072", local_gb = "893", cpu_arch = "x86_64" } # fake hardware finds none itself
   target_state   = "available"
 }

@@ -35,10 +35,11 @@ resource "metal_host" "fleet" {
 resource "metal_allocation" "web" {
   count = 2
 
-  name            = "quickstart-web-${count.index}"
-  resource_class  = "quickstart"
-  traits          = ["CUSTOM_NVME"]
-  candidate_nodes = [for host in metal_host.fleet : host.id] # no other hosts, and not before these are ready
+  name           = "quickstart-web-${count.index}"
+  resource_class = "quickstart"
+  traits         = ["CUSTOM_NVME"]
+
+  depends_on = [metal_host.fleet] # reserve nodes only after all hosts are available
 }
 
 resource "metal_deployment" "web" {

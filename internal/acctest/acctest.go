@@ -250,7 +250,31 @@ func (s *Site) Node(ref string) map[string]any {
 	return answer
 }
 
-// Left lists the nodes and allocations with the test's names in Ironic.
+// NodeAt is Node with the attributes of an API version.
+func (s *Site) NodeAt(version, ref string) map[string]any {
+	s.t.Helper()
+	_, answer := s.CallAt(version, http.MethodGet, "nodes/"+ref, nil)
+	return answer
+}
+
+// PatchAt is Patch in an API version.
+func (s *Site) PatchAt(version, node, path string, value any) {
+	s.t.Helper()
+	edit := map[string]any{"op": "add", "path": path, "value": value}
+	if status, answer := s.CallAt(version, http.MethodPatch, "nodes/"+node, []any{edit}); status/100 != 2 {
+		s.t.Fatalf("patch %s: %d %v", path, status, answer)
+	}
+}
+
+// SkipBefore skips a test on an Ironic that does not support an API version, such as 95 for 1.95.
+func (s *Site) SkipBefore(t testing.TB, minor int) {
+	t.Helper()
+	if newest := s.Newest(); newest < minor {
+		t.Skipf("this Ironic supports API 1.%d, and the test needs 1.%d", newest, minor)
+	}
+}
+
+// Left lists the objects with the test's names in Ironic: nodes, allocations, and what belongs to no machine.
 func (s *Site) Left() []string {
 	var left []string
 	for _, kind := range []string{"nodes", "allocations"} {
@@ -259,6 +283,19 @@ func (s *Site) Left() []string {
 			object, _ := item.(map[string]any)
 			if name, _ := object["name"].(string); strings.Contains(name, s.unique) {
 				left = append(left, kind+"/"+name)
+			}
+		}
+	}
+	for _, kind := range []string{"deploy_templates", "runbooks", "inspection_rules"} {
+		status, answer := s.CallAt("latest", http.MethodGet, kind, nil)
+		if status != http.StatusOK {
+			continue // this Ironic has none
+		}
+		items, _ := answer[kind].([]any)
+		for _, item := range items {
+			object, _ := item.(map[string]any)
+			if strings.Contains(strings.ToLower(Text(object["name"])+Text(object["description"])), s.unique) {
+				left = append(left, kind+"/"+Text(object["uuid"]))
 			}
 		}
 	}
@@ -282,6 +319,26 @@ func (s *Site) sweep() {
 		if strings.HasPrefix(object, "nodes/") {
 			s.Call(http.MethodPut, object+"/maintenance", map[string]any{})
 		}
-		s.Call(http.MethodDelete, object, nil)
+		s.CallAt("latest", http.MethodDelete, object, nil)
+	}
+}
+
+// UnfinishCreation removes from the mark of an object's creation that the creation is finished, as if the run had been killed before that.
+// object is the path of a deploy template or a runbook.
+func UnfinishCreation(s *Site, object string) {
+	s.t.Helper()
+	_, answer := s.CallAt("latest", http.MethodGet, object, nil)
+	extra, _ := answer["extra"].(map[string]any)
+	runs, _ := extra["terraform_metal_creation"].(map[string]any)
+	if len(runs) != 1 {
+		s.t.Fatalf("%s has no mark of its creation: %v", object, answer)
+	}
+	for run, value := range runs {
+		mark, _ := value.(map[string]any)
+		delete(mark, "done")
+		status, answer := s.CallAt("latest", http.MethodPatch, object, []any{map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + run, "value": mark}})
+		if status != http.StatusOK {
+			s.t.Fatalf("%s: %d %v", object, status, answer)
+		}
 	}
 }

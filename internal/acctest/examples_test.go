@@ -145,6 +145,11 @@ func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) boo
 func testExample(t *testing.T, site *acctest.Site, file string, further ...func(*acctest.Workspace)) {
 	t.Helper()
 	text := read(t, file)
+	for resource, minor := range map[string]int{`"metal_inspection_rule"`: 96, `"metal_runbook"`: 112} {
+		if strings.Contains(text, resource) {
+			site.SkipBefore(t, minor)
+		}
+	}
 	w := exampleWorkspace(t, site, text)
 	for _, add := range further {
 		add(w)

@@ -56,3 +56,80 @@ func TestAccAllocationDataSource_oldAPI(t *testing.T) {
 	s := acctest.Start(t, nil)
 	test(t, s.Provider(`microversion = "1.51"`)+data("metal_allocation", "a", `name = "a"`), "An allocation needs API 1.52 of Ironic, but 1.51 is in use")
 }
+
+// reserved makes an allocation of a free node, and returns both UUIDs.
+func reserved(t *testing.T, s *acctest.Site, name string) (id, node string) {
+	t.Helper()
+	node = acctest.AddNode(t, s, name, nil)
+	id = acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{
+		"name": s.Name("for-" + name), "resource_class": s.Class(), "candidate_nodes": []string{node},
+	})["uuid"])
+	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+id, nil) })
+	s.Await(node, "instance_uuid", id)
+	return id, node
+}
+
+func TestAccAllocationDataSource_byNode(t *testing.T) {
+	s := acctest.Start(t, nil)
+	id, node := reserved(t, s, "h1")
+	acctest.AddNode(t, s, "h2", nil)
+	for _, ref := range []string{node, s.Name("h1")} {
+		t.Run(ref, func(t *testing.T) {
+			test(t, s.Provider()+data("metal_allocation", "a", `node = `+acctest.Quoted(ref)), "",
+				is("data.metal_allocation.a", "id", knownvalue.StringExact(id)), is("data.metal_allocation.a", "node_id", knownvalue.StringExact(node)))
+		})
+	}
+	for name, ref := range map[string]string{"free": s.Name("h2"), "unknown": s.Name("h3")} {
+		t.Run(name, func(t *testing.T) {
+			test(t, s.Provider()+data("metal_allocation", "a", `node = `+acctest.Quoted(ref)), "Could not find the allocation of node "+ref)
+		})
+	}
+}
+
+func TestAccAllocationsDataSource_filters(t *testing.T) {
+	s := acctest.Start(t, nil)
+	first, node := reserved(t, s, "h1")
+	second, _ := reserved(t, s, "h2")
+	failed := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("none"), "resource_class": s.Class()})["uuid"])
+	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+failed, nil) })
+	acctest.Until(t, "the allocation to fail", func() bool { return acctest.AllocationNamed(s, failed)["state"] == "error" })
+	const address = "data.metal_allocations.a"
+	class := "resource_class = " + acctest.Quoted(s.Class())
+	for filter, want := range map[string][]string{
+		class:                              {first, second, failed},
+		class + "\nstate = \"active\"":     {first, second},
+		class + "\nstate = \"error\"":      {failed},
+		class + "\nstate = \"allocating\"": {},
+		"node = " + acctest.Quoted(node):   {first},
+		class + "\nowner = " + acctest.Quoted("no-owner-"+s.Class()): {},
+	} {
+		ids := []knownvalue.Check{}
+		for _, id := range want {
+			ids = append(ids, knownvalue.StringExact(id))
+		}
+		t.Run(filter, func(t *testing.T) {
+			test(t, s.Provider()+data("metal_allocations", "a", filter), "", is(address, "ids", knownvalue.ListExact(ids)))
+		})
+	}
+	t.Run("attributes", func(t *testing.T) {
+		test(t, s.Provider()+data("metal_allocations", "a", class), "", is(address, "allocations", knownvalue.ListPartial(map[int]knownvalue.Check{
+			0: knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"id": knownvalue.StringExact(first), "name": knownvalue.StringExact(s.Name("for-h1")), "state": knownvalue.StringExact("active"),
+				"node_id": knownvalue.StringExact(node), "node_name": knownvalue.StringExact(s.Name("h1")),
+			}),
+			2: knownvalue.ObjectPartial(map[string]knownvalue.Check{"state": knownvalue.StringExact("error"), "node_name": knownvalue.Null(), "last_error": knownvalue.NotNull()}),
+		})))
+	})
+}
+
+func TestAccAllocationsDataSource_refused(t *testing.T) {
+	s := acctest.Start(t, nil)
+	for name, tt := range map[string]struct{ provider, settings, want string }{
+		"state":       {s.Provider(), `state = "broken"`, "value must be one of"},
+		"node":        {s.Provider(), `node = "no-such-node"`, "Could not list allocations"},
+		"API":         {s.Provider(`microversion = "1.51"`), ``, "An allocation needs API 1.52 of Ironic, but 1.51 is in use"},
+		"API (owner)": {s.Provider(`microversion = "1.59"`), `owner = "a"`, "Owner needs API 1.60 of Ironic, but 1.59 is in use"},
+	} {
+		t.Run(name, func(t *testing.T) { test(t, tt.provider+data("metal_allocations", "a", tt.settings), tt.want) })
+	}
+}

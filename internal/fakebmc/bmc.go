@@ -23,6 +23,8 @@ const (
 	PatchMedia Quirk = "patch media"
 	// EjectBody is HPE's: the action that ejects a medium needs a body, which may be empty.
 	EjectBody Quirk = "eject body"
+	// ETags refuses changes of the boot override that do not name the ETag of the system.
+	ETags Quirk = "ETags"
 	// VolumesOnReset changes volumes only when the machine restarts.
 	VolumesOnReset Quirk = "volumes on reset"
 )

@@ -221,6 +221,9 @@ func TestChange_needsTheETagOfWhatItChanges(t *testing.T) {
 	c.header.Set("If-Match", strings.TrimPrefix(tag, "W/"))
 	c.want(http.StatusOK, "PATCH", system, `{"IndicatorLED": "Blinking"}`)
 	c.want(http.StatusPreconditionFailed, "PATCH", system, `{"IndicatorLED": "Off"}`)
+
+	c = start(t, fakebmc.Config{Quirks: []fakebmc.Quirk{fakebmc.ETags}})
+	c.want(http.StatusPreconditionRequired, "PATCH", system, `{"Boot": {"BootSourceOverrideTarget": "Pxe"}}`)
 }
 
 func TestMedia_vendorsDiffer(t *testing.T) {

@@ -29,7 +29,8 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	if err := s.validateDeploy(n); err != nil {
 		return err
 	}
-	for _, item := range request.deploySteps {
+	steps := append(s.templateSteps(info), request.deploySteps...)
+	for _, item := range steps {
 		if err := checkDeployStep(n, object(item)); err != nil {
 			return err
 		}
@@ -41,12 +42,22 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 
 	o := s.deployment(n)
 	o.verb = string(request.target.canonical())
-	if skipsDeploy(request.deploySteps) {
+	if skipsDeploy(steps) {
 		o.phases = s.stay(deploying)
 		o.defect = "No deploy steps returned by the driver"
 	}
 	s.begin(n, o, active)
 	return nil
+}
+
+// templateSteps returns the steps of the deploy templates that the traits of an instance select.
+func (s *Server) templateSteps(info map[string]any) (steps []any) {
+	for _, template := range s.templates {
+		if slices.Contains(texts(info["traits"]), template.name) {
+			steps = append(steps, template.steps...)
+		}
+	}
+	return steps
 }
 
 // deployment returns the operation of the deploy interface. The deploy interface fake does nothing.

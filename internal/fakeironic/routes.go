@@ -138,6 +138,12 @@ func (s *Server) route(c *call) (reply, error) {
 		return s.routeChassis(c)
 	case "continue_inspection":
 		return s.continueInspection(c)
+	case "deploy_templates":
+		return s.routeProcedures(c, deployTemplates)
+	case "runbooks":
+		return s.routeProcedures(c, runbooks)
+	case "inspection_rules":
+		return s.routeRules(c)
 	}
 	return reply{}, routerFault(http.StatusNotFound, "")
 }
@@ -330,7 +336,16 @@ func (s *Server) v1(c *call) reply {
 		name  string
 		since int
 	}{
-		{"chassis", 1}, {"nodes", 1}, {"ports", 1}, {"drivers", 1}, {"portgroups", 23}, {"conductors", 49}, {"allocations", 52},
+		{"chassis", 1},
+		{"nodes", 1},
+		{"ports", 1},
+		{"drivers", 1},
+		{"portgroups", 23},
+		{"conductors", 49},
+		{"allocations", 52},
+		{"deploy_templates", 55},
+		{"runbooks", runbookMinor},
+		{"inspection_rules", ruleMinor},
 	} {
 		if c.minor >= resource.since {
 			document = append(document, member{resource.name, c.links(resource.name + "/")})

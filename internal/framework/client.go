@@ -84,6 +84,26 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 	}
 }
 
+// Offers adds an error if the API version does not support a resource at all, and reports whether it does. It is called during plan.
+func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, resource string) bool {
+	err := w.Client.Requires(ctx, since, resource)
+	if err != nil {
+		ReportUndone(diags, "use "+resource, err)
+	}
+	return err == nil
+}
+
+// WarnMissingTraits adds a warning at an attribute for each trait that no node has. consequence is a sentence. It is called during plan.
+func (w *WithClient) WarnMissingTraits(ctx context.Context, diags *diag.Diagnostics, at path.Path, traits []string, consequence string) {
+	sentences, err := w.Client.MissingTraits(ctx, traits)
+	if err != nil {
+		Report(diags, "look for nodes with a trait", err)
+	}
+	for _, sentence := range sentences {
+		diags.AddAttributeWarning(at, "No node has this trait", sentence+" "+consequence)
+	}
+}
+
 // Finish must be deferred by every method that changes something. It turns a panic into a diagnostic, so that the state that the
 // method has set is kept, and adds the run's notices as warnings.
 func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {

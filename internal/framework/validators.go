@@ -95,6 +95,7 @@ var (
 			return ""
 		},
 	}
+	UUID = text{summary: "Not a UUID", must: "must be a UUID", ok: UUIDPattern.MatchString}
 	// notUUID refuses names that Ironic would treat as a UUID.
 	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
 	ImageURL = text{
@@ -193,6 +194,12 @@ func NameValidators() []validator.String {
 		notUUID,
 	}
 }
+
+// Trait accepts a trait.
+func Trait() validator.String { return trait }
+
+// IsTrait reports whether a text has the form of a trait.
+func IsTrait(s string) bool { return trait.ok(s) }
 
 // TraitValidators accept sets of traits.
 func TraitValidators() []validator.Set {

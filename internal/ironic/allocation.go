@@ -121,13 +121,30 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 	return a, nil
 }
 
-func (c *Client) listAllocationsByID(ctx context.Context) (map[string]*Allocation, error) {
-	all, err := List[Allocation](ctx, c, "allocations", "allocations", nil)
-	if err != nil {
+// AllocationOf reads the allocation of a node, which is named by its name or UUID. Without an allocation it returns an error that
+// IsNotFound recognises.
+func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, error) {
+	a := &Allocation{}
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(node)+"/allocation", nil, a); err != nil {
 		return nil, err
 	}
+	a.LastError = c.secrets.Redact(a.LastError)
+	return a, nil
+}
+
+// ListAllocations lists the allocations that Ironic selects by a query: state, resource_class, node, owner.
+func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Allocation, error) {
+	all, err := List[Allocation](ctx, c, "allocations", "allocations", query)
 	for i := range all {
 		all[i].LastError = c.secrets.Redact(all[i].LastError)
+	}
+	return all, err
+}
+
+func (c *Client) listAllocationsByID(ctx context.Context) (map[string]*Allocation, error) {
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
 	return ByUUID(all, func(a *Allocation) string { return a.UUID }), nil
 }

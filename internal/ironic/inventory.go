@@ -47,6 +47,7 @@ type Inventory struct {
 		IPv6       string `json:"ipv6_address"`
 		HasCarrier *bool  `json:"has_carrier"`
 		PCIAddress string `json:"pci_address"`
+		SpeedMbps  int64  `json:"speed_mbps"`
 		Product    string `json:"product"`
 		Vendor     string `json:"vendor"`
 	} `json:"interfaces"`

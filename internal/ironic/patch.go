@@ -27,6 +27,12 @@ func (p *Patch) Set(path string, value any) {
 	*p = append(*p, nodes.UpdateOperation{Op: nodes.AddOp, Path: path, Value: value})
 }
 
+// With returns the patch with one more edit that sets an attribute.
+func (p Patch) With(path string, value any) Patch {
+	p.Set(path, value)
+	return p
+}
+
 // Replace sets what exists at a path. Ironic refuses the whole patch with status 400 if nothing is there.
 func (p *Patch) Replace(path string, value any) {
 	*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: value})
@@ -39,7 +45,7 @@ func (p *Patch) Remove(path string) {
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: json.RawMessage("null")})
 	case "/conductor_group":
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: ""})
-	case "/retired", "/protected": // a remove leaves null, which list filters treat neither as true nor as false
+	case "/retired", "/protected", "/disable_power_off": // a remove leaves null, which list filters treat neither as true nor as false
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: false})
 	default:
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.RemoveOp, Path: path})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are defined with SHA-1
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -21,6 +22,14 @@ func UUID5(namespace, name string) string {
 	sum := sha1.Sum(append(space, name...))                              //nolint:gosec // not for secrecy
 	return uuid([16]byte(sum[:16]), 5)
 }
+
+// UUID8 returns bytes of the caller's choice as a UUID (RFC 9562, version 8, which keeps 122 bits of them).
+func UUID8(b [16]byte) string { return uuid(b, 8) }
+
+// IsUUID reports whether a text is a UUID.
+func IsUUID(s string) bool { return uuidPattern.MatchString(s) }
+
+var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // uuid formats bytes as a UUID of a version.
 func uuid(b [16]byte, version byte) string {

@@ -25,9 +25,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deploytemplate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/discoveryimport"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/inspectionrule"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/oneviewprofile"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/runbook"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -80,13 +83,15 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{host.New, allocation.New, deployment.New, discoveryimport.New, oneviewprofile.New}
+	return []func() resource.Resource{
+		host.New, allocation.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New, inspectionrule.New, runbook.New,
+	}
 }
 
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
+		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewAllocations, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
 		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate,
 	}
 }

@@ -5,48 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
 // created again (reference/ironic.md#lost-allocations).
 const allocationLost = time.Minute
 
-// Allocate creates an allocation with the mark of its creation; see CreateAllocation. If a killed run has created one of this name
-// for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. The caller must record
-// the allocation, wait for it with AwaitAllocation, and call EndAllocation.
-func (c *Site) Allocate(ctx context.Context, spec ironic.AllocationSpec) (a *ironic.Allocation, by *Creation, err error) {
-	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
-		return nil, nil, err
-	}
-	extra := map[string]any{string(MarkCreation): c.begun().value()}
-	maps.Copy(extra, spec.Extra)
-	spec.Extra = extra
-	a, err = c.CreateAllocation(ctx, spec)
-	if spec.Name == "" || !ironic.IsStatus(err, http.StatusConflict, "") {
-		return a, nil, err
-	}
-	found, by, ferr := c.finishAllocation(ctx, spec)
-	switch {
-	case ferr != nil:
-		return nil, nil, errors.Join(err, ferr)
-	case found == nil:
-		return nil, nil, err
-	case found.State != ironic.AllocationError:
-		return found, by, nil
-	}
-	if err := c.DeleteAllocation(ctx, found.UUID); err != nil {
-		return nil, nil, err
-	}
-	a, err = c.CreateAllocation(ctx, spec)
-	return a, by, err
+// marked returns extra with the mark of a creation.
+func marked(extra map[string]any, mark *Creation) map[string]any {
+	all := map[string]any{string(MarkCreation): mark.value()}
+	maps.Copy(all, extra)
+	return all
 }
 
 // HoldAllocation waits until this run neither edits an allocation nor undeploys its machine, which deletes the allocation and creates
@@ -69,9 +44,12 @@ func (c *Site) HoldAllocation(ctx context.Context, id string) (done func(), wait
 }
 
 // finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
-func (c *Site) finishAllocation(ctx context.Context, spec ironic.AllocationSpec) (a *ironic.Allocation, by *Creation, err error) {
+func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allocation, by *Creation, err error) {
+	if r.Name == "" {
+		return nil, nil, nil
+	}
 	read := func(ctx context.Context) (*Creation, error) {
-		if a, err = c.Allocation(ctx, spec.Name); err != nil {
+		if a, err = c.Allocation(ctx, r.Name); err != nil {
 			return nil, err
 		}
 		mark := creationOf(a.Extra, MarkCreation)
@@ -82,7 +60,7 @@ func (c *Site) finishAllocation(ctx context.Context, spec ironic.AllocationSpec)
 		if !c.unfinished(mark, on) {
 			return nil, c.refuseTakeOver(mark)
 		}
-		if same, err := c.sameRequest(ctx, spec, a); err != nil || !same {
+		if same, err := c.sameRequest(ctx, r, a); err != nil || !same {
 			return nil, errors.Join(err, errTakenOver)
 		}
 		return mark, nil
@@ -114,7 +92,7 @@ func (c *Site) LeftAllocations(ctx context.Context, spec ironic.AllocationSpec) 
 		return nil, nil
 	}
 	c.left.once.Do(func() {
-		c.left.all, c.left.err = ironic.List[ironic.Allocation](ctx, c.Client, "allocations", "allocations", nil)
+		c.left.all, c.left.err = c.ListAllocations(ctx, nil)
 	})
 	for _, a := range c.left.all {
 		mark := creationOf(a.Extra, MarkCreation)
@@ -137,8 +115,10 @@ func (c *Site) extraOf(ctx context.Context, a *ironic.Allocation) (map[string]an
 	return node.Extra, nil
 }
 
-// sameRequest reports whether an allocation was requested with the same class, traits, owner and nodes.
-func (c *Site) sameRequest(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation) (bool, error) {
+// sameRequest reports whether an allocation was requested with the same class, traits, owner and nodes, or with nodes that meet the
+// requirements.
+func (c *Site) sameRequest(ctx context.Context, r *Request, a *ironic.Allocation) (bool, error) {
+	spec := r.AllocationSpec
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
@@ -153,6 +133,13 @@ func (c *Site) sameRequest(ctx context.Context, spec ironic.AllocationSpec, a *i
 		}
 		candidates = append(candidates, node.UUID)
 	}
+	if r.Require != nil {
+		strange := func(id string) bool { return !slices.Contains(candidates, id) }
+		if spec.ResourceClass != a.ResourceClass || len(candidates) > 0 && slices.ContainsFunc(a.CandidateNodes, strange) {
+			return false, nil
+		}
+		return c.meets(ctx, r, a)
+	}
 	if spec.Node == "" {
 		return spec.ResourceClass == a.ResourceClass && same(candidates, a.CandidateNodes), nil
 	}
@@ -162,33 +149,13 @@ func (c *Site) sameRequest(ctx context.Context, spec ironic.AllocationSpec, a *i
 
 // EndAllocation is Machine.EndCreation for an allocation.
 func (c *Site) EndAllocation(ctx context.Context, a *ironic.Allocation, failed error) error {
-	ctx, stop := rest.Outlast(ctx)
-	defer stop()
-	mark, label := creationOf(a.Extra, MarkCreation), "allocation "+a.UUID
-	check := func() error {
+	return c.endCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
 		now, err := c.Allocation(ctx, a.UUID)
 		if err != nil {
-			return nil //nolint:nilerr // it is gone, or Ironic does not answer
+			return nil, err
 		}
-		return c.superseded(label, now.Extra, MarkCreation)
-	}
-	if failed != nil {
-		if lost := check(); lost != nil {
-			return lost
-		}
-	}
-	if mark == nil || mark.Run != c.run {
-		return failed
-	}
-	err := c.PatchAllocation(ctx, a.UUID, c.ended(mark, MarkCreation))
-	if err == nil {
-		return failed
-	}
-	if lost := check(); lost != nil {
-		return lost
-	}
-	c.Logger().WarnContext(ctx, "could not record that the creation of an allocation is finished", "allocation", a.UUID, "error", err)
-	return failed
+		return now.Extra, nil
+	}, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
 }
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
@@ -204,7 +171,8 @@ func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
 // AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
 // creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
 // NoMatchError. The allocation stays when the user interrupts the run and when the time-out ends.
-func (c *Site) AwaitAllocation(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+	spec := r.spec()
 	deadline, renewed := time.Now().Add(timeout), time.Now()
 	for {
 		switch a.State {
@@ -213,7 +181,7 @@ func (c *Site) AwaitAllocation(ctx context.Context, spec ironic.AllocationSpec, 
 			c.ForgetAllocation(a.UUID)
 			return a, nil
 		case ironic.AllocationError:
-			return a, c.abandon(ctx, spec, a)
+			return a, c.abandon(ctx, r, a)
 		case ironic.AllocationAllocating:
 		}
 		if time.Since(renewed) > allocationLost {
@@ -259,11 +227,13 @@ func (c *Site) renew(ctx context.Context, spec ironic.AllocationSpec) error {
 	return err
 }
 
-// abandon deletes a failed allocation and explains why no node matched.
-func (c *Site) abandon(ctx context.Context, spec ironic.AllocationSpec, a *ironic.Allocation) error {
-	none := &NoMatchError{Spec: spec, LastError: ironic.FirstLine(a.LastError)}
-	if all, err := c.ListNodesByID(ctx); err == nil {
-		none.Census, none.gaps = countMismatches(spec, all), gapsOf(spec, all)
+// abandon deletes a failed allocation and explains why no node matched. All allocations that have failed meanwhile share a list.
+func (c *Site) abandon(ctx context.Context, r Request, a *ironic.Allocation) error {
+	none := &NoMatchError{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
+	if all, asked, err := c.stockSince(ctx, none.asked); err == nil {
+		none.asked = asked
+		none.Census, _, _ = c.examine(ctx, r, all, inventoriesOfRun)
+		none.gaps = gapsOf(r.AllocationSpec, all)
 	}
 	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		none.Left = true
@@ -274,51 +244,62 @@ func (c *Site) abandon(ctx context.Context, spec ironic.AllocationSpec, a *ironi
 
 // NoMatchError says that no node matches an allocation, and why.
 type NoMatchError struct {
-	Spec      ironic.AllocationSpec
+	Request   Request
 	LastError string // the allocation's last_error in Ironic
 	Left      bool   // the failed allocation could not be deleted
 	Census    Census
 
-	gaps []gap
+	gaps  []gap
+	asked time.Time // when the list of the census was requested
 }
 
 // Error counts the nodes by the first requirement that each one misses.
 func (e *NoMatchError) Error() string { return quoted(e) }
 
 func (e *NoMatchError) quote() (fact, words string) {
-	return fmt.Sprintf("no node matches: %s", e.Census), e.LastError
+	return fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), e.LastError
 }
 
 // Advice says what the user can do.
 func (e *NoMatchError) Advice() string {
-	if len(e.gaps) > 0 {
+	const dependsOn = "If the same configuration makes the hosts, add depends_on with those metal_host resources to the allocation, so that it waits for them. "
+	coming, states := e.Census.coming()
+	switch {
+	case len(e.gaps) > 0:
 		var lines []string
 		for _, g := range e.gaps {
 			lines = append(lines, g.String())
 		}
-		return strings.Join(lines, " ") + " Correct the demand, or give a node what it lacks."
-	}
-	if e.Census.Matching > 0 {
+		return strings.Join(lines, " ") + " Correct the demand, or give a node what it lacks. " + strings.TrimSpace(dependsOn)
+	case e.Census.Matching > 0:
 		return "Other allocations took the matching nodes in the meantime. Apply again."
-	}
-	if e.Census.NoPower > 0 {
+	case e.Census.Unread > 0:
+		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), or set properties of the nodes.", inventoriesOfRun)
+	case coming > 0:
+		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the allocation may wait."
+	case e.Census.NoPower > 0:
 		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
 	}
-	return "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. " +
-		"If the same configuration makes a host available, add depends_on with that metal_host to the allocation, so that it waits for the host."
+	return "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. " + dependsOn +
+		"To wait for nodes that others release or make, set wait_for_capacity."
 }
 
 // ReservedNode is what a plan must know of the node that an allocation has reserved. It can be stored as JSON, so that each plan
 // decides from the same facts until the next refresh.
 type ReservedNode struct {
-	UUID     string   `json:"uuid"`
-	Name     string   `json:"name,omitempty"`
-	Class    string   `json:"class,omitempty"`
-	Traits   []string `json:"traits,omitempty"`
-	Owner    string   `json:"owner,omitempty"`
-	Lessee   string   `json:"lessee,omitempty"`
-	Deployed bool     `json:"deployed,omitempty"` // something runs on it, or an operation is in progress
-	Unusable string   `json:"unusable,omitempty"` // why nothing can be deployed on it, such as "it is in maintenance"; empty if something can
+	UUID   string   `json:"uuid"`
+	Name   string   `json:"name,omitempty"`
+	Class  string   `json:"class,omitempty"`
+	Traits []string `json:"traits,omitempty"`
+	Owner  string   `json:"owner,omitempty"`
+	Lessee string   `json:"lessee,omitempty"`
+	Group  string   `json:"conductor_group,omitempty"`
+
+	// Properties has the hardware that requirements compare.
+	Properties map[string]any `json:"properties,omitempty"`
+
+	Deployed bool   `json:"deployed,omitempty"` // something runs on it, or an operation is in progress
+	Unusable string `json:"unusable,omitempty"` // why nothing can be deployed on it, such as "it is in maintenance"; empty if something can
 }
 
 // ReservedBy returns the facts about the node of an allocation. node is nil if it does not exist any more.
@@ -328,8 +309,21 @@ func ReservedBy(allocation, id string, node *ironic.Node) ReservedNode {
 	}
 	return ReservedNode{
 		UUID: node.UUID, Name: node.Name, Class: node.ResourceClass, Traits: node.Traits, Owner: node.Owner, Lessee: node.Lessee,
-		Deployed: !Parked(ironic.State(node.ProvisionState)), Unusable: unusable(allocation, node),
+		Group: node.ConductorGroup, Properties: compared(node.Properties), Deployed: !Parked(ironic.State(node.ProvisionState)), Unusable: unusable(allocation, node),
 	}
+}
+
+// compared returns the properties that requirements compare.
+func compared(properties map[string]any) map[string]any {
+	all := maps.Clone(properties)
+	maps.DeleteFunc(all, func(key string, _ any) bool { return !slices.Contains(comparedProperties, key) })
+	return all
+}
+
+// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory could tell.
+func (n ReservedNode) Lacks(r *Requirements) string {
+	node := &ironic.Node{UUID: n.UUID, Name: n.Name, ConductorGroup: n.Group, Properties: n.Properties}
+	return r.judge(node, nil).lacks
 }
 
 // Label names the node in messages.

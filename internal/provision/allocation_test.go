@@ -77,7 +77,7 @@ func TestAllocation_plansShareCensus(t *testing.T) {
 		want := func(matching, lists int) {
 			t.Helper()
 			for range 50 {
-				census, err := client.Census(t.Context(), ironic.AllocationSpec{ResourceClass: "baremetal"})
+				census, err := client.Census(t.Context(), provision.Request{AllocationSpec: ironic.AllocationSpec{ResourceClass: "baremetal"}})
 				if err != nil || census.Matching != matching {
 					t.Fatalf("%s, %v, want %d that match", census, err, matching)
 				}

@@ -18,29 +18,36 @@ type Census struct {
 	OtherClass, Unavailable, Maintenance, Reserved, NoPower, Own int
 	States                                                       map[string]int // of the unavailable nodes
 	Traits                                                       map[string]int // missing traits
+	Lacks                                                        map[string]int // reasons of the requirements, as the text shows them
+	Unread                                                       int            // nodes that may match: their inventories were not read
 	Candidates                                                   bool           // only candidate nodes are counted
 	Backfill                                                     bool           // counts for a backfill, which needs an active node
 	Missing                                                      []string       // candidates (name or UUID) that do not exist
 }
 
-// Census counts the nodes that Ironic could allocate now. It uses a list that is at most a minute old and is shared by many plans.
-// Empty fields of spec require nothing. If spec.Node is set, it counts that node only, which must be active. A node that the
-// allocation already has counts as free.
-func (c *Site) Census(ctx context.Context, spec ironic.AllocationSpec) (Census, error) {
+// IsEmpty reports whether no node matches, and none may.
+func (c Census) IsEmpty() bool { return c.Matching == 0 && c.Unread == 0 }
+
+// Census counts the nodes that Ironic could allocate now, for a plan. It uses a list that is at most a minute old and is shared by many
+// plans. Empty fields of the request require nothing. If Node is set, it counts that node only, which must be active. A node that
+// the allocation already has counts as free.
+func (c *Site) Census(ctx context.Context, r Request) (Census, error) {
 	all, err := c.NodesForPlan(ctx)
 	if err != nil {
 		return Census{}, err
 	}
-	return countMismatches(spec, all), nil
+	census, _, err := c.examine(ctx, r, all, inventoriesOfPlans)
+	return census, err
 }
 
-// countMismatches applies Ironic's matching rules (reference/ironic.md#candidates-of-an-allocation) to all nodes.
-func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Census {
-	state, candidates := nodes.Available, candidatesOf(spec)
-	if spec.Node != "" {
+// sift applies Ironic's matching rules (reference/ironic.md#candidates-of-an-allocation) and the requirements to all nodes. It returns
+// the nodes that match, and those whose inventory decides.
+func sift(r Request, all map[string]*ironic.Node) (census Census, fit, open []*ironic.Node) {
+	state, candidates := nodes.Available, candidatesOf(r.AllocationSpec)
+	if r.Node != "" {
 		state = nodes.Active
 	}
-	census := Census{States: map[string]int{}, Traits: map[string]int{}, Candidates: len(candidates) > 0, Backfill: spec.Node != ""}
+	census = Census{States: map[string]int{}, Traits: map[string]int{}, Lacks: map[string]int{}, Candidates: len(candidates) > 0, Backfill: r.Node != ""}
 	census.Missing = slices.Clone(candidates)
 	for _, node := range all {
 		is := func(candidate string) bool { return candidate == node.UUID || candidate == node.Name }
@@ -49,10 +56,10 @@ func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Ce
 		}
 		census.Missing = slices.DeleteFunc(census.Missing, is)
 		census.Total++
-		missing := missingTrait(spec.Traits, node.Traits)
-		own := spec.UUID != "" && node.InstanceUUID == spec.UUID // its own node counts as free
+		missing := missingTrait(r.Traits, node.Traits)
+		own := r.UUID != "" && node.InstanceUUID == r.UUID // its own node counts as free
 		switch {
-		case spec.ResourceClass != "" && node.ResourceClass != spec.ResourceClass:
+		case r.ResourceClass != "" && node.ResourceClass != r.ResourceClass:
 			census.OtherClass++
 		case !own && ironic.State(node.ProvisionState) != state:
 			census.Unavailable++
@@ -63,16 +70,28 @@ func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Ce
 			census.Reserved++
 		case node.PowerState == "":
 			census.NoPower++
-		case spec.Owner != "" && node.Owner != spec.Owner && node.Lessee != spec.Owner:
+		case r.Owner != "" && node.Owner != r.Owner && node.Lessee != r.Owner:
 			census.Own++
 		case missing != "":
 			census.Traits[missing]++
-		default:
+		case r.Require == nil:
 			census.Matching++
+			fit = append(fit, node)
+		default:
+			switch v := r.Require.judge(node, nil); {
+			case v.lacks != "":
+				census.Lacks[v.lacks]++
+			case v.asks != "":
+				census.Unread++
+				open = append(open, node)
+			default:
+				census.Matching++
+				fit = append(fit, node)
+			}
 		}
 	}
 	census.Total += len(census.Missing)
-	return census
+	return census, fit, open
 }
 
 func missingTrait(wanted, have []string) string {
@@ -105,6 +124,10 @@ func (c Census) String() string {
 	for _, trait := range slices.Sorted(maps.Keys(c.Traits)) {
 		add(c.Traits[trait], "without "+trait)
 	}
+	for _, lack := range slices.Sorted(maps.Keys(c.Lacks)) {
+		add(c.Lacks[lack], lack)
+	}
+	add(c.Unread, "not examined")
 	add(len(c.Missing), "unknown to Ironic ("+strings.Join(c.Missing, ", ")+")")
 	what := "nodes"
 	switch {
@@ -131,4 +154,16 @@ func counts(m map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", m[key], key))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// coming returns how many nodes of the class become available, or are enrolled and may, by state.
+func (c Census) coming() (total int, states map[string]int) {
+	states = map[string]int{}
+	for state, n := range c.States {
+		if comes(ironic.State(state)) {
+			states[state] = n
+			total += n
+		}
+	}
+	return total, states
 }

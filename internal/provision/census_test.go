@@ -37,6 +37,12 @@ func site() map[string]*ironic.Node {
 	}, func(n *ironic.Node) string { return n.UUID })
 }
 
+// countMismatches counts the nodes that match what Ironic matches itself.
+func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Census {
+	census, _, _ := sift(Request{AllocationSpec: spec}, all)
+	return census
+}
+
 func TestCensus_countsFirstLack(t *testing.T) {
 	t.Parallel()
 	all := site()
@@ -119,7 +125,7 @@ func TestGaps_nameWhatNoNodeHas(t *testing.T) {
 		"3": {UUID: "3", Name: "rack1-03", ResourceClass: "gpu"},
 	}
 	spec := ironic.AllocationSpec{ResourceClass: "storage", Traits: []string{"custom_nvme", "CUSTOM_NVME"}, CandidateNodes: []string{"rack1-01", "2", "rak1-03", "elsewhere"}}
-	got := (&NoMatchError{Spec: spec, gaps: gapsOf(spec, all)}).Advice()
+	got := (&NoMatchError{Request: Request{AllocationSpec: spec}, gaps: gapsOf(spec, all)}).Advice()
 	for _, want := range []string{
 		"Ironic knows no node rak1-03; similar: rack1-03, rack1-01, rack1-02.", "Ironic knows no node elsewhere. ", `No node has the class "storage". The classes of the nodes: baremetal (2), gpu (1).`,
 		"No node has the trait custom_nvme; similar: CUSTOM_NVME.",

@@ -171,6 +171,38 @@ func (m *Machine) EndCreation(ctx context.Context, key Mark, failed error) error
 	return failed
 }
 
+// endCreation is EndCreation for an object that is not a node. extra is that of the object as last seen; read reads it again, and write
+// sends a patch of the object.
+func (c *Site) endCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
+	ctx, stop := rest.Outlast(ctx)
+	defer stop()
+	check := func() error {
+		now, err := read(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // it is gone, or Ironic does not answer
+		}
+		return c.superseded(label, now, MarkCreation)
+	}
+	if failed != nil {
+		if lost := check(); lost != nil {
+			return lost
+		}
+	}
+	mark := creationOf(extra, MarkCreation)
+	if mark == nil || mark.Run != c.run {
+		return failed
+	}
+	err := write(ctx, c.ended(mark, MarkCreation))
+	if err == nil {
+		return failed
+	}
+	if lost := check(); lost != nil {
+		return lost
+	}
+	c.Logger().WarnContext(ctx, "could not record that a creation is finished", "object", label, "error", err)
+	return failed
+}
+
 // Ended reports whether the record shows that this run has finished a creation. EndCreation has then just read the whole node.
 func (m *Machine) Ended(key Mark) bool {
 	mark := creationOf(m.node.Extra, key)

@@ -270,9 +270,9 @@ func TestCreation_reservedByItsOwnKilledRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}
-		a, _, err := killed.Allocate(t.Context(), spec)
+		a, _, err := killed.Allocate(t.Context(), &provision.Request{AllocationSpec: spec})
 		if err == nil {
-			_, err = killed.Site.AwaitAllocation(t.Context(), spec, a, time.Minute)
+			_, err = killed.Site.AwaitAllocation(t.Context(), provision.Request{AllocationSpec: spec}, a, time.Minute)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -368,9 +368,9 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}
-		a, _, err := killed.Allocate(t.Context(), spec)
+		a, _, err := killed.Allocate(t.Context(), &provision.Request{AllocationSpec: spec})
 		if err == nil {
-			a, err = killed.Site.AwaitAllocation(t.Context(), spec, a, time.Minute)
+			a, err = killed.Site.AwaitAllocation(t.Context(), provision.Request{AllocationSpec: spec}, a, time.Minute)
 		}
 		if err == nil {
 			err = killed.EndAllocation(t.Context(), a, nil)
@@ -393,7 +393,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		again := spec
 		again.UUID = ironic.NewUUID()
 		// The deployment's mark is that of the killed run still, so the allocation is lost as well.
-		if found, by, err := next.Allocate(t.Context(), again); err != nil || by == nil || found.UUID != a.UUID {
+		if found, by, err := next.Allocate(t.Context(), &provision.Request{AllocationSpec: again}); err != nil || by == nil || found.UUID != a.UUID {
 			t.Errorf("the allocation: %+v, %v, %v; want it taken over", found, by, err)
 		}
 		machine, err := next.Machine(t.Context(), who.Name)
@@ -481,7 +481,7 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				}
 				first := spec
 				first.UUID = ironic.NewUUID()
-				made, _, err := newClient(fake).Allocate(t.Context(), first)
+				made, _, err := newClient(fake).Allocate(t.Context(), &provision.Request{AllocationSpec: first})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -496,14 +496,14 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				} else {
 					second.CandidateNodes = []string{nodeOf(t, fake, "node-003").UUID}
 				}
-				a, by, err := next.Allocate(t.Context(), second)
+				a, by, err := next.Allocate(t.Context(), &provision.Request{AllocationSpec: second})
 				if taken := err == nil && by != nil && a.UUID == made.UUID; taken != tt.taken {
 					t.Fatalf("%+v, %v, %v; want it taken over: %t", a, by, err, tt.taken)
 				}
 				if !tt.taken {
 					return
 				}
-				if a, err = next.Site.AwaitAllocation(t.Context(), second, a, time.Minute); err != nil {
+				if a, err = next.Site.AwaitAllocation(t.Context(), provision.Request{AllocationSpec: second}, a, time.Minute); err != nil {
 					t.Fatal(err)
 				}
 				if err := next.EndAllocation(t.Context(), a, nil); err != nil {
@@ -529,7 +529,7 @@ func TestCreation_unnamedAllocationOfKilledRunIsNamed(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(5)
 		old := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
-		if _, _, err := newClient(fake).Allocate(t.Context(), old); err != nil {
+		if _, _, err := newClient(fake).Allocate(t.Context(), &provision.Request{AllocationSpec: old}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

@@ -29,6 +29,7 @@
 //	own     POST /v1/portgroups, /v1/ports            each port group, each port
 //	own     PUT .../states/provision                  each verb of the walk: manage, inspect, provide
 //	own     GET /v1/nodes/{id}                        the read before a verb, if no list of a round serves; the inspection's result
+//	own     PUT .../states/boot_mode, secure_boot     boot_mode, secure_boot; then a poll and a GET of the node
 //	own     GET .../bios, .../firmware                bios_settings and firmware: before the steps, and afterwards
 //	own     PUT .../states/raid                       the volumes of raid
 //	own     PUT .../states/power                      power_state, or a power state that Ironic does not know yet
@@ -59,7 +60,8 @@
 //	own     POST /v1/allocations                 creates the allocation
 //	own     PATCH /v1/allocations/{id}           writes into the mark of creation that it is finished
 //	shared  GET /v1/allocations                  allocation without a name: those that killed runs have left
-//	shared  GET /v1/nodes/detail                 failed allocation: counts why no node matched
+//	shared  GET /v1/nodes?fields=...             require; failed allocation: counts why no node matched; wait_for_capacity: once a poll interval
+//	own     GET /v1/nodes/{id}/inventory         require: nodes whose properties do not tell, each once a run, until ten fit
 //	own     GET /v1/nodes/{id}                   the read before the deletion: is something deployed on the node
 //	own     DELETE /v1/allocations/{id}          failed or lost allocation; delete
 //

@@ -300,6 +300,8 @@ func adviseConflict(message string) string {
 		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
 		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or correct the ports."},
 		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
+		{"A deploy template with name ", "metal_deploy_template", "Names of deploy templates are unique in Ironic. Import the existing template, or choose another name."},
+		{"A runbook with name ", "metal_runbook", "Names of runbooks are unique in Ironic. Import the existing runbook, or choose another name."},
 	} {
 		if _, rest, ok := strings.Cut(message, duplicate.text); ok {
 			name, _, _ := strings.Cut(rest, " already exists")

@@ -24,7 +24,8 @@ type Doubt struct {
 // of its demands are not known yet. Foresee leaves out what a host may satisfy that this plan creates or changes, if Terraform has
 // planned the host before. It does so if the allocation depends on the host; if not, the apply may make the allocation before the
 // host, so that the doubt is justified.
-func (c *Site) Foresee(ctx context.Context, spec ironic.AllocationSpec, vague bool) ([]Doubt, error) {
+func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, error) {
+	spec := r.AllocationSpec
 	named := candidatesOf(spec)
 	expectsClass := spec.ResourceClass != "" && c.expected.class(spec.ResourceClass)
 	expectsNode := slices.ContainsFunc(named, c.expected.host)
@@ -40,17 +41,21 @@ func (c *Site) Foresee(ctx context.Context, spec ironic.AllocationSpec, vague bo
 		switch {
 		case g.isNode() && c.expected.host(g.value), !g.isNode() && expectsClass:
 		default:
-			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + unlessPlanned})
+			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + r.unlessPlanned()})
 		}
 	}
 	if len(doubts) > 0 || vague || expectsClass || expectsNode {
 		return doubts, nil
 	}
-	census := countMismatches(spec, all)
-	if census.Matching == 0 && !c.existsAlready(ctx, spec.Name) {
-		doubts = append(doubts, Doubt{Attribute: attributeOf(spec), Summary: "No node matches now", Detail: fmt.Sprintf("%s. %s", census, unlessPlanned)})
+	census, _, err := c.examine(ctx, r, all, inventoriesOfPlans)
+	if err == nil && census.IsEmpty() && !c.existsAlready(ctx, spec.Name) {
+		attribute := attributeOf(spec)
+		if len(census.Lacks) > 0 {
+			attribute = "require"
+		}
+		doubts = append(doubts, Doubt{Attribute: attribute, Summary: "No node matches now", Detail: fmt.Sprintf("%s. %s", census, r.unlessPlanned())})
 	}
-	return doubts, nil
+	return doubts, err
 }
 
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
@@ -88,8 +93,14 @@ func (c *Site) existsAlready(ctx context.Context, name string) bool {
 }
 
 // unlessPlanned ends the description of a doubt.
-const unlessPlanned = "The apply fails for this allocation, unless that changes before. If this configuration creates or changes the host that is meant, " +
-	"add depends_on with that metal_host to the allocation: without it, Terraform may make the allocation before the host."
+func (r *Request) unlessPlanned() string {
+	const dependsOn = "If this configuration creates or changes the host that is meant, " +
+		"add depends_on with that metal_host to the allocation: without it, Terraform may make the allocation before the host."
+	if r.Wait > 0 {
+		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this allocation. ", r.Wait) + dependsOn
+	}
+	return "The apply fails for this allocation, unless that changes before. " + dependsOn
+}
 
 // candidatesOf returns the names and UUIDs of nodes in an allocation.
 func candidatesOf(spec ironic.AllocationSpec) []string {

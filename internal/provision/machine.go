@@ -25,6 +25,7 @@ type Machine struct {
 	unconfirmed ironic.Patch
 	asked       time.Time // when the request of the last poll began; zero if the record has changed since
 	switched    bool      // Ironic has accepted a power change
+	cut         string    // why SwitchOff has cut the power; empty: it has not
 	marks       []Mark    // the marks of this run that the node had when the record began
 }
 

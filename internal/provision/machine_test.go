@@ -71,7 +71,7 @@ func (s *site) AwaitAllocation(ctx context.Context, spec ironic.AllocationSpec, 
 	if err != nil {
 		return nil, err
 	}
-	return s.Site.AwaitAllocation(ctx, spec, a, limit)
+	return s.Site.AwaitAllocation(ctx, provision.Request{AllocationSpec: spec}, a, limit)
 }
 
 func (s *site) PatchHost(ctx context.Context, node *ironic.Node, patch ironic.Patch) (*ironic.Node, error) {

@@ -28,6 +28,7 @@ type Site struct {
 	limiter *limiter
 	images  images
 	catalog *catalog
+	stock   *stock
 	guard   Guard
 	states  stateLog
 
@@ -40,6 +41,7 @@ type Site struct {
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
 	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
+	rules       sync.Map // UUIDs of the inspection rules that this run has created
 	held        sync.Map // by UUID, the allocations that this run changes or creates again: channels with room for one holder
 }
 
@@ -56,6 +58,7 @@ func New(cfg Config) *Site {
 	c.Client = ironic.New(cfg.Config)
 	c.limiter = newLimiter(c)
 	c.catalog = newCatalog(c.Client)
+	c.stock = newStock()
 	return c
 }
 

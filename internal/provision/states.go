@@ -90,6 +90,15 @@ func Pending(n *ironic.Node) bool {
 		state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
 }
 
+// comes reports whether a node in this state is on its way to available, or is enrolled and may be.
+func comes(state ironic.State) bool {
+	switch state { //nolint:exhaustive // the others are used, have failed, or wait for an operator
+	case nodes.Enroll, nodes.Verifying, nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.Deleting:
+		return true
+	}
+	return false
+}
+
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait

@@ -223,6 +223,6 @@ func (s *Site) restore(ctx context.Context, spec ironic.AllocationSpec, timeout 
 	if err != nil {
 		return err
 	}
-	_, err = s.AwaitAllocation(ctx, spec, made, timeout)
+	_, err = s.AwaitAllocation(ctx, Request{AllocationSpec: spec}, made, timeout)
 	return err
 }

@@ -50,11 +50,14 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !a.Known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
 		return
 	}
+	require := plan.required(ctx)
 	a.Requires(ctx, &resp.Diagnostics,
 		framework.Feature{Used: true, Since: 52, Name: path.Root("resource_class")},
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: 57, Name: path.Root("name")},
 		framework.Feature{Used: state != nil && !plan.Extra.Equal(state.Extra), Since: 57, Name: path.Root("extra")},
 		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: 58, Name: path.Root("backfill_node")},
+		framework.Feature{Used: require != nil && !require.DiskType.IsNull(), Since: 81, Name: path.Root("require").AtName("disk_type")},
+		framework.Feature{Used: require != nil && !require.MinNICMbps.IsNull(), Since: 81, Name: path.Root("require").AtName("min_nic_mbps")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
 	)
 }
@@ -69,8 +72,8 @@ func (a *allocation) foresee(ctx context.Context, plan *model, diags *diag.Diagn
 	if !a.Known() || a.Client.HasWritten() {
 		return
 	}
-	vague := !framework.FullyKnown(ctx, plan.ResourceClass, plan.Traits, plan.CandidateNodes, plan.Owner, plan.BackfillNode)
-	doubts, err := a.Client.Foresee(ctx, plan.spec(""), vague)
+	vague := !framework.FullyKnown(ctx, plan.ResourceClass, plan.Traits, plan.CandidateNodes, plan.Owner, plan.BackfillNode, plan.Require)
+	doubts, err := a.Client.Foresee(ctx, plan.request(ctx, ""), vague)
 	if err != nil {
 		framework.Report(diags, "look for a node"+plan.purpose(), err)
 	}
@@ -104,6 +107,7 @@ func (a *allocation) planReservation(ctx context.Context, plan, state *model, no
 		return
 	}
 	plan.keepCandidates(state)
+	plan.keepRequire(ctx, state, node, &resp.Diagnostics)
 }
 
 // matchingNow returns a sentence about the nodes that the allocation could get now; "" if that is not known.
@@ -111,7 +115,7 @@ func (a *allocation) matchingNow(ctx context.Context, plan *model) string {
 	if !a.Known() || a.Client.HasWritten() {
 		return ""
 	}
-	census, err := a.Client.Census(ctx, plan.spec(plan.ID.ValueString()))
+	census, err := a.Client.Census(ctx, plan.request(ctx, plan.ID.ValueString()))
 	if err != nil {
 		return ""
 	}
@@ -136,6 +140,21 @@ func (m *model) keepCandidates(state *model) {
 	}
 }
 
+// keepRequire keeps the requirements of the state, like keepCandidates. A reserved node is never given up for them, so keepRequire warns if
+// the node does not meet the new ones.
+func (m *model) keepRequire(ctx context.Context, state *model, node *provision.ReservedNode, diags *diag.Diagnostics) {
+	if m.Require.IsNull() || state.Require.IsNull() || m.Require.Equal(state.Require) {
+		return
+	}
+	if node != nil && framework.FullyKnown(ctx, m.Require) {
+		if lacks := node.Lacks(m.requirements(ctx)); lacks != "" {
+			diags.AddAttributeWarning(path.Root("require"), "Reserved node does not meet require", fmt.Sprintf("%sNode %s does not meet require any more (%s). It stays reserved, because require limits only the search for a node. "+
+				"To reserve another node, use terraform apply -replace for this resource: that also replaces its deployment, and wipes the machine.", m.subject(), node.Label(), lacks))
+		}
+	}
+	m.Require = state.Require
+}
+
 // planAnew plans to replace the allocation, because of the named attributes.
 func (m *model) planAnew(ctx context.Context, resp *resource.ModifyPlanResponse, why ...string) {
 	for _, name := range why {
@@ -153,7 +172,7 @@ func (a *allocation) givesUp(ctx context.Context, plan *model, node *provision.R
 	if len(misfits) == 0 || !a.Known() || a.Client.HasWritten() { // Update refuses demands that became known during the apply
 		return nil
 	}
-	census, err := a.Client.Census(ctx, plan.spec(plan.ID.ValueString()))
+	census, err := a.Client.Census(ctx, plan.request(ctx, plan.ID.ValueString()))
 	if err != nil {
 		framework.Report(diags, "look for a node"+plan.purpose(), err)
 		return nil
@@ -166,7 +185,7 @@ func (a *allocation) givesUp(ctx context.Context, plan *model, node *provision.R
 		return nil
 	}
 	lacking := strings.Join(misfits, ", ")
-	if census.Matching == 0 && framework.FullyKnown(ctx, plan.CandidateNodes) {
+	if census.IsEmpty() && framework.FullyKnown(ctx, plan.CandidateNodes, plan.Require) {
 		diags.AddAttributeError(path.Root(misfits[0]), "No other node matches", fmt.Sprintf(
 			"The reserved node %s does not satisfy %s, and no other node matches: %s. The provider does not release the node without a replacement.\n\n"+
 				"If another change of this configuration makes a metal_host match, apply that first (-target), then this. "+

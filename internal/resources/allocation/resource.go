@@ -3,7 +3,6 @@ package allocation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,10 +68,10 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		resp.Diagnostics.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
 		return
 	}
-	spec := plan.spec(ironic.NewUUID())
-	a.warnLeft(ctx, spec, &resp.Diagnostics)
+	request := plan.request(ctx, ironic.NewUUID())
+	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
-	made, by, err := a.Client.Allocate(ctx, spec)
+	made, by, err := a.Client.Allocate(ctx, &request)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -80,22 +79,22 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, "allocation "+made.UUID, by)
 	}
-	spec.UUID, spec.Extra = made.UUID, made.Extra
 	plan.fromAllocation(made, "")
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 
-	awaited, err := a.Client.AwaitAllocation(ctx, spec, made, limit)
-	var none *provision.NoMatchError
+	awaited, exists, err := a.Client.Reserve(ctx, &request, made, limit)
+	if !exists { // a creation that has left nothing counts as undone, even if the user has interrupted it
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
 	if awaited != nil {
 		made = awaited
 	}
-	deleted := errors.As(err, &none) && !none.Left
-	if !deleted {
-		err = a.Client.EndAllocation(ctx, made, err)
-	}
-	if deleted || provision.IsSuperseded(err) {
-		resp.State.RemoveResource(ctx) // Create has deleted it again, or another run has taken it over
+	err = a.Client.EndAllocation(ctx, made, err)
+	if provision.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		usable := a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -214,7 +213,9 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	found, err := a.Client.Allocation(ctx, id)
 	if err == nil {
-		found, err = a.Client.AwaitAllocation(ctx, plan.spec(id), found, limit)
+		request := plan.request(ctx, id)
+		request.Continue(found)
+		found, _, err = a.Client.Reserve(ctx, &request, found, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "allocate a node"+plan.purpose(), err)
@@ -297,6 +298,9 @@ func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocatio
 		return false
 	}
 	reserved := provision.ReservedBy(found.UUID, found.NodeUUID, node)
+	if m.Require.IsNull() {
+		reserved.Group, reserved.Properties = "", nil // no plan needs them
+	}
 	m.fromAllocation(found, reserved.Name)
 	diags.Append(noteNode(ctx, private, reserved)...)
 	return reserved.Unusable == ""

@@ -109,13 +109,14 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 		t.Skip("the fake Ironic does not know quirks")
 	}
 	configs := []fakebmc.Config{
+		{Quirks: []fakebmc.Quirk{fakebmc.ETags}},
 		{Quirks: []fakebmc.Quirk{fakebmc.OnceOnly}},
 		{Quirks: []fakebmc.Quirk{fakebmc.TransferProtocol}},
 		{Quirks: []fakebmc.Quirk{fakebmc.PatchMedia}},
 		{Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
 		{Quirks: []fakebmc.Quirk{fakebmc.USBCD}, Manufacturer: "Supermicro"},
 	}
-	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 4 ? { vendor = \"Supermicro\" } : {}",
+	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor = \"Supermicro\" } : {}",
 		func(n int) fakebmc.Config { return configs[n] })
 	w := acctest.NewWorkspace(t, s.Provider()+hosts+bmcDeployments(iso.URL("first"), -1))
 	w.Must("apply", "-auto-approve")

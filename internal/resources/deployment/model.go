@@ -45,6 +45,7 @@ type model struct {
 	RestartTriggers types.Map      `tfsdk:"restart_triggers"`
 	Protected       types.Bool     `tfsdk:"protected"`
 	PowerState      types.String   `tfsdk:"power_state"`
+	PowerOffMode    types.String   `tfsdk:"power_off_mode"`
 	MaxAttempts     types.Int64    `tfsdk:"max_attempts"`
 	OnDestroy       types.String   `tfsdk:"on_destroy"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
@@ -79,13 +80,6 @@ type configDriveModel struct {
 	MetaData          jsontypes.Normalized `tfsdk:"meta_data"`
 	NetworkData       jsontypes.Normalized `tfsdk:"network_data"`
 	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
-}
-
-type deployStepModel struct {
-	Interface types.String         `tfsdk:"interface"`
-	Step      types.String         `tfsdk:"step"`
-	Args      jsontypes.Normalized `tfsdk:"args"`
-	Priority  types.Int64          `tfsdk:"priority"`
 }
 
 // image returns the image block; nil if it is null or unknown.
@@ -152,19 +146,7 @@ func (m *model) deployment(ctx context.Context) (d provision.Deployment, diags d
 		}
 	}
 	d.InstanceInfo = framework.JSONObject(m.InstanceInfo)
-	var steps []deployStepModel
-	if framework.IsSet(m.DeploySteps) {
-		diags.Append(m.DeploySteps.ElementsAs(ctx, &steps, false)...)
-	}
-	for i, step := range steps {
-		args := map[string]any{}
-		if framework.IsSet(step.Args) && json.Unmarshal([]byte(step.Args.ValueString()), &args) != nil {
-			diags.AddAttributeError(path.Root("deploy_steps").AtListIndex(i).AtName("args"), "Not a JSON object", "The arguments of a step must be a JSON object.")
-		}
-		d.DeploySteps = append(d.DeploySteps, ironic.DeployStep{
-			Interface: step.Interface.ValueString(), Step: step.Step.ValueString(), Args: args, Priority: step.Priority.ValueInt64(),
-		})
-	}
+	d.DeploySteps = framework.DeploySteps(m.DeploySteps)
 	if drive := m.configDrive(ctx); drive != nil {
 		d.ConfigDrive = drive.content(&diags)
 		if framework.IsSet(drive.UserDataWOVersion) {

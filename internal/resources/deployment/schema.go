@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/boolvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -48,21 +47,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"boot_status":  bootStatusSchema(),
 			"config_drive": configDriveSchema(),
-			"deploy_steps": schema.ListNestedAttribute{
+			"deploy_steps": framework.Steps(framework.ByPriority, schema.ListNestedAttribute{
 				Optional: true, MarkdownDescription: "Additional deploy steps of Ironic. A change rebuilds the node. Needs API 1.69.",
-				Validators: []validator.List{listvalidator.SizeAtLeast(1)},
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"interface": schema.StringAttribute{
-						Required: true, MarkdownDescription: "Interface, such as `deploy`, `bios` or `raid`.",
-						Validators: []validator.String{stringvalidator.OneOf("bios", "deploy", "firmware", "management", "power", "raid", "vendor")},
-					},
-					"step": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the step.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-					"args": schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments, as a JSON object."},
-					"priority": schema.Int64Attribute{
-						Required: true, MarkdownDescription: "Order, highest first. `0` disables the step.", Validators: []validator.Int64{int64validator.AtLeast(0)},
-					},
-				}},
-			},
+			}),
 			"capabilities": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Capabilities of the instance, such as `boot_mode = \"uefi\"`. A change rebuilds the node.",
 				Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
@@ -101,9 +88,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)},
 				MarkdownDescription: "`on` or `off`. A change switches the machine. Default: not managed.",
 			},
+			"power_off_mode": framework.PowerOffModeAttribute("`hard` (default), `soft` or `graceful`, as for [`metal_host`](host.md)."),
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
-				MarkdownDescription: "Attempts of one apply to deploy the node, 1 to 10. Default: `1`.",
+				MarkdownDescription: "Attempts of one apply, 1 to 10. Default: `1`.",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
@@ -114,9 +102,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Update: true, UpdateDescription: "As for `create`. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning. Default: `60m`.",
 			}),
-			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation: that of the allocation, or one of its own.", PlanModifiers: stays},
+			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},
-			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Reason why the last operation on the node failed."},
+			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why the last operation failed."},
 			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Attempts of the last deployment."},
 			"rebuilds": schema.Int64Attribute{
 				Computed:            true,

@@ -57,11 +57,19 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	want := c.config.PowerState.ValueString()
 	putBack := c.steps.walks && want == power // the walk may have switched it
 	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) {
-		if err := c.machine.SetPower(ctx, want == framework.PowerOn, c.limit); err != nil {
+		if err := c.switchPower(ctx, want); err != nil {
 			return "switch node " + label + " " + want, err
 		}
 	}
 	return "", nil
+}
+
+// switchPower switches the machine as configured.
+func (c *change) switchPower(ctx context.Context, want string) error {
+	if want == framework.PowerOn {
+		return c.machine.SetPower(ctx, true, c.limit)
+	}
+	return c.machine.SwitchOff(ctx, provision.OffMode(c.config.PowerOffMode.ValueString()), c.limit)
 }
 
 // change patches settings, traits and maintenance.
@@ -147,8 +155,11 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 	if c.steps.verifies {
 		target = string(provision.GoalManageable)
 	}
-	if !provision.Preparable(c.node()) || target == targetEnroll || c.isOutOfService(c.node()) {
+	if !provision.Preparable(c.node()) || c.isOutOfService(c.node()) {
 		return nil
+	}
+	if err := h.setBoot(ctx, c); err != nil || target == targetEnroll {
+		return err
 	}
 	if err := h.configure(ctx, c); err != nil {
 		return err
@@ -166,8 +177,8 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 	}
 	if (c.steps.walks || c.steps.learnsPower) && goal == provision.GoalAvailable && c.node().PowerState == "" && !c.steps.switches && provision.PowerManaged(c.node()) &&
 		!provision.Deployed(c.node()) {
-		// Ironic allocates no node whose power state it does not know; after cleaning the node is off.
-		return c.machine.SetPower(ctx, false, c.limit)
+		// Ironic allocates no node whose power state it does not know; after cleaning the node is off, or on if it is never off.
+		return c.machine.SetPower(ctx, c.node().DisablePowerOff, c.limit)
 	}
 	return nil
 }

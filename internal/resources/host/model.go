@@ -45,6 +45,10 @@ type model struct {
 	ConductorGroup      types.String         `tfsdk:"conductor_group"`
 	Shard               types.String         `tfsdk:"shard"`
 	AutomatedClean      types.Bool           `tfsdk:"automated_clean"`
+	DisablePowerOff     types.Bool           `tfsdk:"disable_power_off"`
+	ParentNode          types.String         `tfsdk:"parent_node"`
+	BootMode            types.String         `tfsdk:"boot_mode"`
+	SecureBoot          types.Bool           `tfsdk:"secure_boot"`
 	Maintenance         types.Bool           `tfsdk:"maintenance"`
 	MaintenanceReason   types.String         `tfsdk:"maintenance_reason"`
 	Retired             types.Bool           `tfsdk:"retired"`
@@ -52,6 +56,7 @@ type model struct {
 	TargetState         types.String         `tfsdk:"target_state"`
 	Inspect             types.Bool           `tfsdk:"inspect"`
 	PowerState          types.String         `tfsdk:"power_state"`
+	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
 	OnDestroy           types.String         `tfsdk:"on_destroy"`
 	BIOSSettings        types.Map            `tfsdk:"bios_settings"`
 	RAID                types.Object         `tfsdk:"raid"`

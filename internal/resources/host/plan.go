@@ -49,6 +49,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.planWalk(ctx, &plan, &config, state, known, &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
+	plan.refusePowerOff(&config, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 	}
@@ -205,6 +206,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 				plan.describe(), state.PowerState.ValueString(), config.PowerState))
 		}
 	}
+	plan.planBoot(config, state, diags)
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
@@ -224,8 +226,16 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	if steps.learnsPower {
 		plan.PowerState = types.StringUnknown()
 		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("An interrupted run has made host %s available. Ironic does not know its power state, "+
-			"and allocates no such node. The host is switched off.", plan.describe()))
+			"and allocates no such node. The host is switched %s.", plan.describe(), plan.restingPower()))
 	}
+}
+
+// restingPower returns the power state of a machine that Ironic has cleaned.
+func (m *model) restingPower() string {
+	if m.DisablePowerOff.ValueBool() {
+		return framework.PowerOn
+	}
+	return framework.PowerOff
 }
 
 // planWalked plans the values that a walk over provision states changes. An empty last_error or fault stays empty.

@@ -288,6 +288,7 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+provision.Sentence(err))
 		}
 	}
+	framework.WarnCut(diags, c.node(), c.machine.Cut())
 	planned := *c.plan
 	if failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(c.node()) {
 		c.plan.ProvisionState = types.StringValue(c.node().ProvisionState)

@@ -69,6 +69,8 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateAgent(&resp.Diagnostics)
 	m.validateRAID(ctx, &resp.Diagnostics)
 	m.validatePorts(ctx, &resp.Diagnostics)
+	m.validateBoot(&resp.Diagnostics)
+	m.refusePowerOff(&m, &resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+

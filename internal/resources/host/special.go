@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -314,6 +315,25 @@ func powerStateAttribute() attribute {
 		}
 	}
 	return a
+}
+
+// powerOffModeAttribute makes power_off_mode, which Ironic does not store.
+func powerOffModeAttribute() attribute {
+	a := row[types.String]{
+		name: "power_off_mode", since: ironic.VersionSoftPower,
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
+			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
+		of: func(m *model) *types.String { return &m.PowerOffMode },
+	}.attribute()
+	a.plan = nil
+	return a
+}
+
+// refusePowerOff refuses power_state = "off" for a machine that Ironic never switches off.
+func (m *model) refusePowerOff(config *model, diags *diag.Diagnostics) {
+	if m.DisablePowerOff.ValueBool() && config.PowerState.ValueString() == framework.PowerOff {
+		diags.AddAttributeError(path.Root("power_state"), "Power-off is disabled", "disable_power_off is set, so Ironic never switches the machine off. Remove power_state, or set disable_power_off = false.")
+	}
 }
 
 // powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.

@@ -16,6 +16,7 @@ type steps struct {
 	walks         bool // changes the provision state; the way to available includes cleaning
 	inspects      bool
 	switches      bool // switches the power
+	boots         bool // changes boot mode or secure boot
 	learnsPower   bool // switches the machine off, so that Ironic knows its power state
 	configures    bool // changes BIOS, RAID or firmware in a manual cleaning, on the walk
 	services      bool // changes BIOS or firmware of the deployed machine
@@ -49,7 +50,7 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 
 // stepsOfNew returns the steps for a new host.
 func stepsOfNew(plan, config *model) steps {
-	return steps{walks: true, inspects: plan.Inspect.ValueBool(), switches: framework.IsSet(config.PowerState)}
+	return steps{walks: true, inspects: plan.Inspect.ValueBool(), switches: framework.IsSet(config.PowerState), boots: bootsOtherwise(&model{}, config)}
 }
 
 // stepsFrom returns the steps from a state to a plan. If a planned value is not known yet, it includes all steps that the value
@@ -59,7 +60,10 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() || isOccupied(state.node()) {
 		return steps{services: known.live && len(liveParts(known.open)) > 0 && provision.Serviceable(ironic.State(state.ProvisionState.ValueString())) && !plan.heldInMaintenance(state)}
 	}
-	s := steps{switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState))}
+	s := steps{
+		switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState)),
+		boots:    bootsOtherwise(state, config),
+	}
 	if provision.Deployed(state.node()) {
 		return s
 	}

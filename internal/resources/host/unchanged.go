@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
@@ -88,6 +89,9 @@ func (m *model) nothingToDecide(ctx context.Context, before managed, known notes
 	target := provision.Goal(m.TargetState.ValueString())
 	reached := m.TargetState.ValueString() == targetEnroll || provision.Deployed(m.node()) || provision.Settled(target, ironic.State(m.ProvisionState.ValueString()))
 	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
+		return false
+	}
+	if m.DisablePowerOff.ValueBool() && slices.Contains(known.power, framework.PowerOff) {
 		return false
 	}
 	return m.MaintenanceReason.ValueString() != provision.ReasonChanging && m.keepsAll(before) && m.followsBMC(ctx)

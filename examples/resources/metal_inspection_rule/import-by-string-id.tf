@@ -1,0 +1,4 @@
+import {
+  to = metal_inspection_rule.gpu
+  id = "GPU nodes"
+}

@@ -1,0 +1,4 @@
+# UUID of the inspection rule
+terraform import metal_inspection_rule.gpu 5f6c1e0d-3f0a-4c39-8d8b-2b7d1f5f2a77
+# Description of the inspection rule
+terraform import metal_inspection_rule.gpu 'GPU nodes'

@@ -1,0 +1,4 @@
+import {
+  to = metal_runbook.bmc
+  id = "bmc-maintenance"
+}

@@ -1,0 +1,61 @@
+package framework_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// stepList returns a list of steps of the interface "bios", by position. Empty arguments are null.
+func stepList(t *testing.T, steps ...[2]string) types.List {
+	t.Helper()
+	kind, _ := framework.Steps(framework.ByPosition, schema.ListNestedAttribute{}).NestedObject.Type().(types.ObjectType)
+	var elements []attr.Value
+	for _, step := range steps {
+		args := jsontypes.NewNormalizedNull()
+		if step[1] != "" {
+			args = jsontypes.NewNormalizedValue(step[1])
+		}
+		elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
+			"interface": types.StringValue("bios"), "step": types.StringValue(step[0]), "args": args,
+		}))
+	}
+	return types.ListValueMust(kind, elements)
+}
+
+func TestSteps_refreshKeepsSecretsAndSpelling(t *testing.T) {
+	t.Parallel()
+	state := [][2]string{{"a", `{ "password": "x", "list": [{"token": "y"}], "text": "--password z", "n": 1 }`}, {"b", ""}}
+	found := func(n float64, order int64) []ironic.Step {
+		return []ironic.Step{
+			{Interface: "bios", Step: "b", Order: 5},
+			{Interface: "bios", Step: "a", Order: order, Args: map[string]any{
+				"password": ironic.Masked, "list": []any{map[string]any{"token": ironic.Masked}}, "text": "--password " + ironic.Masked, "n": n,
+			}},
+		}
+	}
+	for name, tt := range map[string]struct {
+		found []ironic.Step
+		want  types.List
+	}{
+		"unchanged":    {found(1, 1), stepList(t, state...)},
+		"a number":     {found(2, 1), stepList(t, [2]string{"a", `{"list":[{"token":"y"}],"n":2,"password":"x","text":"--password z"}`}, state[1])},
+		"the order":    {found(1, 9), stepList(t, state[1], state[0])},
+		"a step less":  {found(1, 1)[:1], stepList(t, state[1])},
+		"another step": {[]ironic.Step{{Interface: "bios", Step: "c", Args: map[string]any{"token": ironic.Masked}}}, stepList(t, [2]string{"c", `{"token":"******"}`})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := framework.RefreshSteps(t.Context(), framework.ByPosition, stepList(t, state...), tt.found)
+			if !got.Equal(tt.want) {
+				t.Errorf("steps = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// mostRaces is how often an allocation is created that loses its node to another client each time.
+const mostRaces = 5
+
+// Request is what an allocation demands: what Ironic matches, and what this package does. One request belongs to one creation.
+type Request struct {
+	ironic.AllocationSpec               // its candidates are those of the user
+	Require               *Requirements // nil: nothing
+	Wait                  time.Duration // how long to wait for a node that matches; zero: not at all
+
+	until   time.Time // when the wait ends
+	chosen  []string  // UUIDs of the candidates that meet the requirements
+	claimed string    // UUID of the node that this creation counts on
+}
+
+// spec returns what Ironic gets.
+func (r *Request) spec() ironic.AllocationSpec {
+	spec := r.AllocationSpec
+	if r.Require != nil {
+		spec.CandidateNodes = r.chosen
+	}
+	return spec
+}
+
+// Continue makes the request that of an allocation which exists already.
+func (r *Request) Continue(a *ironic.Allocation) {
+	r.UUID, r.Extra, r.chosen = a.UUID, a.Extra, a.CandidateNodes
+}
+
+// waits reports whether the request may wait for a node.
+func (r *Request) waits() bool { return time.Now().Before(r.until) }
+
+// begin starts the wait.
+func (r *Request) begin() {
+	if r.until.IsZero() {
+		r.until = time.Now().Add(r.Wait)
+	}
+}
+
+// create creates the allocation of a request. With requirements, it first chooses candidates; wait says whether it waits for some.
+func (c *Site) create(ctx context.Context, r *Request, wait bool) (*ironic.Allocation, error) {
+	if r.Require != nil {
+		if err := c.choose(ctx, r, time.Now().Add(-stockAge), time.Now(), wait); err != nil {
+			return nil, err
+		}
+	}
+	a, err := c.CreateAllocation(ctx, r.spec())
+	if err != nil {
+		c.stock.release(r, "")
+	}
+	return a, err
+}
+
+// choose finds nodes that match a request and claims one of them. It begins with a list that is not older than oldest. If no node of it
+// matches, it reads one that is not older than fresh, and if wait is true, others until the wait of the request ends. It returns a
+// NoMatchError if no node matches then.
+func (c *Site) choose(ctx context.Context, r *Request, oldest, fresh time.Time, wait bool) error {
+	logged := false
+	for {
+		census, asked, err := c.tryChoose(ctx, r, oldest)
+		may := wait && r.waits()
+		switch {
+		case err == nil && r.claimed != "":
+			return nil
+		case err != nil && may && ironic.MayPass(err):
+			if err := rest.Sleep(ctx, c.PollInterval()); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case asked.Before(fresh):
+			oldest = fresh
+			continue
+		case census.Matching == 0 && !may:
+			return c.noMatch(r, census)
+		}
+		if !logged {
+			logged = true
+			c.Logger().InfoContext(ctx, "allocation waits for a node", "allocation", r.UUID, "name", r.Name, "nodes", census.String())
+		}
+		if oldest, err = c.nextStock(ctx, asked); err != nil {
+			return err
+		}
+	}
+}
+
+// tryChoose claims a node of one list if one matches.
+func (c *Site) tryChoose(ctx context.Context, r *Request, oldest time.Time) (census Census, asked time.Time, err error) {
+	all, asked, err := c.stockSince(ctx, oldest)
+	if err != nil {
+		return Census{}, asked, err
+	}
+	census, free, err := c.examine(ctx, *r, all, inventoriesOfRun)
+	if err == nil {
+		c.stock.claim(r, free)
+	}
+	return census, asked, err
+}
+
+// noMatch returns the error of a request that no node matches.
+func (c *Site) noMatch(r *Request, census Census) *NoMatchError {
+	all, _ := c.stock.list()
+	return &NoMatchError{Request: *r, Census: census, gaps: gapsOf(r.AllocationSpec, all)}
+}
+
+// Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. It creates an allocation that has failed
+// again, with the same UUID, if it has lost its node to another client, or if the request may wait for a node. exists is false if the
+// allocation does not exist any more when Reserve returns.
+func (c *Site) Reserve(ctx context.Context, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
+	r.begin()
+	pause := rest.Backoff{First: time.Second, Max: max(c.PollInterval(), time.Minute), Factor: 2}
+	for races := 1; ; races++ {
+		now, err = c.AwaitAllocation(ctx, *r, a, timeout)
+		var none *NoMatchError
+		if !errors.As(err, &none) {
+			reserved := ""
+			if err == nil {
+				reserved = now.NodeUUID
+			}
+			c.stock.release(r, reserved)
+			return now, true, err
+		}
+		c.stock.release(r, "")
+		lost, oldest := none.Census.Matching > 0 && r.Node == "", none.asked
+		switch {
+		case none.Left:
+			return now, true, err
+		case !r.waits() && (!lost || races >= mostRaces):
+			return now, false, err
+		case lost:
+			if err := rest.Sleep(ctx, pause.Next()); err != nil {
+				return now, false, err
+			}
+			oldest = time.Now()
+		}
+		if err = c.choose(ctx, r, oldest, oldest, true); err == nil {
+			a, err = c.CreateAllocation(ctx, r.spec())
+		}
+		if err != nil {
+			c.stock.release(r, "")
+			return now, false, err
+		}
+	}
+}
+
+// Allocate creates an allocation with the mark of its creation; see CreateAllocation. If a killed run has created one of this name
+// for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. With requirements, it
+// waits for a node that meets them. The caller must record the allocation, wait for it with Reserve, and call EndAllocation.
+func (c *Site) Allocate(ctx context.Context, r *Request) (a *ironic.Allocation, by *Creation, err error) {
+	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+		return nil, nil, err
+	}
+	r.begin()
+	r.Extra = marked(r.Extra, c.begun())
+	a, err = c.create(ctx, r, false)
+	var none *NoMatchError
+	unmatched := errors.As(err, &none)
+	if err == nil || !unmatched && !ironic.IsStatus(err, http.StatusConflict, "") {
+		return a, nil, err
+	}
+	found, by, ferr := c.finishAllocation(ctx, r)
+	switch {
+	case ferr != nil:
+		return nil, nil, errors.Join(err, ferr)
+	case found == nil && (!unmatched || !r.waits()):
+		return nil, nil, err
+	case found != nil && found.State != ironic.AllocationError:
+		r.Continue(found)
+		return found, by, nil
+	case found != nil:
+		if err := c.DeleteAllocation(ctx, found.UUID); err != nil {
+			return nil, nil, err
+		}
+	}
+	a, err = c.create(ctx, r, true)
+	return a, by, err
+}
+
+// meets reports whether the nodes of an allocation meet the requirements of a request: the one that it has reserved, or its candidates.
+func (c *Site) meets(ctx context.Context, r *Request, a *ironic.Allocation) (bool, error) {
+	ids := a.CandidateNodes
+	if a.NodeUUID != "" {
+		ids = []string{a.NodeUUID}
+	}
+	for _, id := range ids {
+		node, err := c.Node(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		v := r.Require.judge(node, nil)
+		if v.asks != "" {
+			inventory, _, err := c.inventoryOf(ctx, node, inventoriesOfRun)
+			if err != nil {
+				return false, err
+			}
+			v = r.Require.judge(node, inventory)
+		}
+		if v != (verdict{}) {
+			return false, nil
+		}
+	}
+	return len(ids) > 0, nil
+}
+
+// waited says in an error how long an allocation has waited.
+func (r *Request) waited() string {
+	if r.Wait == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" within %s (wait_for_capacity)", r.Wait)
+}

@@ -1,0 +1,137 @@
+// Package deploytemplate implements the resource metal_deploy_template: deploy steps for machines with a trait.
+package deploytemplate
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*deployTemplate)(nil)
+	_ resource.ResourceWithIdentity    = (*deployTemplate)(nil)
+	_ resource.ResourceWithImportState = (*deployTemplate)(nil)
+	_ resource.ResourceWithModifyPlan  = (*deployTemplate)(nil)
+)
+
+// New returns metal_deploy_template.
+func New() resource.Resource { return &deployTemplate{} }
+
+type deployTemplate struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (r *deployTemplate) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_deploy_template"
+}
+
+// IdentitySchema describes its identity.
+func (r *deployTemplate) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the deploy template.")
+}
+
+// Create creates the template, or takes over the one that a killed run has created.
+func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	body := map[string]any{"name": plan.Name.ValueString(), "steps": framework.DeploySteps(plan.Steps)}
+	made, by, err := r.Client.CreateProcedure(ctx, ironic.DeployTemplates, body, func(p *ironic.Procedure) bool {
+		return framework.SameSteps(ctx, framework.ByPriority, plan.Steps, p.Steps)
+	})
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
+		return
+	}
+	plan.ID = types.StringValue(made.UUID)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	if by != nil {
+		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
+		err = r.Client.PatchIn(ctx, ironic.DeployTemplates, made.UUID, ironic.Patch{}.With("/steps", framework.DeploySteps(plan.Steps))) // Ironic does not show secrets in arguments
+	}
+	err = r.Client.EndProcedure(ctx, ironic.DeployTemplates, made, err)
+	if provision.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx)
+	}
+	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)
+}
+
+// Read refreshes the state.
+func (r *deployTemplate) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.DeployTemplates, state.ID.ValueString())
+	switch {
+	case ironic.IsNotFound(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
+		return
+	}
+	state.Name = types.StringValue(found.Name)
+	state.Steps = framework.RefreshSteps(ctx, framework.ByPriority, state.Steps, found.Steps)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Update changes name and steps.
+func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	if err := r.Client.UpdateProcedure(ctx, ironic.DeployTemplates, state.ID.ValueString(), plan.changes(&state)); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// Delete deletes the template. Machines that were deployed with it stay as they are.
+func (r *deployTemplate) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+		framework.WarnKept(&resp.Diagnostics, state.label())
+		return
+	}
+	if err := r.Client.DeleteIn(ctx, ironic.DeployTemplates, state.ID.ValueString()); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "delete "+state.label(), err)
+	}
+}
+
+// ImportState finds the template by UUID or name.
+func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.DeployTemplates, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+}

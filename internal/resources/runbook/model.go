@@ -1,0 +1,80 @@
+package runbook
+
+import (
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+type model struct {
+	ID             types.String `tfsdk:"id"`
+	Name           types.String `tfsdk:"name"`
+	Description    types.String `tfsdk:"description"`
+	Traits         types.Set    `tfsdk:"traits"`
+	Public         types.Bool   `tfsdk:"public"`
+	DisableRamdisk types.Bool   `tfsdk:"disable_ramdisk"`
+	Steps          types.List   `tfsdk:"steps"`
+}
+
+// label is how messages name the runbook.
+func (m *model) label() string { return "runbook " + m.Name.ValueString() }
+
+// body returns the request that creates the runbook. Ironic takes its traits in another request.
+func (m *model) body() map[string]any {
+	body := map[string]any{
+		"name": m.Name.ValueString(), "public": m.Public.ValueBool(), "disable_ramdisk": m.DisableRamdisk.ValueBool(), "steps": framework.RunbookSteps(m.Steps),
+	}
+	if !m.Description.IsNull() {
+		body["description"] = m.Description.ValueString()
+	}
+	return body
+}
+
+// changes returns the edits that make a runbook of the state the one of the model, without its traits.
+func (m *model) changes(state *model) (patch ironic.Patch) {
+	if !m.Name.Equal(state.Name) {
+		patch.Set("/name", m.Name.ValueString())
+	}
+	if !m.Description.IsNull() && !m.Description.Equal(state.Description) {
+		patch.Set("/description", m.Description.ValueString())
+	}
+	if !m.Public.Equal(state.Public) {
+		patch.Set("/public", m.Public.ValueBool())
+	}
+	if !m.DisableRamdisk.Equal(state.DisableRamdisk) {
+		patch.Set("/disable_ramdisk", m.DisableRamdisk.ValueBool())
+	}
+	if !m.Steps.Equal(state.Steps) {
+		patch.Set("/steps", framework.RunbookSteps(m.Steps))
+	}
+	return patch
+}
+
+// changesTraits reports whether the traits must be sent.
+func (m *model) changesTraits(state *model) bool {
+	return !m.Traits.IsNull() && !m.Traits.Equal(state.Traits)
+}
+
+// traits returns the traits in order.
+func (m *model) traits() []string { return slices.Sorted(slices.Values(framework.StringSet(m.Traits))) }
+
+// is reports whether the runbook in Ironic equals the model; the traits may differ.
+func (m *model) is(found *ironic.Procedure, sameSteps bool) bool {
+	return sameSteps && m.Description.ValueString() == found.Description && m.Public.ValueBool() == found.Public && m.DisableRamdisk.ValueBool() == found.DisableRamdisk
+}
+
+// refresh copies what Ironic shows, but for the steps. Attributes that are not managed stay null, unless the runbook has just been imported.
+func (m *model) refresh(found *ironic.Procedure) {
+	imported := m.Name.IsNull()
+	m.Name = types.StringValue(found.Name)
+	m.Public, m.DisableRamdisk = types.BoolValue(found.Public), types.BoolValue(found.DisableRamdisk)
+	if imported || !m.Description.IsNull() {
+		m.Description = framework.OrNull(found.Description)
+	}
+	if imported || !m.Traits.IsNull() && len(found.Traits)+len(m.Traits.Elements()) > 0 {
+		m.Traits = framework.SetValue(found.Traits)
+	}
+}

@@ -1,0 +1,54 @@
+package runbook
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// ModifyPlan refuses settings that the server's API does not have, and warns of a runbook that Ironic would run on no node.
+func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) || !r.Known() {
+		return
+	}
+	var plan model
+	var state *model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, ironic.VersionRunbooks, "metal_runbook") {
+		return
+	}
+	r.Requires(ctx, &resp.Diagnostics,
+		framework.Feature{Used: !plan.Description.IsNull(), Since: ironic.VersionRunbookTraits, Name: path.Root("description")},
+		framework.Feature{Used: !plan.Traits.IsNull(), Since: ironic.VersionRunbookTraits, Name: path.Root("traits")},
+	)
+	if state == nil || !plan.Name.Equal(state.Name) || !plan.Traits.Equal(state.Traits) {
+		r.checkTraits(ctx, &plan, &resp.Diagnostics)
+	}
+}
+
+// checkTraits warns of a runbook that Ironic would run on no node. Before API 1.112 the name is the trait.
+func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diagnostics) {
+	version, err := r.Client.Microversion(ctx)
+	if err != nil || diags.HasError() {
+		return
+	}
+	const consequence = "Ironic runs the runbook only on nodes with one of its traits."
+	switch {
+	case version >= ironic.VersionRunbookTraits && !framework.FullyKnown(ctx, plan.Traits):
+	case version >= ironic.VersionRunbookTraits && len(plan.Traits.Elements()) == 0:
+		diags.AddAttributeWarning(path.Root("traits"), "Runbook has no traits", "Ironic runs a runbook only on nodes with one of its traits. Set traits to make "+plan.label()+" usable.")
+	case version >= ironic.VersionRunbookTraits:
+		r.WarnMissingTraits(ctx, diags, path.Root("traits"), plan.traits(), consequence)
+	case !framework.IsSet(plan.Name):
+	case !framework.IsTrait(plan.Name.ValueString()):
+		r.Requires(ctx, diags, framework.Feature{Used: true, Since: ironic.VersionRunbookTraits, Name: path.Root("name")})
+	default:
+		r.WarnMissingTraits(ctx, diags, path.Root("name"), []string{plan.Name.ValueString()}, consequence)
+	}
+}

@@ -1,0 +1,148 @@
+// Package runbook implements the resource metal_runbook: steps that operators run by name.
+package runbook
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*runbook)(nil)
+	_ resource.ResourceWithIdentity    = (*runbook)(nil)
+	_ resource.ResourceWithImportState = (*runbook)(nil)
+	_ resource.ResourceWithModifyPlan  = (*runbook)(nil)
+)
+
+// New returns metal_runbook.
+func New() resource.Resource { return &runbook{} }
+
+type runbook struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (r *runbook) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_runbook"
+}
+
+// IdentitySchema describes its identity.
+func (r *runbook) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the runbook.")
+}
+
+// Create creates the runbook, or takes over the one that a killed run has created.
+func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	made, by, err := r.Client.CreateProcedure(ctx, ironic.Runbooks, plan.body(), func(p *ironic.Procedure) bool {
+		return plan.is(p, framework.SameSteps(ctx, framework.ByPosition, plan.Steps, p.Steps))
+	})
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
+		return
+	}
+	plan.ID = types.StringValue(made.UUID)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	if by != nil {
+		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
+		err = r.Client.PatchIn(ctx, ironic.Runbooks, made.UUID, ironic.Patch{}.With("/steps", framework.RunbookSteps(plan.Steps))) // Ironic does not show secrets in arguments
+	}
+	if err == nil && !plan.Traits.IsNull() {
+		err = r.Client.SetRunbookTraits(ctx, made.UUID, plan.traits())
+	}
+	err = r.Client.EndProcedure(ctx, ironic.Runbooks, made, err)
+	if provision.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx)
+	}
+	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)
+}
+
+// Read refreshes the state.
+func (r *runbook) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.Runbooks, state.ID.ValueString())
+	switch {
+	case ironic.IsNotFound(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
+		return
+	}
+	state.refresh(found)
+	state.Steps = framework.RefreshSteps(ctx, framework.ByPosition, state.Steps, found.Steps)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Update changes the runbook in place.
+func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	if err := r.Client.UpdateProcedure(ctx, ironic.Runbooks, state.ID.ValueString(), plan.changes(&state)); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
+		return
+	}
+	if plan.changesTraits(&state) {
+		partly := plan
+		partly.Traits = state.Traits
+		resp.Diagnostics.Append(resp.State.Set(ctx, &partly)...)
+		if err := r.Client.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
+			framework.ReportUndone(&resp.Diagnostics, "change the traits of "+plan.label(), err)
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// Delete deletes the runbook.
+func (r *runbook) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+		framework.WarnKept(&resp.Diagnostics, state.label())
+		return
+	}
+	if err := r.Client.DeleteIn(ctx, ironic.Runbooks, state.ID.ValueString()); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "delete "+state.label(), err)
+	}
+}
+
+// ImportState finds the runbook by UUID or name.
+func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.Runbooks, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+}
