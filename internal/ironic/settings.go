@@ -17,15 +17,15 @@ const (
 	VersionServiceRamdisk Microversion = 108 // disable_ramdisk of a service
 )
 
-// Step is a step of a manual cleaning or of a service.
-type Step struct {
+// CleanStep is a step of a manual cleaning or of a service.
+type CleanStep struct {
 	Interface string         `json:"interface"`
 	Step      string         `json:"step"`
 	Args      map[string]any `json:"args,omitempty"`
 }
 
 // String returns the name of the step, such as "bios.apply_configuration".
-func (s Step) String() string { return s.Interface + "." + s.Step }
+func (s CleanStep) String() string { return s.Interface + "." + s.Step }
 
 // BIOSSetting is a BIOS setting of a node as Ironic has last read it. Without a registry, Ironic knows only name and value.
 type BIOSSetting struct {

@@ -27,8 +27,8 @@ type Order struct {
 	Verb        Verb
 	ConfigDrive any
 	DeploySteps []DeployStep
-	Steps       []Step // of the verbs clean and service
-	NoRamdisk   bool   // run these steps without booting Ironic's ramdisk
+	Steps       []CleanStep // of the verbs clean and service
+	NoRamdisk   bool        // run these steps without booting Ironic's ramdisk
 }
 
 // ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.

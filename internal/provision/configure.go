@@ -92,7 +92,7 @@ func (m *Machine) reachRest(ctx context.Context, live bool, timeout time.Duratio
 }
 
 // runSteps runs steps in a manual cleaning or in a service. After a failed service it brings the machine back to active.
-func (m *Machine) runSteps(ctx context.Context, c HardwareChange, steps []ironic.Step, timeout time.Duration) error {
+func (m *Machine) runSteps(ctx context.Context, c HardwareChange, steps []ironic.CleanStep, timeout time.Duration) error {
 	goal := GoalConfigured
 	if c.Live {
 		goal = GoalServiced
@@ -232,7 +232,7 @@ func (e *SkippedError) advice() string {
 // StepsForbiddenError says that Ironic's policy does not let the user run steps.
 type StepsForbiddenError struct {
 	Node  *ironic.Node
-	Steps []ironic.Step
+	Steps []ironic.CleanStep
 	Err   error
 }
 
@@ -251,7 +251,7 @@ func (e *StepsForbiddenError) Unwrap() error { return e.Err }
 // ServiceError says that a service has failed.
 type ServiceError struct {
 	Node  *ironic.Node // as the service has left it
-	Steps []ironic.Step
+	Steps []ironic.CleanStep
 	State ironic.State // in which the node is now
 	Err   error        // why the node could not return to active; may be nil
 }
@@ -274,7 +274,7 @@ func (e *ServiceError) quote() (fact, words string) {
 	return fact, ironic.FirstLine(e.Node.LastError)
 }
 
-func stepNames(steps []ironic.Step) string {
+func stepNames(steps []ironic.CleanStep) string {
 	names := make([]string, len(steps))
 	for i, step := range steps {
 		names[i] = step.String()

@@ -174,17 +174,17 @@ const maxSize = "MAX" // the size of a volume that uses the rest of the space
 const softwareRAID = "software"
 
 // Steps returns the steps that apply a configuration, in order. The types of BIOS values follow from the registry.
-func (h Hardware) Steps(seen Seen) []ironic.Step {
-	var steps []ironic.Step
+func (h Hardware) Steps(seen Seen) []ironic.CleanStep {
+	var steps []ironic.CleanStep
 	if h.RAID != nil {
 		if h.RAID.DeleteExisting {
-			steps = append(steps, ironic.Step{Interface: "raid", Step: "delete_configuration"})
+			steps = append(steps, ironic.CleanStep{Interface: "raid", Step: "delete_configuration"})
 			if slices.ContainsFunc(h.RAID.Volumes, func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID }) {
-				steps = append(steps, ironic.Step{Interface: "deploy", Step: "erase_devices_metadata"})
+				steps = append(steps, ironic.CleanStep{Interface: "deploy", Step: "erase_devices_metadata"})
 			}
 		}
 		if len(h.RAID.Volumes) > 0 {
-			steps = append(steps, ironic.Step{Interface: "raid", Step: "create_configuration"})
+			steps = append(steps, ironic.CleanStep{Interface: "raid", Step: "create_configuration"})
 		}
 	}
 	if len(h.BIOS) > 0 {
@@ -192,14 +192,14 @@ func (h Hardware) Steps(seen Seen) []ironic.Step {
 		for _, name := range slices.Sorted(maps.Keys(h.BIOS)) {
 			settings = append(settings, map[string]any{"name": name, "value": typed(h.BIOS[name], seen.BIOS[name].Type)})
 		}
-		steps = append(steps, ironic.Step{Interface: "bios", Step: "apply_configuration", Args: map[string]any{"settings": settings}})
+		steps = append(steps, ironic.CleanStep{Interface: "bios", Step: "apply_configuration", Args: map[string]any{"settings": settings}})
 	}
 	if len(h.Firmware) > 0 {
 		var settings []map[string]any
 		for _, component := range slices.Sorted(maps.Keys(h.Firmware)) {
 			settings = append(settings, map[string]any{"component": component, "url": h.Firmware[component].URL})
 		}
-		steps = append(steps, ironic.Step{Interface: "firmware", Step: "update", Args: map[string]any{"settings": settings}})
+		steps = append(steps, ironic.CleanStep{Interface: "firmware", Step: "update", Args: map[string]any{"settings": settings}})
 	}
 	return steps
 }
