@@ -146,20 +146,23 @@ func (s *Server) clean(n *node, request provisionRequest) error {
 			s.rest(n, manageable, "", "")
 		},
 	}
-	for _, item := range request.cleanSteps {
-		step := object(item)
-		defect, executing := s.stepDefect(n, step)
-		if defect == "" {
-			continue
-		}
-		o.defect = defect
-		if executing {
-			o.fail = func(n *node, text string) {
+	if request.noRamdisk {
+		o.phases = s.stay(cleaning)
+	}
+	run, defect, executing := s.runSteps(n, request.cleanSteps, false)
+	end := o.done
+	o.done = func(n *node) {
+		run(n)
+		end(n)
+	}
+	if o.defect = defect; defect != "" {
+		o.fail = func(n *node, text string) {
+			run(n)
+			if executing {
 				n.breakDown("clean failure", text)
-				s.rest(n, cleanFail, manageable, text)
 			}
+			s.rest(n, cleanFail, manageable, text)
 		}
-		break
 	}
 	s.begin(n, o, manageable)
 	return nil
@@ -186,21 +189,28 @@ func (s *Server) stepDefect(n *node, step map[string]any) (text string, executin
 				return fmt.Sprintf("Node %s failed step %s: 'name'", n.str("uuid"), pyStep(step)), true
 			}
 		}
-		return "", false
 	}
 	if !slices.Contains(n.steps(kind), name) {
 		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.str("uuid"), pyStep(step)), false
 	}
-	return "", false
+	reason := n.hardwareDefect(kind, name, step)
+	return reason, reason != ""
 }
 
-// steps returns the steps of an interface of the node.
+// steps returns the steps of an interface of the node. The interface fake has no RAID steps.
 func (n *node) steps(kind string) []string {
+	if strings.HasPrefix(n.uses(kind), "no-") {
+		return nil
+	}
 	switch kind {
 	case "bios":
 		return []string{"apply_configuration", "factory_reset"}
 	case "raid":
-		return []string{"create_configuration", "delete_configuration"}
+		if n.uses("raid") != "fake" {
+			return []string{"create_configuration", "delete_configuration"}
+		}
+	case "vendor":
+		return []string{"log_passthrough"}
 	case "deploy":
 		if n.uses("deploy") != "fake" {
 			return []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
@@ -243,22 +253,28 @@ func (s *Server) service(n *node, request provisionRequest) error {
 		done: func(n *node) { s.rest(n, active, "", "") },
 	}
 	n.put("service_step", map[string]any{})
-	for _, item := range request.serviceSteps {
+	steps := slices.DeleteFunc(slices.Clone(request.serviceSteps), func(item any) bool {
 		kind, name := stepName(object(item))
-		if kind == "vendor" && name == "trigger_servicewait" {
+		waits := kind == "vendor" && name == "trigger_servicewait"
+		if waits {
 			o.done = func(n *node) {
 				n.put("service_step", map[string]any{"interface": kind, "step": name, "priority": 0, "abortable": false})
 				s.rest(n, serviceWait, active, "")
 			}
-			continue
 		}
-		if !slices.Contains(n.steps(kind), name) {
-			o.defect = fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
-				n.str("uuid"), kind, name, kind, name)
-			o.fail = func(n *node, text string) {
-				n.breakDown("service failure", text)
-				s.rest(n, serviceFail, active, text)
-			}
+		return waits
+	})
+	run, defect, _ := s.runSteps(n, steps, true)
+	end := o.done
+	o.done = func(n *node) {
+		run(n)
+		end(n)
+	}
+	if o.defect = defect; defect != "" {
+		o.fail = func(n *node, text string) {
+			run(n)
+			n.breakDown("service failure", text)
+			s.rest(n, serviceFail, active, text)
 		}
 	}
 	s.begin(n, o, active)

@@ -19,6 +19,8 @@ type machine struct {
 	network    string // the ISO for network boot
 
 	agent bool // Ironic's agent runs on it and reports
+
+	settings
 }
 
 // Boot devices.

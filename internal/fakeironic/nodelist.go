@@ -282,7 +282,7 @@ func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
 		return ok(http.StatusOK, n.inventory), nil
 	case "bios":
 		if c.minor >= 40 {
-			return ok(http.StatusOK, ordered{{"bios", []any{}}}), nil
+			return s.showBIOS(c, n)
 		}
 	case "history":
 		if c.minor >= 78 {
@@ -290,7 +290,7 @@ func (s *Server) nodeRecords(c *call, n *node, part string) (reply, error) {
 		}
 	case "firmware":
 		if c.minor >= 86 {
-			return ok(http.StatusOK, ordered{{"firmware", []any{}}}), nil
+			return s.showFirmware(n), nil
 		}
 	case "children":
 		if c.minor >= 83 {

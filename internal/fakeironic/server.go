@@ -67,6 +67,11 @@ type Server struct {
 	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
+	// Skips, if set, is asked for every step of a manual cleaning or a service, such as "raid.create_configuration". If it returns
+	// true, the step is left out without an error, as Ironic does with the steps of [api]disallow_clean_steps and
+	// disallow_service_steps. Skips must not call methods of the Server.
+	Skips func(step string) bool
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores a request to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. It must not call methods of the Server.
 	IgnoresSoftOff func(node Node) bool

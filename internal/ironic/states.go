@@ -27,6 +27,8 @@ type Order struct {
 	Verb        Verb
 	ConfigDrive any
 	DeploySteps []DeployStep
+	Steps       []CleanStep // of the verbs clean and service
+	NoRamdisk   bool        // run these steps without booting Ironic's ramdisk
 }
 
 // ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.
@@ -37,6 +39,12 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 	}
 	if len(o.DeploySteps) > 0 {
 		body["deploy_steps"] = o.DeploySteps
+	}
+	if len(o.Steps) > 0 {
+		body[string(o.Verb)+"_steps"] = o.Steps
+	}
+	if o.NoRamdisk {
+		body["disable_ramdisk"] = true
 	}
 	return body, nil
 }

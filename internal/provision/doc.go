@@ -30,6 +30,8 @@
 //	own     PUT .../states/provision                  each verb of the walk: manage, inspect, provide
 //	own     GET /v1/nodes/{id}                        the read before a verb, if no list of a round serves; the inspection's result
 //	own     PUT .../states/boot_mode, secure_boot     boot_mode, secure_boot; then a poll and a GET of the node
+//	own     GET .../bios, .../firmware                bios_settings and firmware: before the steps, and afterwards
+//	own     PUT .../states/raid                       the volumes of raid
 //	own     PUT .../states/power                      power_state, or a power state that Ironic does not know yet
 //	own     PATCH /v1/nodes/{id}                      writes into the mark of creation that it is finished
 //
@@ -46,6 +48,7 @@
 //	own     GET .../inventory                    before an inspection: is there an inventory already
 //	own     PATCH, GET /v1/nodes/{id}            notes an inspection that inspect_triggers request, if no setting changes
 //	own     PUT .../traits, .../states/...       as for create
+//	own     GET .../bios, .../firmware           as for create; the plan of a changed setting reads them, too
 //
 // Host, delete:
 //

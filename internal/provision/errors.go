@@ -161,16 +161,13 @@ func advise(err error) string {
 	var changed *ImageChangedError
 	var moved *BootChangedError
 	var invalid *InvalidNodeError
-	var taken *TakenError
-	var superseded *SupersededError
 	var driver *UnknownDriverError
+	var advised interface{ advice() string }
 	switch {
-	case errors.As(err, &superseded):
-		return superseded.advice()
+	case errors.As(err, &advised):
+		return advised.advice()
 	case errors.As(err, &driver):
 		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
-	case errors.As(err, &taken):
-		return taken.advice()
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
 	case errors.As(err, &auth):
@@ -216,6 +213,9 @@ func adviseFailed(err *FailedError) string {
 	if ByAgent(node) {
 		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
 			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
+	}
+	if err.Goal == GoalConfigured {
+		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
 	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
 	case nodes.Enroll:

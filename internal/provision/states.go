@@ -156,7 +156,25 @@ func portsChangeable(state ironic.State) bool {
 
 // reachesGoal reports whether sending a verb reaches a goal that the state alone does not show.
 func reachesGoal(sent ironic.Verb, goal Goal) bool {
-	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent))
+	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent)) ||
+		(goal == GoalConfigured && sent == nodes.TargetClean) || (goal == GoalServiced && sent == nodes.TargetService)
+}
+
+// runsSteps reports whether a verb runs the steps of its order.
+func runsSteps(verb ironic.Verb) bool {
+	return verb == nodes.TargetClean || verb == nodes.TargetService
+}
+
+// Serviceable reports whether steps can run on a deployed node in this state, or after the service in progress on it.
+func Serviceable(state ironic.State) bool {
+	switch m := nextMove(GoalServiced, state, false); m.kind {
+	case send, repair:
+		return true
+	case wait:
+		return state == nodes.Servicing || state == nodes.ServiceWait
+	case done, refuse:
+	}
+	return false
 }
 
 // InstallsInstance reports whether a verb deploys or rebuilds a node.

@@ -17,6 +17,10 @@ const (
 	GoalAvailable Goal = "available"
 	// GoalInspected: inspected by this walk, and manageable.
 	GoalInspected Goal = "inspected"
+	// GoalConfigured: the steps of a manual cleaning by this walk have run; manageable.
+	GoalConfigured Goal = "configured"
+	// GoalServiced: the steps of a service by this walk have run; active.
+	GoalServiced Goal = "serviced"
 	// GoalDeployed: active with the instance that the caller has prepared.
 	GoalDeployed Goal = "deployed"
 	// GoalRebuilt: active after a rebuild by this walk.
@@ -34,6 +38,10 @@ func (g Goal) Doing() string {
 		return "making it available"
 	case GoalInspected:
 		return "inspecting it"
+	case GoalConfigured:
+		return "changing its hardware settings"
+	case GoalServiced:
+		return "servicing it"
 	case GoalDeployed:
 		return "deploying it"
 	case GoalRebuilt:
@@ -69,6 +77,7 @@ const (
 	reasonAdopt    = "its adoption failed. Adopt it again or manage it first"
 	reasonNotReady = "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")"
 	reasonNoBMC    = "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info"
+	reasonNoneRuns = "nothing is deployed on it any more. Run terraform plan again first"
 	reasonBusy     = "an operation on it is in progress. Apply again when it is available"
 	reasonNoGoal   = "the provider does not know how to continue from there"
 )
@@ -101,6 +110,9 @@ func nextMove(goal Goal, state ironic.State, sent bool) move {
 	case nodes.Rescue, nodes.RescueFail, nodes.UnrescueFail:
 		return running(goal, reasonRescue)
 	case nodes.ServiceFail:
+		if goal == GoalServiced {
+			return move{kind: repair, verb: nodes.TargetService}
+		}
 		return running(goal, reasonDeployed)
 	case nodes.CleanHold, nodes.DeployHold, nodes.ServiceHold:
 		return move{kind: refuse, reason: reasonHold}
@@ -112,10 +124,12 @@ func nextMove(goal Goal, state ironic.State, sent bool) move {
 // undeployed node has reached its goal in both cases.
 func byGoal(goal Goal, prepare, deploy move) move {
 	switch goal {
-	case GoalManageable, GoalAvailable, GoalInspected:
+	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured:
 		return prepare
 	case GoalDeployed, GoalRebuilt:
 		return deploy
+	case GoalServiced:
+		return move{kind: refuse, reason: reasonNoneRuns}
 	case GoalUndeployed:
 		if prepare.kind == repair {
 			return prepare
@@ -129,7 +143,7 @@ func byGoal(goal Goal, prepare, deploy move) move {
 func inTransit(goal Goal, state ironic.State) move {
 	deploys := state == nodes.Deploying || state == nodes.DeployWait || state == nodes.DeployDone || state == nodes.Rescuing || state == nodes.RescueWait ||
 		state == nodes.Unrescuing || state == nodes.Servicing || state == nodes.ServiceWait || state == nodes.Rebuild
-	if deploys && (goal == GoalManageable || goal == GoalAvailable || goal == GoalInspected) {
+	if deploys && (goal == GoalManageable || goal == GoalAvailable || goal == GoalInspected || goal == GoalConfigured) {
 		return move{kind: refuse, reason: reasonDeployed}
 	}
 	if goal == GoalUndeployed && (state == nodes.DeployWait || state == nodes.RescueWait || state == nodes.ServiceWait) {
@@ -149,8 +163,15 @@ func fromManageable(goal Goal, sent bool) move {
 			return move{kind: done}
 		}
 		return move{kind: send, verb: nodes.TargetInspect}
+	case GoalConfigured:
+		if sent {
+			return move{kind: done}
+		}
+		return move{kind: send, verb: nodes.TargetClean}
 	case GoalDeployed, GoalRebuilt:
 		return move{kind: refuse, reason: reasonNotReady}
+	case GoalServiced:
+		return move{kind: refuse, reason: reasonNoneRuns}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
 }
@@ -159,10 +180,12 @@ func fromAvailable(goal Goal) move {
 	switch goal {
 	case GoalAvailable, GoalUndeployed:
 		return move{kind: done}
-	case GoalManageable, GoalInspected:
+	case GoalManageable, GoalInspected, GoalConfigured:
 		return move{kind: send, verb: nodes.TargetManage}
 	case GoalDeployed, GoalRebuilt:
 		return move{kind: send, verb: nodes.TargetActive}
+	case GoalServiced:
+		return move{kind: refuse, reason: reasonNoneRuns}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
 }
@@ -176,7 +199,12 @@ func fromActive(goal Goal, sent bool) move {
 			return move{kind: done}
 		}
 		return move{kind: send, verb: nodes.TargetRebuild}
-	case GoalManageable, GoalAvailable, GoalInspected, GoalUndeployed:
+	case GoalServiced:
+		if sent {
+			return move{kind: done}
+		}
+		return move{kind: send, verb: nodes.TargetService}
+	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalUndeployed:
 		return running(goal, reasonDeployed)
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
@@ -188,7 +216,7 @@ func fromDeployFail(goal Goal) move {
 		return move{kind: repair, verb: nodes.TargetActive}
 	case GoalUndeployed:
 		return move{kind: send, verb: nodes.TargetDeleted}
-	case GoalManageable, GoalAvailable, GoalInspected:
+	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalServiced:
 		return move{kind: refuse, reason: reasonDeployed}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}

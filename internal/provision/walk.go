@@ -151,14 +151,14 @@ func refused(node *ironic.Node, goal Goal, reason string) error {
 // ReservedError.
 func (w *walk) instanceGone() (bool, error) {
 	switch w.goal {
-	case GoalDeployed, GoalRebuilt:
+	case GoalDeployed, GoalRebuilt, GoalServiced:
 		return false, CheckReservation(w.node, w.instance)
 	case GoalUndeployed:
 		state := w.state()
 		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
 		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error && state != nodes.CleanHold
 		return reserved || running, nil
-	case GoalManageable, GoalAvailable, GoalInspected: // nextMove refuses these goals where something is deployed
+	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured: // nextMove refuses these goals where something is deployed
 	}
 	return false, nil
 }
@@ -224,7 +224,7 @@ func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
 
 func (w *walk) orderOf(verb ironic.Verb) ironic.Order {
 	with := ironic.Order{}
-	if InstallsInstance(verb) {
+	if InstallsInstance(verb) || runsSteps(verb) {
 		with = w.order
 	}
 	with.Verb = verb
@@ -301,12 +301,15 @@ func (w *walk) next(ctx context.Context) error {
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
 // that an operator has set stays.
-func (w *walk) clearFault(ctx context.Context) error {
-	if !w.node.Maintenance || w.node.Fault != FaultClean {
+func (m *Machine) clearFault(ctx context.Context) error {
+	if !m.node.Maintenance || m.node.Fault != FaultClean && m.node.Fault != faultService {
 		return nil
 	}
-	return w.site.SetMaintenance(ctx, w.node.UUID, false, "")
+	return m.site.SetMaintenance(ctx, m.node.UUID, false, "")
 }
 
-// FaultClean is the fault that a failed clean step leaves (reference/ironic.md#failed-clean-steps).
-const FaultClean = "clean failure"
+// Faults that a failed step leaves (reference/ironic.md#failed-clean-steps).
+const (
+	FaultClean   = "clean failure"
+	faultService = "service failure"
+)

@@ -15,7 +15,7 @@ import (
 // attributes has one row for each attribute of a host that Ironic stores with the node. The id, the provider's own settings
 // (inspect, on_destroy, timeouts) and the ports (ports.go) are not in the table. Attributes that need more than a row have
 // functions of their own (special.go, bmc.go).
-var attributes = []attribute{
+var attributes = append([]attribute{
 	row[types.String]{
 		name: "name", path: "/name",
 		schema: text("Name of the node, unique in Ironic: at most 255 letters, digits, `.`, `_`, `~` and `-`.", framework.NameValidators()...),
@@ -154,7 +154,7 @@ var attributes = []attribute{
 		of:   func(m *model) *types.String { return &m.AllocationID },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.AllocationUUID) },
 	}.attribute(),
-}
+}, hardwareAttributes()...)
 
 // text is an optional string for which Ironic may have a value.
 func text(description string, validators ...validator.String) schema.StringAttribute {

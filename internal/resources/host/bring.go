@@ -24,6 +24,9 @@ type change struct {
 	sendSecrets  bool
 	isMade       bool // this run has created the node
 
+	hardware provision.Hardware // known to be on the machine before
+	open     []provision.Part   // parts of the hardware configuration that are not known to be on the machine
+
 	machine   *provision.Machine // as of Ironic's latest answer
 	seen      sight              // likewise, without the node; empty if the configuration has no ports
 	patched   bool               // Ironic has the settings
@@ -172,6 +175,9 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 		return nil
 	}
 	if err := h.setBoot(ctx, c); err != nil || goal == targetEnroll {
+		return err
+	}
+	if err := h.configure(ctx, c); err != nil {
 		return err
 	}
 	if err := h.inspect(ctx, c); err != nil {

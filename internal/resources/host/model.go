@@ -59,6 +59,11 @@ type model struct {
 	PowerState          types.String         `tfsdk:"power_state"`
 	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
 	OnDestroy           types.String         `tfsdk:"on_destroy"`
+	BIOSSettings        types.Map            `tfsdk:"bios_settings"`
+	RAID                types.Object         `tfsdk:"raid"`
+	Firmware            types.Map            `tfsdk:"firmware"`
+	HardwareChanges     types.Object         `tfsdk:"hardware_changes"`
+	PendingChanges      types.Set            `tfsdk:"pending_changes"`
 	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 	ProvisionState      types.String         `tfsdk:"provision_state"`
 	PowerManaged        types.Bool           `tfsdk:"power_managed"`

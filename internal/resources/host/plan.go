@@ -39,11 +39,14 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.settle(ctx, &config, nil, nil)
+		plan.planNewHardware(ctx, &config, &resp.Diagnostics)
 		h.planNew(ctx, &plan, &config, &resp.Diagnostics)
 		h.planUnguarded(&plan, &config, &resp.Diagnostics)
 	} else {
 		plan.settle(ctx, &config, state, readManaged(ctx, req.Private))
-		h.planWalk(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
+		known := h.findHardware(ctx, &plan, &config, state, readNotes(ctx, req.Private).of(ctx, &config), &resp.Diagnostics)
+		resp.Diagnostics.Append(writeFound(ctx, resp.Private, known.found)...)
+		h.planWalk(ctx, &plan, &config, state, known, &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
@@ -194,6 +197,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		return
 	}
 	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
+		plan.planHardware(ctx, config, state, known, steps{}, diags)
 		plan.warnUnmanaged(config, diags)
 		return
 	}
@@ -214,7 +218,11 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	if steps.walks {
 		plan.planWalked(config, state)
 	}
-	h.warnBoot(ctx, plan, steps, steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	leaves := plan.planHardware(ctx, config, state, known, steps, diags)
+	if leaves && !steps.inspects && h.warnTaken(ctx, plan, diags) {
+		return
+	}
+	h.warnBoot(ctx, plan, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}

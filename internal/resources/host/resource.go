@@ -78,6 +78,8 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		h.warnTakeOver(&resp.Diagnostics, &plan, &provision.Found{Node: made.node, By: made.by})
 	}
 	change := &change{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit, machine: h.Client.Record(made.node), isMade: !made.found}
+	change.open = notes{}.of(ctx, &config).open
+	change.steps.configures = len(change.open) > 0
 	if made.found {
 		change.written, change.sendSecrets = settings{}, true // the node has nothing of the configuration yet
 	}
@@ -109,6 +111,8 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
+	plan.PendingChanges = partsValue(change.open)
+	resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
 	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
 	if made.found && !change.inspected { // it may have an inventory though Ironic's own inspection has not run
 		h.noteInspection(ctx, change.node(), resp.Private, resp.Private, &resp.Diagnostics)
@@ -170,14 +174,20 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
 		return
 	}
+	known := readNotes(ctx, req.Private).of(ctx, &config)
 	change := &change{
-		config: &config, plan: &plan, state: &state, steps: stepsFrom(&state, &plan, &config, readNotes(ctx, req.Private)),
+		config: &config, plan: &plan, state: &state, steps: stepsFrom(&state, &plan, &config, known), hardware: known.hardware, open: known.open,
 		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Client.Record(node),
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, change)
 	if err == nil {
 		change.machine.ForgetCreation(ctx, provision.MarkCreation)
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, foundKey, nil)...)
+	if change.complete || change.patched {
+		plan.PendingChanges = partsValue(change.open)
+		resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
 	}
 	switch {
 	case change.complete:

@@ -75,6 +75,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	m.validateAgent(&resp.Diagnostics)
+	m.validateRAID(ctx, &resp.Diagnostics)
 	m.validatePorts(ctx, &resp.Diagnostics)
 	m.validateBoot(&resp.Diagnostics)
 	m.refusePowerOff(&m, &resp.Diagnostics)

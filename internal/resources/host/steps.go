@@ -20,6 +20,8 @@ type steps struct {
 	switches      bool // switches the power
 	boots         bool // changes boot mode or secure boot
 	learnsPower   bool // switches the machine off, so that Ironic knows its power state
+	configures    bool // changes BIOS, RAID or firmware in a manual cleaning, on the walk
+	services      bool // changes BIOS or firmware of the deployed machine
 	verifies      bool // the walk only verifies credentials that have arrived, though target_state is enroll
 	heldByOneView bool // takes no steps, because OneView uses the hardware
 }
@@ -30,6 +32,11 @@ type notes struct {
 	inspected  bool   // it has been inspected
 	pending    string // fingerprint of the triggers whose inspection has not succeeded yet; empty: none
 	unverified bool   // the verification of credentials that arrived later has failed
+
+	hardware provision.Hardware // known to be on the machine
+	found    []provision.Part   // found on the machine by the plan
+	open     []provision.Part   // configured, and not known to be on the machine
+	live     bool               // deployed machines are serviced
 
 	power []string // the power_state that was configured when a configuration was applied last; empty: none
 }
@@ -42,7 +49,10 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	if text, _ := p.GetKey(ctx, pendingKey); text != nil {
 		_ = json.Unmarshal(text, &pending) // a text of our own
 	}
-	return notes{applied: before != nil, inspected: wasInspected(ctx, p), pending: pending, unverified: unverified != nil, power: before.below("/power_state")}
+	return notes{
+		applied: before != nil, inspected: wasInspected(ctx, p), pending: pending, unverified: unverified != nil, power: before.below("/power_state"),
+		hardware: readHardware(ctx, p), found: readFound(ctx, p),
+	}
 }
 
 // stepsOfNew returns the steps for a new host.
@@ -55,7 +65,7 @@ func stepsOfNew(plan, config *model) steps {
 func stepsFrom(state, plan, config *model, known notes) steps {
 	wasUnmanaged := framework.IsFalse(state.PowerManaged)
 	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() || isOccupied(state.node()) {
-		return steps{}
+		return steps{services: known.live && len(liveParts(known.open)) > 0 && provision.Serviceable(ironic.State(state.ProvisionState.ValueString())) && !plan.heldInMaintenance(state)}
 	}
 	s := steps{
 		switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState)),
@@ -72,14 +82,15 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 	}
 	s.again = plan.inspectsAgain(state, known)
 	inspects := s.again || plan.mayInspect() && !known.inspected
-	walks := inspects || slices.ContainsFunc(plan.goals(), func(goal provision.Goal) bool {
+	configures := len(known.open) > 0 && !plan.heldInMaintenance(state)
+	walks := inspects || configures || slices.ContainsFunc(plan.goals(), func(goal provision.Goal) bool {
 		return !provision.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
 	})
 	if isOutOfService(config, state) {
 		s.heldByOneView = walks
 		return s
 	}
-	s.walks, s.inspects = walks, inspects
+	s.walks, s.inspects, s.configures = walks, inspects, configures
 	s.learnsPower = known.applied && !walks && state.PowerManaged.ValueBool() && config.PowerState.IsNull() && state.PowerState.IsNull() &&
 		plan.TargetState.ValueString() == string(provision.GoalAvailable) && state.ProvisionState.ValueString() == string(provision.GoalAvailable)
 	return s
@@ -101,6 +112,12 @@ func (m *model) goals() []provision.Goal {
 
 // mayInspect reports whether inspect is true or not known yet.
 func (m *model) mayInspect() bool { return m.Inspect.IsUnknown() || m.Inspect.ValueBool() }
+
+// heldInMaintenance reports whether the host is or will be in maintenance that Ironic has not set after a fault. Ironic runs no steps
+// then.
+func (m *model) heldInMaintenance(state *model) bool {
+	return m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != provision.ReasonChanging
+}
 
 // isOccupied reports whether a node is deployed or being deployed. Its metal_deployment then controls the power.
 func isOccupied(node *ironic.Node) bool {

@@ -85,9 +85,10 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
 // applied last. A wrong false only makes the plan slower. before is what that configuration manages.
 func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
+	known = known.of(ctx, m)
 	goal := m.goals()[0]
 	reached := goal == targetEnroll || provision.Deployed(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
-	if m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
+	if m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
 		return false
 	}
 	if m.DisablePowerOff.ValueBool() && slices.Contains(known.power, framework.PowerOff) {

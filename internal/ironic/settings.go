@@ -1,0 +1,123 @@
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// The first versions of features that change hardware.
+const (
+	VersionBIOS           Microversion = 40
+	VersionNoRamdisk      Microversion = 70 // disable_ramdisk of a manual cleaning
+	versionBIOSRegistry   Microversion = 74
+	VersionFirmware       Microversion = 86
+	VersionService        Microversion = 87
+	VersionServiceRamdisk Microversion = 108 // disable_ramdisk of a service
+)
+
+// CleanStep is a step of a manual cleaning or of a service.
+type CleanStep struct {
+	Interface string         `json:"interface"`
+	Step      string         `json:"step"`
+	Args      map[string]any `json:"args,omitempty"`
+}
+
+// String returns the name of the step, such as "bios.apply_configuration".
+func (s CleanStep) String() string { return s.Interface + "." + s.Step }
+
+// BIOSSetting is a BIOS setting of a node as Ironic has last read it. Without a registry, Ironic knows only name and value.
+type BIOSSetting struct {
+	Name      string   `json:"name"`
+	Value     any      `json:"value"`
+	Type      string   `json:"attribute_type"` // such as "Enumeration"; "" without a registry
+	Allowed   []string `json:"allowable_values"`
+	Lower     *int64   `json:"lower_bound"`
+	Upper     *int64   `json:"upper_bound"`
+	MinLength *int64   `json:"min_length"`
+	MaxLength *int64   `json:"max_length"`
+	ReadOnly  bool     `json:"read_only"`
+}
+
+// Text returns the value as configurations write it.
+func (s BIOSSetting) Text() string {
+	switch value := s.Value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	return fmt.Sprint(s.Value)
+}
+
+// Has reports whether the machine has a value. Ironic writes booleans as 0 and 1.
+func (s BIOSSetting) Has(value string) bool {
+	have, unreadable := strconv.ParseBool(s.Text())
+	want, invalid := strconv.ParseBool(value)
+	if s.Type == "Boolean" && unreadable == nil && invalid == nil {
+		return have == want
+	}
+	return s.Text() == value
+}
+
+// BIOS returns the BIOS settings of a node by name, with their registry if the API has it (1.74).
+func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, error) {
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path := "nodes/" + id + "/bios"
+	if version >= versionBIOSRegistry {
+		path += "?detail=true"
+	}
+	var answer struct {
+		BIOS []BIOSSetting `json:"bios"`
+	}
+	if err := c.Request(ctx, http.MethodGet, path, nil, &answer); err != nil {
+		return nil, err
+	}
+	settings := map[string]BIOSSetting{}
+	for _, setting := range answer.BIOS {
+		settings[setting.Name] = setting
+	}
+	return settings, nil
+}
+
+// Firmware returns the versions of a node's firmware by component, such as "bios" (API 1.86).
+func (c *Client) Firmware(ctx context.Context, id string) (map[string]string, error) {
+	var answer struct {
+		Firmware []struct {
+			Component string `json:"component"`
+			Version   string `json:"current_version"`
+		} `json:"firmware"`
+	}
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/firmware", nil, &answer); err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, component := range answer.Firmware {
+		versions[component.Component] = component.Version
+	}
+	return versions, nil
+}
+
+// LogicalDisk is a volume of a RAID configuration. Zero values are left to Ironic.
+type LogicalDisk struct {
+	Level         string   `json:"raid_level"`
+	SizeGB        any      `json:"size_gb"` // GiB, or "MAX"
+	Name          string   `json:"volume_name,omitempty"`
+	Root          bool     `json:"is_root_volume,omitempty"`
+	DiskCount     int64    `json:"number_of_physical_disks,omitempty"`
+	DiskType      string   `json:"disk_type,omitempty"`
+	InterfaceType string   `json:"interface_type,omitempty"`
+	Controller    string   `json:"controller,omitempty"`
+	PhysicalDisks []string `json:"physical_disks,omitempty"`
+	Shared        bool     `json:"share_physical_disks,omitempty"`
+}
+
+// SetRAID stores the volumes that the step raid.create_configuration creates on a node.
+func (c *Client) SetRAID(ctx context.Context, id string, volumes []LogicalDisk) error {
+	defer c.nodes.invalidate(id)
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/raid", map[string]any{"logical_disks": volumes}, nil)
+}

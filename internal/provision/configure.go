@@ -1,0 +1,283 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// HardwareChange is a change of a machine's hardware configuration.
+type HardwareChange struct {
+	Want, Applied Hardware
+	Live          bool // change the deployed machine, by a service; else a manual cleaning
+	NoRamdisk     bool // run the steps without booting Ironic's ramdisk
+}
+
+// Configure gives the machine the wanted hardware configuration and reads it back. What the machine has already is not sent. Without
+// Live it leaves the machine manageable. The time-out is that of each walk. open are the parts that are not known to be on the
+// machine afterwards.
+func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.Duration) (open []Part, err error) {
+	open = c.Want.Work(c.Applied, Seen{}).Parts()
+	if len(open) == 0 {
+		return nil, nil
+	}
+	if err := m.reachRest(ctx, c.Live, timeout); err != nil {
+		return open, err
+	}
+	seen, err := m.site.SeeHardware(ctx, m.node, open)
+	if err != nil {
+		return open, err
+	}
+	if unfit := c.Want.Only(open).Unfit(seen); len(unfit) > 0 {
+		return open, &UnfitError{Node: m.node, Unfit: unfit}
+	}
+	work := c.Want.Work(c.Applied, seen)
+	open = work.Parts()
+	if len(open) == 0 {
+		return nil, nil
+	}
+	if work.RAID != nil && len(work.RAID.Volumes) > 0 {
+		if err := m.site.SetRAID(ctx, m.node.UUID, work.RAID.Volumes); err != nil {
+			return open, err
+		}
+	}
+	server, err := m.site.Highest(ctx)
+	if err != nil {
+		return open, err
+	}
+	for _, part := range work.operations(server) {
+		if err := m.runSteps(ctx, c, part.Steps(seen), timeout); err != nil {
+			return open, err
+		}
+	}
+	return m.readBack(ctx, work)
+}
+
+// operations divides a configuration into what one cleaning can apply: all of it, or RAID and the rest. On older servers, a step that
+// restarts the machine never ends after a RAID step that needed no restart (reference/ironic.md#steps-after-raid).
+func (h Hardware) operations(server ironic.Microversion) []Hardware {
+	raid, rest := h.Only([]Part{PartRAID}), h.Only([]Part{PartBIOS, PartFirmware})
+	if server >= versionStepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
+		return []Hardware{h}
+	}
+	return []Hardware{raid, rest}
+}
+
+// versionStepsAfterRAID is the version of the first server that is known to run other steps after RAID.
+const versionStepsAfterRAID ironic.Microversion = 115
+
+// reachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
+// It also waits for what an interrupted run has begun.
+func (m *Machine) reachRest(ctx context.Context, live bool, timeout time.Duration) error {
+	switch {
+	case !live:
+		return m.Reach(ctx, GoalManageable, timeout)
+	case !inProgress(m.state()):
+		return nil
+	}
+	err := m.walk(ctx, GoalDeployed, m.node.InstanceUUID, ironic.Order{}, timeout)
+	if m.state() == nodes.ServiceFail {
+		return nil // the walk of the service repairs it
+	}
+	return err
+}
+
+// runSteps runs steps in a manual cleaning or in a service. After a failed service it brings the machine back to active.
+func (m *Machine) runSteps(ctx context.Context, c HardwareChange, steps []ironic.CleanStep, timeout time.Duration) error {
+	goal := GoalConfigured
+	if c.Live {
+		goal = GoalServiced
+	}
+	err := m.walk(ctx, goal, m.node.InstanceUUID, ironic.Order{Steps: steps, NoRamdisk: c.NoRamdisk}, timeout)
+	var failed *FailedError
+	switch {
+	case ironic.IsStatus(err, http.StatusForbidden, ""):
+		return &StepsForbiddenError{Node: m.node, Steps: steps, Err: err}
+	case c.Live && errors.As(err, &failed) && m.state() == nodes.ServiceFail:
+		left := m.leaveService(ctx, timeout)
+		return &ServiceError{Node: failed.Node, Steps: steps, State: m.state(), Err: left}
+	}
+	return err
+}
+
+// leaveService ends a failed service: it ends the maintenance that Ironic has set, and aborts the service, so that the machine is
+// active again. Ironic can do that since API 1.97; older versions keep the node in service failed.
+func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error {
+	if version, err := m.site.Highest(ctx); err != nil || version < versionServiceAbort {
+		return err
+	}
+	if err := m.clearFault(ctx); err != nil {
+		return err
+	}
+	if err := m.site.putVerb(ctx, m.node, nodes.TargetAbort); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(timeout); m.state() == nodes.ServiceFail || m.node.Reservation != ""; {
+		if err := m.poll(ctx, deadline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versionServiceAbort is the first version whose servers accept the verb abort in state service failed.
+const versionServiceAbort ironic.Microversion = 97
+
+// readBack compares the machine with what was sent, because Ironic leaves some steps out without an error
+// (reference/ironic.md#skipped-steps).
+func (m *Machine) readBack(ctx context.Context, sent Hardware) (open []Part, err error) {
+	if err := m.Refresh(ctx); err != nil {
+		return sent.Parts(), err
+	}
+	seen, err := m.site.SeeHardware(ctx, m.node, sent.Parts())
+	if err != nil {
+		return sent.Parts(), err
+	}
+	lacks := sent.lacks(seen)
+	if len(lacks) == 0 {
+		return nil, nil
+	}
+	skipped := &SkippedError{Node: m.node}
+	for _, l := range lacks {
+		skipped.Facts = append(skipped.Facts, l.fact)
+		if !slices.Contains(open, l.part) {
+			open = append(open, l.part)
+		}
+	}
+	skipped.Parts = open
+	return open, skipped
+}
+
+// SeeHardware reads what Ironic knows about parts of a machine's hardware. RAID is in the node itself, which must be complete.
+func (s *Site) SeeHardware(ctx context.Context, node *ironic.Node, parts []Part) (seen Seen, err error) {
+	for _, part := range parts {
+		switch part {
+		case PartRAID:
+			seen.RAID = raidOf(node)
+		case PartBIOS:
+			seen.BIOS, err = s.BIOS(ctx, node.UUID)
+		case PartFirmware:
+			seen.Firmware, err = s.Firmware(ctx, node.UUID)
+		}
+		if err != nil {
+			return seen, fmt.Errorf("read %s: %w", part, err)
+		}
+	}
+	return seen, nil
+}
+
+// raidOf returns the volumes in a node's raid_config, as far as they can be read.
+func raidOf(node *ironic.Node) []ironic.LogicalDisk {
+	var config struct {
+		LogicalDisks []ironic.LogicalDisk `json:"logical_disks"`
+	}
+	text, err := json.Marshal(node.RAIDConfig)
+	if err == nil {
+		_ = json.Unmarshal(text, &config) // drivers may add what they like
+	}
+	return config.LogicalDisks
+}
+
+// UnfitError says that a machine's BIOS registry refuses settings. Nothing was sent.
+type UnfitError struct {
+	Node  *ironic.Node
+	Unfit []Unfit
+}
+
+// Error gives the reasons.
+func (e *UnfitError) Error() string {
+	reasons := make([]string, len(e.Unfit))
+	for i, unfit := range e.Unfit {
+		reasons[i] = unfit.Reason
+	}
+	return fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s", ironic.NodeLabel(e.Node), strings.Join(reasons, " "))
+}
+
+func (e *UnfitError) advice() string {
+	return "Correct bios_settings. `baremetal node bios setting list --long` shows what the BIOS accepts."
+}
+
+// SkippedError says that Ironic reported success, but the machine does not have what was to be changed.
+type SkippedError struct {
+	Node  *ironic.Node
+	Parts []Part
+	Facts []string
+}
+
+// Error says what the machine lacks.
+func (e *SkippedError) Error() string {
+	return fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(e.Node), strings.Join(e.Facts, ", and "))
+}
+
+func (e *SkippedError) advice() string {
+	kinds := ironic.InterfacesOf(e.Node)
+	var used []string
+	for _, part := range e.Parts {
+		kind, _, _ := strings.Cut(string(part), "_")
+		used = append(used, fmt.Sprintf("%s = %q", kind, kinds[kind]))
+	}
+	return fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. The next apply tries again.",
+		strings.Join(used, ", "))
+}
+
+// StepsForbiddenError says that Ironic's policy does not let the user run steps.
+type StepsForbiddenError struct {
+	Node  *ironic.Node
+	Steps []ironic.CleanStep
+	Err   error
+}
+
+// Error names the steps.
+func (e *StepsForbiddenError) Error() string {
+	return fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(e.Steps), ironic.NodeLabel(e.Node), e.Err)
+}
+
+func (e *StepsForbiddenError) advice() string {
+	return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
+}
+
+// Unwrap returns Ironic's answer.
+func (e *StepsForbiddenError) Unwrap() error { return e.Err }
+
+// ServiceError says that a service has failed.
+type ServiceError struct {
+	Node  *ironic.Node // as the service has left it
+	Steps []ironic.CleanStep
+	State ironic.State // in which the node is now
+	Err   error        // why the node could not return to active; may be nil
+}
+
+// Error names the steps.
+func (e *ServiceError) Error() string { return quoted(e) }
+
+// Unwrap returns the reason why the node could not return to active.
+func (e *ServiceError) Unwrap() error { return e.Err }
+
+func (e *ServiceError) advice() string {
+	return "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }."
+}
+
+func (e *ServiceError) quote() (fact, words string) {
+	fact = fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(e.Node), stepNames(e.Steps), e.State)
+	if e.Err != nil {
+		fact += ". It could not return to active: " + strings.TrimSuffix(e.Err.Error(), ".")
+	}
+	return fact, ironic.FirstLine(e.Node.LastError)
+}
+
+func stepNames(steps []ironic.CleanStep) string {
+	names := make([]string, len(steps))
+	for i, step := range steps {
+		names[i] = step.String()
+	}
+	return strings.Join(names, ", ")
+}

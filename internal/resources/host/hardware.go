@@ -1,0 +1,383 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Values of hardware_changes.on_active.
+const (
+	onActiveWait    = "wait"
+	onActiveService = "service"
+)
+
+type raidModel struct {
+	DeleteExisting types.Bool `tfsdk:"delete_existing"`
+	Volumes        types.List `tfsdk:"volumes"`
+}
+
+type volumeModel struct {
+	Level                 types.String `tfsdk:"level"`
+	SizeGB                types.String `tfsdk:"size_gb"`
+	Name                  types.String `tfsdk:"name"`
+	Root                  types.Bool   `tfsdk:"root"`
+	NumberOfPhysicalDisks types.Int64  `tfsdk:"number_of_physical_disks"`
+	DiskType              types.String `tfsdk:"disk_type"`
+	InterfaceType         types.String `tfsdk:"interface_type"`
+	Controller            types.String `tfsdk:"controller"`
+	PhysicalDisks         types.Set    `tfsdk:"physical_disks"`
+	SharePhysicalDisks    types.Bool   `tfsdk:"share_physical_disks"`
+}
+
+type firmwareModel struct {
+	URL     types.String `tfsdk:"url"`
+	Version types.String `tfsdk:"version"`
+}
+
+// hardwareAttributes makes the attributes of BIOS, RAID and firmware. Ironic stores none of them as a setting of the node, and a refresh
+// reads none.
+func hardwareAttributes() []attribute {
+	return []attribute{
+		{
+			name: "bios_settings",
+			schema: schema.MapAttribute{
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "BIOS settings, by name. **A change restarts the machine**; see [Hardware settings](../guides/hardware-settings.md).",
+				Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
+			},
+			feature: func(config *model) framework.Feature {
+				return framework.Feature{Used: !config.BIOSSettings.IsNull(), Since: ironic.VersionBIOS, Name: path.Root("bios_settings")}
+			},
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.BIOSSettings, planned.BIOSSettings) },
+		},
+		{
+			name: "raid", schema: raidSchema(),
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.RAID, planned.RAID) },
+		},
+		{
+			name: "firmware", schema: firmwareSchema(),
+			feature: func(config *model) framework.Feature {
+				return framework.Feature{Used: !config.Firmware.IsNull(), Since: ironic.VersionFirmware, Name: path.Root("firmware")}
+			},
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.Firmware, planned.Firmware) },
+		},
+		{
+			name: "hardware_changes", schema: hardwareChangesSchema(), feature: hardwareChangesFeature,
+			keep: func(_ context.Context, m, planned *model) {
+				framework.Keep(&m.HardwareChanges, planned.HardwareChanges)
+			},
+		},
+		{
+			name: "pending_changes",
+			schema: schema.SetAttribute{
+				ElementType: types.StringType, Computed: true,
+				MarkdownDescription: "Which of `bios_settings`, `raid` and `firmware` are not on the machine yet.",
+			},
+			read: func(ctx context.Context, m *model, _ *ironic.Node, _ bool) {
+				if !framework.IsSet(m.PendingChanges) {
+					wanted, _ := m.hardware(ctx)
+					m.PendingChanges = partsValue(wanted.Parts())
+				}
+			},
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.PendingChanges, planned.PendingChanges) },
+		},
+	}
+}
+
+func raidSchema() schema.Attribute {
+	optional := func(description string, validators ...validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **Creating and deleting volumes destroys data.**",
+		Attributes: map[string]schema.Attribute{
+			"delete_existing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to delete all volumes of the machine first, **with their data**. Default: `false`."},
+			"volumes": schema.ListNestedAttribute{
+				Required: true, MarkdownDescription: "The volumes to create. Any change creates all of them.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"level": schema.StringAttribute{
+						Required: true, MarkdownDescription: "`JBOD`, `0`, `1`, `2`, `5`, `6`, `1+0`, `5+0` or `6+0`.",
+						Validators: []validator.String{stringvalidator.OneOf("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")},
+					},
+					"size_gb": schema.StringAttribute{
+						Required: true, MarkdownDescription: "Size in GiB, or `MAX` for the rest of the space.",
+						Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(MAX|[1-9][0-9]{0,14})$`), "must be a whole number of GiB, or MAX")},
+					},
+					"name":                     optional("Name of the volume.", stringvalidator.LengthAtLeast(1)),
+					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. At most one is. Default: `false`."},
+					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
+					"disk_type":                optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
+					"interface_type":           optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
+					"controller":               optional("Name of the controller, or `software`.", stringvalidator.LengthAtLeast(1)),
+					"physical_disks": schema.SetAttribute{
+						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`.",
+						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller"))},
+					},
+					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether other volumes may use the same disks. Default: `false`."},
+				}},
+			},
+		},
+	}
+}
+
+func firmwareSchema() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "Firmware images, by component: `bios`, `bmc` or `nic:NAME`. **An update restarts the machine.** Needs API 1.86.",
+		Validators: []validator.Map{
+			mapvalidator.SizeAtLeast(1),
+			mapvalidator.KeysAre(stringvalidator.RegexMatches(regexp.MustCompile(`^(bios|bmc|nic:.+)$`), "must be bios, bmc or nic:NAME")),
+		},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"url": schema.StringAttribute{
+				Required: true, MarkdownDescription: "URL of the image, which the BMC or Ironic fetches. Without `version`, a change of it updates the firmware.",
+				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`), "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
+			},
+			"version": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Version of the image, as the machine reports it. A machine that has it is not updated.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+		}},
+	}
+}
+
+func hardwareChangesSchema() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true, MarkdownDescription: "How `bios_settings`, `raid` and `firmware` are changed.",
+		Attributes: map[string]schema.Attribute{
+			"on_active": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "What happens on a deployed machine: `wait` (the default) leaves the change in `pending_changes` until Ironic may clean the machine; " +
+					"`service` changes BIOS and firmware now and **restarts the machine**. Needs API 1.87.",
+				Validators: []validator.String{stringvalidator.OneOf(onActiveWait, onActiveService)},
+			},
+			"ramdisk": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs API 1.70, with `service` 1.108. Default: `true`.",
+			},
+		},
+	}
+}
+
+// hardwareChangesFeature returns the newest API version that hardware_changes needs.
+func hardwareChangesFeature(config *model) framework.Feature {
+	at := path.Root("hardware_changes")
+	live, noRamdisk := config.hardwareChanges()
+	switch {
+	case live && noRamdisk:
+		return framework.Feature{Used: true, Since: ironic.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
+	case live:
+		return framework.Feature{Used: true, Since: ironic.VersionService, Name: at.AtName("on_active")}
+	}
+	return framework.Feature{Used: noRamdisk, Since: ironic.VersionNoRamdisk, Name: at.AtName("ramdisk")}
+}
+
+// hardwareChanges returns whether deployed machines are serviced, and whether steps run without a ramdisk.
+func (m *model) hardwareChanges() (live, noRamdisk bool) {
+	changes := m.HardwareChanges.Attributes()
+	onActive, _ := changes["on_active"].(types.String)
+	ramdisk, given := changes["ramdisk"].(types.Bool)
+	return onActive.ValueString() == onActiveService, given && framework.IsFalse(ramdisk)
+}
+
+// Stand-ins for parts that are not known yet. No machine has them, so that the part counts as not applied.
+var (
+	unknownSettings = map[string]string{"": "unknown"}
+	unknownVolume   = ironic.LogicalDisk{Name: "unknown"}
+	unknownImages   = map[string]provision.Firmware{"": {URL: "unknown"}}
+)
+
+// hardware returns the hardware configuration. known is false if parts of it are not known yet.
+func (m *model) hardware(ctx context.Context) (h provision.Hardware, known bool) {
+	known = framework.FullyKnown(ctx, m.BIOSSettings, m.RAID, m.Firmware)
+	if !m.BIOSSettings.IsNull() {
+		h.BIOS = unknownSettings
+		if framework.FullyKnown(ctx, m.BIOSSettings) {
+			h.BIOS = framework.StringMap(m.BIOSSettings)
+		}
+	}
+	if !m.RAID.IsNull() {
+		h.RAID = m.raid(ctx)
+	}
+	if !m.Firmware.IsNull() {
+		h.Firmware = m.firmware(ctx)
+	}
+	return h, known
+}
+
+func (m *model) raid(ctx context.Context) *provision.RAID {
+	raid := &provision.RAID{Volumes: []ironic.LogicalDisk{}}
+	var block raidModel
+	var volumes []volumeModel
+	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
+	raid.DeleteExisting = m.RAID.IsUnknown() || deletes.IsUnknown() || deletes.ValueBool()
+	if !framework.FullyKnown(ctx, m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() || block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
+		raid.Volumes = []ironic.LogicalDisk{unknownVolume}
+		return raid
+	}
+	for _, v := range volumes {
+		disk := ironic.LogicalDisk{
+			Level: v.Level.ValueString(), SizeGB: v.SizeGB.ValueString(), Name: v.Name.ValueString(), Root: v.Root.ValueBool(),
+			DiskCount: v.NumberOfPhysicalDisks.ValueInt64(), DiskType: v.DiskType.ValueString(), InterfaceType: v.InterfaceType.ValueString(),
+			Controller: v.Controller.ValueString(), PhysicalDisks: framework.StringSet(v.PhysicalDisks), Shared: v.SharePhysicalDisks.ValueBool(),
+		}
+		if size, err := strconv.ParseInt(v.SizeGB.ValueString(), 10, 64); err == nil {
+			disk.SizeGB = size
+		}
+		raid.Volumes = append(raid.Volumes, disk)
+	}
+	return raid
+}
+
+func (m *model) firmware(ctx context.Context) map[string]provision.Firmware {
+	images := map[string]provision.Firmware{}
+	var components map[string]firmwareModel
+	if !framework.FullyKnown(ctx, m.Firmware) || m.Firmware.ElementsAs(ctx, &components, false).HasError() {
+		return unknownImages
+	}
+	for name, image := range components {
+		images[name] = provision.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
+	}
+	return images
+}
+
+// partsValue returns parts as a value; the empty set if there are none.
+func partsValue(parts []provision.Part) types.Set {
+	values := []attr.Value{}
+	for _, name := range provision.PartNames(parts) {
+		values = append(values, types.StringValue(name))
+	}
+	return types.SetValueMust(types.StringType, values)
+}
+
+// fewestDisks is how many physical disks a RAID level needs.
+var fewestDisks = map[string]int64{"1": 2, "5": 3, "6": 4, "1+0": 4, "5+0": 6, "6+0": 8}
+
+// validateRAID checks rules that concern more than one attribute of raid.
+func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
+	var block raidModel
+	var volumes []volumeModel
+	if !framework.IsSet(m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() || !framework.IsSet(block.Volumes) {
+		return
+	}
+	if block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
+		return
+	}
+	at := path.Root("raid")
+	if len(volumes) == 0 && !block.DeleteExisting.IsUnknown() && !block.DeleteExisting.ValueBool() {
+		diags.AddAttributeError(at.AtName("volumes"), "No volumes", "Without volumes, raid does nothing. Add a volume, or set delete_existing = true to delete all volumes, or remove raid.")
+	}
+	root := -1
+	for i, v := range volumes {
+		if v.Root.ValueBool() && root >= 0 {
+			diags.AddAttributeError(at.AtName("volumes").AtListIndex(i).AtName("root"), "Second root volume", "Images are deployed on one volume. Set root = true for one volume only.")
+		}
+		if v.Root.ValueBool() {
+			root = i
+		}
+		least := fewestDisks[v.Level.ValueString()]
+		if given := v.NumberOfPhysicalDisks; framework.IsSet(given) && given.ValueInt64() < least {
+			diags.AddAttributeError(at.AtName("volumes").AtListIndex(i).AtName("number_of_physical_disks"), "Too few disks",
+				"RAID level "+v.Level.ValueString()+" needs at least "+strconv.FormatInt(least, 10)+" disks.")
+		}
+	}
+}
+
+// Keys in private state.
+const (
+	// hardwareKey holds what is known to be on the machine of the hardware configuration.
+	hardwareKey = "hardware"
+	// foundKey holds, from a plan to its apply, the parts that the plan found on the machine already.
+	foundKey = "hardware_found"
+)
+
+// readHardware reads what is known to be on the machine.
+func readHardware(ctx context.Context, p framework.GettablePrivate) (h provision.Hardware) {
+	text, _ := p.GetKey(ctx, hardwareKey)
+	_ = json.Unmarshal(text, &h) // absent before the first apply
+	return h
+}
+
+// writeHardware records what is known to be on the machine after a run.
+func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
+	wanted, _ := c.config.hardware(ctx)
+	applied := wanted.Applied(c.open, c.hardware)
+	if len(applied.Parts()) == 0 {
+		return p.SetKey(ctx, hardwareKey, nil)
+	}
+	text, err := json.Marshal(applied)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, hardwareKey, text)
+}
+
+// of completes the notes with the parts of a configuration that are not known to be on the machine.
+func (n notes) of(ctx context.Context, config *model) notes {
+	wanted, _ := config.hardware(ctx)
+	n.open = without(wanted.Work(n.hardware, provision.Seen{}).Parts(), n.found)
+	n.live, _ = config.hardwareChanges()
+	return n
+}
+
+// without returns the parts that others do not contain.
+func without(parts []provision.Part, others []provision.Part) []provision.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(part provision.Part) bool { return slices.Contains(others, part) })
+}
+
+// liveParts are the parts that can be changed on a deployed machine.
+func liveParts(parts []provision.Part) []provision.Part {
+	return without(parts, []provision.Part{provision.PartRAID})
+}
+
+// configure applies the open parts of the hardware configuration, as the plan has announced.
+func (h *host) configure(ctx context.Context, c *change) error {
+	parts := c.open
+	if c.steps.services {
+		parts = liveParts(parts)
+	}
+	if !c.steps.configures && !c.steps.services || len(parts) == 0 {
+		return nil
+	}
+	wanted, _ := c.config.hardware(ctx)
+	_, noRamdisk := c.config.hardwareChanges()
+	stay := without(c.open, parts)
+	open, err := c.machine.Configure(ctx, provision.HardwareChange{
+		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,
+	}, c.limit)
+	c.open = append(stay, open...)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
+}
+
+// sameHardware reports whether two models have the same hardware configuration.
+func (m *model) sameHardware(other *model) bool {
+	return m.BIOSSettings.Equal(other.BIOSSettings) && m.RAID.Equal(other.RAID) && m.Firmware.Equal(other.Firmware)
+}
+
+// raidDeletes reports whether open parts include the deletion of volumes.
+func (m *model) raidDeletes(ctx context.Context, open []provision.Part) bool {
+	wanted, _ := m.hardware(ctx)
+	return slices.Contains(open, provision.PartRAID) && wanted.RAID != nil && wanted.RAID.DeleteExisting
+}
