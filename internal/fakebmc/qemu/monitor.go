@@ -87,6 +87,10 @@ func (m *monitor) execute(command string, arguments map[string]any) error {
 	if arguments != nil {
 		message["arguments"] = arguments
 	}
+	select {
+	case <-m.answers: // to a command that was too slow
+	default:
+	}
 	if err := json.NewEncoder(m.conn).Encode(message); err != nil {
 		return errors.Join(io.ErrClosedPipe, err)
 	}
