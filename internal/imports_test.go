@@ -52,6 +52,7 @@ func rules() map[string]rule {
 		"internal/discovery":                 {},
 		"internal/bootiso":                   {},
 		"internal/fakebmc":                   {},
+		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
 		"internal/fakeoneview":               {},

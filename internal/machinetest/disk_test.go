@@ -1,4 +1,4 @@
-package qemu_test
+package machinetest_test
 
 import (
 	"crypto/sha256"
