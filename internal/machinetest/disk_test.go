@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
+
+// fastTrackTimeout is longer than the one in tools/ironic-up.
+const fastTrackTimeout = 65 * time.Second
 
 const userData = "#cloud-config\npackages: [nginx]\n"
 
@@ -65,6 +69,17 @@ func (c *computer) wantBoots(n int) {
 	}
 }
 
+// awaitEndOfFastTrack waits until Ironic no longer takes a ramdisk that has ended for running (reference/ironic.md#fast-track).
+func (c *computer) awaitEndOfFastTrack() {
+	r := c.rack
+	r.t.Helper()
+	r.await("the fast track to end", func() bool {
+		internal, _ := r.Node(r.Name("host"))["driver_internal_info"].(map[string]any)
+		last, err := time.Parse("2006-01-02T15:04:05", strings.Split(acctest.Text(internal["agent_last_heartbeat"]), ".")[0])
+		return err == nil && time.Since(last) > fastTrackTimeout
+	})
+}
+
 // TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned follows a machine from the BMC's address to a running system and back.
 func TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned(t *testing.T) {
 	r := startRack(t)
@@ -87,6 +102,7 @@ func TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned(t *testing.T) {
 	acctest.NoChanges(t, w)
 	c.wantBoots(1)
 
+	c.awaitEndOfFastTrack()
 	w.Configure(c.host(available...) + c.deployment("metal_host.h.id", "two", "second"))
 	r.step("rebuild, interrupted in between", func() {
 		c.cutOff(w, func(t *testing.T, _ *acctest.Site, running *acctest.Running) { acctest.Interrupt(t, running) })
