@@ -26,6 +26,7 @@ const (
 	endpointVariable          = "METAL_ACC_ENDPOINT"
 	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // an Ironic that takes seconds to deploy and clean
 	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // an Ironic with discovery
+	bmcEndpointVariable       = "METAL_ACC_BMC_ENDPOINT"       // an Ironic for machines with simulated BMCs
 	machineEndpointVariable   = "METAL_MACHINE_ENDPOINT"       // an Ironic for machines that boot
 )
 
@@ -154,11 +155,11 @@ func (s *Site) MAC(n int) string {
 // node is locked.
 func (s *Site) Call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
-	return s.callAt("1.82", method, path, body)
+	return s.CallAt("1.82", method, path, body)
 }
 
-// callAt is Call in the given version of the API.
-func (s *Site) callAt(version, method, path string, body any) (status int, answer map[string]any) {
+// CallAt is Call in the given version of the API.
+func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {

@@ -28,22 +28,22 @@ func (s *Site) Product() string { return "Rack One " + s.unique }
 func (s *Site) Machine(n int) map[string]any {
 	s.t.Helper()
 	data := fakeironic.SampleInventory(n)
-	inventory := part[map[string]any](s.t, data, "inventory")
+	inventory := Part[map[string]any](s.t, data, "inventory")
 	inventory["hostname"] = fmt.Sprintf("host-%s-%d", s.unique, n)
-	vendor := part[map[string]any](s.t, inventory, "system_vendor")
+	vendor := Part[map[string]any](s.t, inventory, "system_vendor")
 	vendor["serial_number"] = fmt.Sprintf("SN-%s-%d", s.unique, n)
 	vendor["product_name"] = s.Product()
-	for i, item := range part[[]any](s.t, inventory, "interfaces") {
+	for i, item := range Part[[]any](s.t, inventory, "interfaces") {
 		card, _ := item.(map[string]any)
 		card["mac_address"] = fmt.Sprintf("%x%s", 0x52+4*i, s.MAC(n)[2:])
 	}
-	part[map[string]any](s.t, inventory, "boot")["pxe_interface"] = s.MAC(n)
+	Part[map[string]any](s.t, inventory, "boot")["pxe_interface"] = s.MAC(n)
 	data["boot_interface"] = s.MAC(n)
 	return data
 }
 
-// part returns a member of a JSON object.
-func part[T any](t testing.TB, object map[string]any, key string) T {
+// Part returns a member of a JSON object.
+func Part[T any](t testing.TB, object map[string]any, key string) T {
 	t.Helper()
 	value, ok := object[key].(T)
 	if !ok {
@@ -64,11 +64,11 @@ func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 	s.t.Helper()
 	var uuids []string
 	for _, data := range machines {
-		status, answer := s.callAt("1.84", http.MethodPost, "continue_inspection", data)
+		status, answer := s.CallAt("1.84", http.MethodPost, "continue_inspection", data)
 		if status != http.StatusAccepted {
 			s.t.Fatalf("discovery: %d %v", status, answer)
 		}
-		uuids = append(uuids, part[string](s.t, part[map[string]any](s.t, answer, "node"), "uuid"))
+		uuids = append(uuids, Part[string](s.t, Part[map[string]any](s.t, answer, "node"), "uuid"))
 		s.discovered = append(s.discovered, uuids[len(uuids)-1])
 	}
 	for _, uuid := range uuids {
@@ -82,9 +82,9 @@ func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 func (s *Site) DiscoverGhost(data map[string]any) string {
 	s.t.Helper()
 	uuid := s.Discover(data)
-	for _, item := range part[[]any](s.t, s.Must(http.MethodGet, "nodes/"+uuid+"/ports", nil), "ports") {
+	for _, item := range Part[[]any](s.t, s.Must(http.MethodGet, "nodes/"+uuid+"/ports", nil), "ports") {
 		port, _ := item.(map[string]any)
-		s.Must(http.MethodDelete, "ports/"+part[string](s.t, port, "uuid"), nil)
+		s.Must(http.MethodDelete, "ports/"+Part[string](s.t, port, "uuid"), nil)
 	}
 	return uuid
 }

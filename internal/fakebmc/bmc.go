@@ -23,6 +23,10 @@ const (
 	PatchMedia Quirk = "patch media"
 	// EjectBody is HPE's: the action that ejects a medium needs a body, which may be empty.
 	EjectBody Quirk = "eject body"
+	// ETags refuses changes of the boot override that do not name the ETag of the system.
+	ETags Quirk = "ETags"
+	// VolumesOnReset changes volumes only when the machine restarts.
+	VolumesOnReset Quirk = "volumes on reset"
 )
 
 // Config describes a BMC and the machine behind it. Only Name is needed.
@@ -79,7 +83,7 @@ func (s *Server) Add(config Config) *BMC {
 		config: config, machine: config.Machine, password: config.Password,
 		led: "Off", override: overrideNone, duration: overrideDisabled, mode: modeUEFI,
 		drives:   map[string]*medium{driveCD: {}, driveUSB: {}},
-		firmware: map[string]string{"BMC": "1.00", "BIOS": "1.00", "NIC.1": "1.00"},
+		firmware: map[string]string{componentBMC: "1.00", componentBIOS: "1.00", componentNIC: "1.00"},
 	}
 	b.bios.now, b.bios.pending = biosDefaults(), object{}
 	b.machine.Connect(b.post, func() { b.Note(PoweredOff, "") })

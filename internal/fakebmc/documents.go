@@ -36,9 +36,9 @@ func systemDocument(c *call) object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	path := b.Path()
-	return document(path, "ComputerSystem.v1_13_0", b.config.Name, object{
+	return document(path, "ComputerSystem.v1_20_0", b.config.Name, object{
 		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
-		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware["BIOS"], "HostName": "",
+		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware[componentBIOS], "HostName": "",
 		"IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"ProcessorSummary": object{"Count": 2, "LogicalProcessorCount": b.config.CPUs, "Model": "Contoso CPU", "Status": healthy()},
 		"MemorySummary":    object{"TotalSystemMemoryGiB": b.config.MemoryGiB, "Status": healthy()},
@@ -49,7 +49,7 @@ func systemDocument(c *call) object {
 			"BootSourceOverrideMode@Redfish.AllowableValues":    []string{modeUEFI, modeLegacy},
 		},
 		"Processors": link(path + "/Processors"), "EthernetInterfaces": link(path + "/EthernetInterfaces"), "Storage": link(path + "/Storage"),
-		"Bios": link(path + "/Bios"), "SecureBoot": link(path + "/SecureBoot"),
+		"VirtualMedia": link(path + "/VirtualMedia"), "Bios": link(path + "/Bios"), "SecureBoot": link(path + "/SecureBoot"),
 		"Links": object{"Chassis": links(b.chassis()), "ManagedBy": links(b.manager())},
 		"Actions": object{"#ComputerSystem.Reset": object{
 			"target": path + "/Actions/ComputerSystem.Reset", "ResetType@Redfish.AllowableValues": resetTypes,
@@ -113,7 +113,7 @@ func managerDocument(c *call) object {
 	defer b.mu.Unlock()
 	path := b.manager()
 	return document(path, "Manager.v1_10_0", "Manager of "+b.config.Name, object{
-		"ManagerType": "BMC", "FirmwareVersion": b.firmware["BMC"], "Model": b.config.Model, "UUID": b.uuid("manager"), "Status": healthy(),
+		"ManagerType": "BMC", "FirmwareVersion": b.firmware[componentBMC], "Model": b.config.Model, "UUID": b.uuid("manager"), "Status": healthy(),
 		"PowerState": "On", "VirtualMedia": link(path + "/VirtualMedia"),
 		"Links": object{"ManagerForServers": links(b.Path()), "ManagerForChassis": links(b.chassis())},
 		"Actions": object{"#Manager.Reset": object{
@@ -138,7 +138,20 @@ func chassisDocument(c *call) object {
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
 		"ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
-		"Links": object{"ComputerSystems": links(b.Path()), "ManagedBy": links(b.manager())},
+		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Links": object{"ComputerSystems": links(b.Path()), "ManagedBy": links(b.manager())},
+	})
+}
+
+// adapterName is the name of the network adapter, which has all cards.
+const adapterName = "NIC.1"
+
+func adapterDocument(c *call) object {
+	b := c.bmc
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return document(c.path, "NetworkAdapter.v1_5_0", "Network adapter", object{
+		"Manufacturer": b.config.Manufacturer, "Model": "Contoso NIC", "SerialNumber": b.config.Serial + "-NIC", "Status": healthy(),
+		"Controllers": []object{{"FirmwarePackageVersion": b.firmware[componentNIC]}},
 	})
 }
 

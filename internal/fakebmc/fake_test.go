@@ -3,6 +3,7 @@ package fakebmc_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -220,6 +221,9 @@ func TestChange_needsTheETagOfWhatItChanges(t *testing.T) {
 	c.header.Set("If-Match", strings.TrimPrefix(tag, "W/"))
 	c.want(http.StatusOK, "PATCH", system, `{"IndicatorLED": "Blinking"}`)
 	c.want(http.StatusPreconditionFailed, "PATCH", system, `{"IndicatorLED": "Off"}`)
+
+	c = start(t, fakebmc.Config{Quirks: []fakebmc.Quirk{fakebmc.ETags}})
+	c.want(http.StatusPreconditionRequired, "PATCH", system, `{"Boot": {"BootSourceOverrideTarget": "Pxe"}}`)
 }
 
 func TestMedia_vendorsDiffer(t *testing.T) {
@@ -254,6 +258,22 @@ func TestMedia_vendorsDiffer(t *testing.T) {
 				c.want(r.status, r.method, r.path, r.body)
 			}
 		})
+	}
+}
+
+func TestMedia_areTheSameBelowSystemAndManager(t *testing.T) {
+	t.Parallel()
+	c := start(t, fakebmc.Config{})
+	below := system + "/VirtualMedia/Cd"
+	c.want(http.StatusNoContent, "POST", below+"/Actions/VirtualMedia.InsertMedia", `{"Image": "http://x/a.iso"}`)
+	for _, path := range []string{below, cd} {
+		if drive := c.want(http.StatusOK, "GET", path, ""); drive["@odata.id"] != path || drive["Image"] != "http://x/a.iso" {
+			t.Errorf("%s is %v", path, drive)
+		}
+	}
+	c.want(http.StatusNoContent, "POST", cd+"/Actions/VirtualMedia.EjectMedia", "")
+	if c.bmc.Medium() != "" {
+		t.Errorf("the drive holds %s", c.bmc.Medium())
 	}
 }
 
@@ -308,6 +328,33 @@ func TestUpdate_restartsTheBMC(t *testing.T) {
 	})
 }
 
+func TestUpdate_ofTheBIOSWaitsForTheBoot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, fakebmc.Config{})
+		update := func(status int, image, target string) {
+			t.Helper()
+			c.want(status, "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", `{"ImageURI": "http://x/`+image+`", "Targets": ["`+target+`"]}`)
+			synctest.Wait()
+		}
+		update(http.StatusAccepted, "bios-2.0.bin", system)
+		update(http.StatusAccepted, "nic-3.0.bin", "/redfish/v1/UpdateService/FirmwareInventory/m1-NIC.1")
+		update(http.StatusBadRequest, "bios-2.0.bin", "/redfish/v1/Systems/m9")
+		version := func() any { return c.want(http.StatusOK, "GET", system, "")["BiosVersion"] }
+		if version() != "1.00" {
+			t.Errorf("the version is %v before the boot", version())
+		}
+		c.reset("On")
+		if version() != "2.0" {
+			t.Errorf("the version is %v after the boot", version())
+		}
+		adapter := c.want(http.StatusOK, "GET", "/redfish/v1/Chassis/m1/NetworkAdapters/NIC.1", "")
+		if text := fmt.Sprint(adapter["Controllers"]); !strings.Contains(text, "3.0") {
+			t.Errorf("the adapter has %s", text)
+		}
+	})
+}
+
 func TestVolume_onResetWaitsForTheBoot(t *testing.T) {
 	t.Parallel()
 	c := start(t, fakebmc.Config{Drives: []int64{100, 200, 200}})
@@ -324,6 +371,13 @@ func TestVolume_onResetWaitsForTheBoot(t *testing.T) {
 	c.want(http.StatusBadRequest, "POST", volumes, `{"RAIDType": "RAID0"}`) // no drive is free
 	c.want(http.StatusNoContent, "DELETE", volumes+"/1", "")
 	c.want(http.StatusNotFound, "GET", volumes+"/1", "")
+
+	c = start(t, fakebmc.Config{Quirks: []fakebmc.Quirk{fakebmc.VolumesOnReset}})
+	c.want(http.StatusAccepted, "POST", volumes, `{"RAIDType": "RAID1"}`)
+	c.want(http.StatusBadRequest, "POST", volumes, `{"RAIDType": "RAID1", "@Redfish.OperationApplyTime": "Immediate"}`)
+	c.want(http.StatusNotFound, "GET", volumes+"/1", "")
+	c.reset("On")
+	c.want(http.StatusOK, "GET", volumes+"/1", "")
 }
 
 func TestPath_unknownOrWithAnotherMethod(t *testing.T) {

@@ -23,14 +23,17 @@ type medium struct {
 	unchecked bool // the certificate of the image's server is not verified
 }
 
-func (b *BMC) mediaPath(drive string) string { return b.manager() + "/VirtualMedia/" + drive }
+// mediaCollection lists the drives. Newer BMCs have them below the system, older ones below the manager; this one has both.
+func mediaCollection(c *call) object {
+	return collection(c.path, "VirtualMedia", []string{c.path + "/" + driveCD, c.path + "/" + driveUSB})
+}
 
 // mediaDocument shows a drive.
 func mediaDocument(c *call) object {
 	b := c.bmc
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m, path := b.drives[c.drive()], b.mediaPath(c.drive())
+	m, path := b.drives[c.drive()], c.path
 	doc := document(path, "VirtualMedia.v1_3_0", "Virtual "+c.drive(), object{
 		"MediaTypes": mediaTypes[c.drive()], "Inserted": m.image != "", "WriteProtected": !m.writable, "Image": nil, "ImageName": nil,
 		"ConnectedVia": "NotConnected", "UserName": m.user, "VerifyCertificate": !m.unchecked, "Status": healthy(),

@@ -136,6 +136,9 @@ func changeSystem(c *call) *fault {
 	for key, value := range c.body {
 		switch key {
 		case "Boot":
+			if b.has(ETags) && c.request.Header.Get("If-Match") == "" {
+				return problem(http.StatusPreconditionRequired, "PreconditionRequired", "A precondition header or annotation is required to change this resource.")
+			}
 			boot, _ := value.(object)
 			if fault := b.changeBoot(boot); fault != nil {
 				return fault

@@ -6,7 +6,8 @@ import "slices"
 const (
 	systemPath  = root + "/Systems/{machine}"
 	managerPath = root + "/Managers/{machine}"
-	mediaPath   = managerPath + "/VirtualMedia/{drive}"
+	chassisPath = root + "/Chassis/{machine}"
+	mediaPath   = "/VirtualMedia/{drive}"
 	storagePath = systemPath + "/Storage/" + storageName
 	volumePath  = storagePath + "/Volumes/{volume}"
 )
@@ -59,15 +60,21 @@ var resources = []resource{
 	{path: root + "/Managers", get: func(c *call) object { return collection(c.path, "Manager", c.paths((*BMC).manager)) }},
 	{path: managerPath, get: managerDocument},
 	{path: managerPath + "/Actions/Manager.Reset", post: resetManager},
-	{path: managerPath + "/VirtualMedia", get: func(c *call) object {
-		return collection(c.path, "VirtualMedia", []string{c.bmc.mediaPath(driveCD), c.bmc.mediaPath(driveUSB)})
-	}},
-	{path: mediaPath, get: mediaDocument, patch: changeMedia, exists: hasDrive},
-	{path: mediaPath + "/Actions/VirtualMedia.InsertMedia", post: insertMedia, exists: hasDrive},
-	{path: mediaPath + "/Actions/VirtualMedia.EjectMedia", post: ejectMedia, exists: hasDrive},
+	{path: managerPath + "/VirtualMedia", get: mediaCollection},
+	{path: managerPath + mediaPath, get: mediaDocument, patch: changeMedia, exists: hasDrive},
+	{path: managerPath + mediaPath + "/Actions/VirtualMedia.InsertMedia", post: insertMedia, exists: hasDrive},
+	{path: managerPath + mediaPath + "/Actions/VirtualMedia.EjectMedia", post: ejectMedia, exists: hasDrive},
+	{path: systemPath + "/VirtualMedia", get: mediaCollection},
+	{path: systemPath + mediaPath, get: mediaDocument, patch: changeMedia, exists: hasDrive},
+	{path: systemPath + mediaPath + "/Actions/VirtualMedia.InsertMedia", post: insertMedia, exists: hasDrive},
+	{path: systemPath + mediaPath + "/Actions/VirtualMedia.EjectMedia", post: ejectMedia, exists: hasDrive},
 
 	{path: root + "/Chassis", get: func(c *call) object { return collection(c.path, "Chassis", c.paths((*BMC).chassis)) }},
-	{path: root + "/Chassis/{machine}", get: chassisDocument, patch: changeChassis},
+	{path: chassisPath, get: chassisDocument, patch: changeChassis},
+	{path: chassisPath + "/NetworkAdapters", get: func(c *call) object {
+		return collection(c.path, "NetworkAdapter", []string{c.path + "/" + adapterName})
+	}},
+	{path: chassisPath + "/NetworkAdapters/" + adapterName, get: adapterDocument},
 
 	{path: updatePath, get: updateServiceDocument},
 	{path: updatePath + "/Actions/UpdateService.SimpleUpdate", post: simpleUpdate},

@@ -31,8 +31,19 @@ var volumeTypes = map[string]string{
 	"NonRedundant": "RAID0", "Mirrored": "RAID1", "StripedWithParity": "RAID5", "SpannedMirrors": "RAID10",
 }
 
-// applyTimes are when a change of volumes happens.
-var applyTimes = []string{"Immediate", "OnReset"}
+// When a change of volumes happens.
+const (
+	applyNow     = "Immediate"
+	applyOnReset = "OnReset"
+)
+
+// applyTimes are those that the controller supports.
+func (b *BMC) applyTimes() []string {
+	if b.has(VolumesOnReset) {
+		return []string{applyOnReset}
+	}
+	return []string{applyNow, applyOnReset}
+}
 
 const (
 	storageName = "RAID.1"
@@ -87,7 +98,7 @@ func (b *BMC) volumePaths() []string {
 
 func volumesDocument(c *call) object {
 	doc := collection(c.path, "Volume", c.bmc.volumePaths())
-	doc["@Redfish.OperationApplyTimeSupport"] = object{"SupportedValues": applyTimes}
+	doc["@Redfish.OperationApplyTimeSupport"] = object{"SupportedValues": c.bmc.applyTimes()}
 	return doc
 }
 
@@ -197,13 +208,13 @@ func deleteVolume(c *call) (reply, *fault) {
 	})
 }
 
-// when makes a change at once, or, with the apply time OnReset, at the next boot: then the answer is a task.
+// when makes a change at once, or, with the apply time OnReset or VolumesOnReset, at the next boot: then the answer is a task.
 func (c *call) when(what string, answer reply, change func()) (reply, *fault) {
 	at := c.text(timeKey)
 	switch {
-	case at != "" && !slices.Contains(applyTimes, at):
+	case at != "" && !slices.Contains(c.bmc.applyTimes(), at):
 		return reply{}, badProperty(timeKey, at)
-	case at == "OnReset":
+	case at == applyOnReset || c.bmc.has(VolumesOnReset):
 		t := c.begin(what)
 		c.bmc.mu.Lock()
 		defer c.bmc.mu.Unlock()

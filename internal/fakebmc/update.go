@@ -104,11 +104,18 @@ func taskStatus(c *call) int {
 	return http.StatusOK
 }
 
+// The components with firmware.
+const (
+	componentBMC  = "BMC"
+	componentBIOS = "BIOS"
+	componentNIC  = "NIC.1"
+)
+
 // firmwarePaths lists the components of the client's machines.
 func firmwarePaths(c *call) []string {
 	var paths []string
 	for _, b := range c.allowed {
-		for _, component := range []string{"BMC", "BIOS", "NIC.1"} {
+		for _, component := range []string{componentBMC, componentBIOS, componentNIC} {
 			paths = append(paths, updatePath+"/FirmwareInventory/"+b.config.Name+"-"+component)
 		}
 	}
@@ -145,7 +152,7 @@ func componentDocument(c *call) object {
 }
 
 // simpleUpdate answers the action UpdateService.SimpleUpdate. The name of the image is COMPONENT-VERSION and an extension, such as
-// bmc-2.10.bin.
+// bmc-2.10.bin. A target is a component, or a machine.
 func simpleUpdate(c *call) (reply, *fault) {
 	image := c.text("ImageURI")
 	if image == "" {
@@ -153,11 +160,13 @@ func simpleUpdate(c *call) (reply, *fault) {
 	}
 	file := path.Base(image)
 	name, version, found := strings.Cut(strings.TrimSuffix(file, path.Ext(file)), "-")
-	components := map[string]string{"bmc": "BMC", "bios": "BIOS", "nic": "NIC.1"}
+	components := map[string]string{"bmc": componentBMC, "bios": componentBIOS, "nic": componentNIC}
 	component := components[strings.ToLower(name)]
 	if targets, _ := c.body["Targets"].([]any); len(targets) > 0 {
 		target, _ := targets[0].(string)
-		if c.bmc, component = c.component(target); c.bmc == nil {
+		if at := slices.IndexFunc(c.allowed, func(b *BMC) bool { return b.Path() == target }); at >= 0 {
+			c.bmc = c.allowed[at]
+		} else if c.bmc, component = c.component(target); c.bmc == nil {
 			return reply{}, badProperty("Targets", target)
 		}
 	} else if len(c.allowed) == 1 {
@@ -180,14 +189,14 @@ func (b *BMC) update(component, version string, t *task) {
 		b.firmware[component] = version
 		b.note(Updated, component+" "+version)
 	}
-	if component != "BMC" {
+	if component != componentBMC {
 		b.staged = append(b.staged, change)
 	} else {
 		change()
 	}
 	b.mu.Unlock()
 	t.end()
-	if component == "BMC" {
+	if component == componentBMC {
 		b.restart()
 	}
 }

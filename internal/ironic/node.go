@@ -14,9 +14,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Node is Ironic's node. Attributes that are null in Ironic are zero here.
-type Node = nodes.Node
-
 // NodeLabel returns the text by which messages identify a node: its name and UUID.
 func NodeLabel(n *Node) string {
 	if n.Name == "" {
@@ -80,8 +77,12 @@ func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
 		if err != nil {
 			return err
 		}
-		node, err = nodes.Create(ctx, api, e).Extract()
-		return c.wrap(err)
+		var made Node
+		if err := nodes.Create(ctx, api, e).ExtractInto(&made); err != nil {
+			return c.wrap(err)
+		}
+		node = &made
+		return nil
 	}, func(ctx context.Context) error {
 		var err error
 		node, err = c.getNode(ctx, e.UUID)
@@ -142,11 +143,11 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := nodes.Get(ctx, api, url.PathEscape(ref)).Extract()
-	if err != nil {
+	var node Node
+	if err := nodes.Get(ctx, api, url.PathEscape(ref)).ExtractInto(&node); err != nil {
 		return nil, c.wrap(err)
 	}
-	return c.redacted(node), nil
+	return c.redacted(&node), nil
 }
 
 // redacted returns a node without the secrets that Ironic repeats in its messages.

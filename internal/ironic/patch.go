@@ -255,8 +255,8 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 	}
 	api := *c.service // whose version may be too old to show parent_node
 	api.Microversion = min(c.server, newest).String()
-	probe, err := nodes.Get(ctx, &api, id).Extract()
-	if err != nil {
+	var probe Node
+	if err := nodes.Get(ctx, &api, id).ExtractInto(&probe); err != nil {
 		return c.wrap(err)
 	}
 	if probe.ParentNode == id {

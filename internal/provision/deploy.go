@@ -158,7 +158,7 @@ func (m *Machine) attempt(ctx context.Context, d Deployment, o DeployOptions) (a
 		attempts++
 		err = m.walk(ctx, goal, o.Instance, orderOf(d), o.Timeout)
 		if err != nil && todo == deployPrepared && goal == GoalRebuilt {
-			m.describe(ctx, before)
+			m.restoreInstanceInfo(ctx, before)
 		}
 		if err == nil && todo == deployAwaited {
 			continue // the operation has ended: decide again
@@ -274,10 +274,10 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 	return m.Patch(ctx, patch)
 }
 
-// describe gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine: it runs what they
-// describe, and a rebuild by another client must not install anything else. It leaves values that Ironic masks as they are, gives up
-// after five seconds, and only logs a failure.
-func (m *Machine) describe(ctx context.Context, before *ironic.Node) {
+// restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The
+// machine runs what the old values describe, and a rebuild by another client must not install anything else. The function leaves
+// values that Ironic masks as they are, gives up after five seconds, and only logs a failure.
+func (m *Machine) restoreInstanceInfo(ctx context.Context, before *ironic.Node) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	err := m.Refresh(ctx) // polls do not contain instance_info

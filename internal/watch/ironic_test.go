@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,8 +43,8 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 			t.Parallel()
 			fake := &fakeironic.Server{StepTime: time.Hour}
 			fake.AddFleet(1, "baremetal")
-			for field, value := range tc.set {
-				fake.Set("node-000", field, value)
+			for _, field := range slices.Sorted(maps.Keys(tc.set)) { // a new provision_state comes before the reservation that it would end
+				fake.Set("node-000", field, tc.set[field])
 			}
 			s, err := watch.List(t.Context(), clientOf(fake), watch.Selection{})
 			if err != nil || len(s.Machines) != 1 {

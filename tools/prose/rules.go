@@ -15,8 +15,9 @@ var limits = []struct {
 	words  int
 }{
 	{"README.md", 900},
-	{"CONTRIBUTING.md", 1500},
+	{"CONTRIBUTING.md", 1600},
 	{"docs/guides/", 1500},
+	{"docs/resources/host.md", 3300}, // it has twice the attributes of any other resource
 	{"docs/resources/", 2500},
 	{"docs/index.md", 2500},
 }

@@ -60,10 +60,10 @@ func bmcDeployments(url string, own int) string {
 // count the boots, and hold the right medium.
 func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
-	machines := 30
+	s, iso := acctest.StartBMCSite(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
+	machines := 50
 	if s.Fake == nil {
-		machines = 10 // 50 take 260 s
+		machines = 10 // 50 take minutes
 	}
 	bmcs, hosts := bmcFleet(s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
 	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)
@@ -104,18 +104,19 @@ func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 // The quirks of vendors that Ironic knows do not keep a machine from its live ISO.
 func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not know quirks")
 	}
 	configs := []fakebmc.Config{
+		{Quirks: []fakebmc.Quirk{fakebmc.ETags}},
 		{Quirks: []fakebmc.Quirk{fakebmc.OnceOnly}},
 		{Quirks: []fakebmc.Quirk{fakebmc.TransferProtocol}},
 		{Quirks: []fakebmc.Quirk{fakebmc.PatchMedia}},
 		{Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
 		{Quirks: []fakebmc.Quirk{fakebmc.USBCD}, Manufacturer: "Supermicro"},
 	}
-	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 4 ? { vendor = \"Supermicro\" } : {}",
+	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor = \"Supermicro\" } : {}",
 		func(n int) fakebmc.Config { return configs[n] })
 	w := acctest.NewWorkspace(t, s.Provider()+hosts+bmcDeployments(iso.URL("first"), -1))
 	w.Must("apply", "-auto-approve")
@@ -131,7 +132,7 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 // The boot mode of a host's capabilities, and secure boot of a deployment's, reach the BMC before the machine boots.
 func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not set the boot mode at a BMC")
 	}
@@ -153,7 +154,7 @@ func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 // Machines that take their time to start do not start all at once: the BMCs see at most as many as the limit allows.
 func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not wait for the power of a BMC")
 	}

@@ -43,13 +43,13 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	if len(python) == 0 {
 		t.Skip("METAL_ACC_PYTHON is not set")
 	}
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	script, err := os.ReadFile("testdata/drive_bmc.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, quirks := range map[string][]fakebmc.Quirk{
-		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol},
+		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol}, "strict": {fakebmc.ETags},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,9 +67,58 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	}
 }
 
+// The command line of sushy shows and changes a machine, over https.
+func TestAccBMC_sushyCLIAgrees(t *testing.T) {
+	t.Parallel()
+	python := strings.Fields(os.Getenv("METAL_ACC_PYTHON"))
+	if len(python) == 0 {
+		t.Skip("METAL_ACC_PYTHON is not set")
+	}
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartSecureBMC("m", fakebmc.Config{})
+	username, password := b.Credentials()
+	trust := []string{"--tls-certificates", b.CAFile}
+	if slices.Contains(python, "chroot") {
+		trust = []string{"--insecure"} // it does not see the file
+	}
+	sushy := func(mention string, args ...string) {
+		t.Helper()
+		args = append(append([]string{"-m", "sushycli.cmd.sushycli"}, args...), append(trust, "--service-endpoint", b.URL, "--username", username, "--password", password)...)
+		cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], args...)...)
+		output, err := cmd.CombinedOutput()
+		if strings.Contains(string(output), "No module named") {
+			t.Skip("Debian's package python3-sushy-cli is not installed; for a chroot of tools/ironic-up, delete it")
+		}
+		if err != nil || !strings.Contains(string(output), mention) {
+			t.Fatalf("sushycli %v does not say %q: %v\n%s", args, mention, err, output)
+		}
+	}
+	system, manager := []string{"--system-id", b.Path()}, strings.Replace(b.Path(), "/Systems/", "/Managers/", 1)
+	cd := []string{"--manager-id", manager, "--device-id", manager + "/VirtualMedia/Cd"}
+	run := func(mention, command string, more ...string) {
+		t.Helper()
+		sushy(mention, append(strings.Fields(command), more...)...)
+	}
+	run(b.Path(), "system list")
+	run("Contoso", "system inventory show", system...)
+	run("OFF", "system power show", system...)
+	run("", "system bios set ProcTurboMode=Disabled", system...)
+	run("", "manager vmedia insert --image http://127.0.0.1/a.iso", cd...)
+	run("", "system power on", system...)
+	run("Disabled", "system bios show", system...)
+	if !b.On() || b.Medium() != "http://127.0.0.1/a.iso" || b.Count(fakebmc.Configured) != 1 {
+		t.Errorf("the history is %v", b.History())
+	}
+	run("", "manager vmedia eject", cd...)
+	run("", "system power off", system...)
+	if b.On() || b.Medium() != "" {
+		t.Errorf("the history is %v", b.History())
+	}
+}
+
 func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), acctest.Target("available")))
 	w.Must(acctest.Apply()...)
@@ -81,20 +130,25 @@ func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccBMC_enrollsOverIPv6(t *testing.T) {
+func TestAccBMC_enrollsByHostNameAndOverIPv6(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	b := s.StartBMCAt("[::1]:0", "m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
-	w.Must(acctest.Apply()...)
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
+	for name, listen := range map[string]string{"localhost": "127.0.0.1:0", "[::1]": "[::1]:0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.StartBMCSite(t, nil)
+			b := s.StartBMCAt(listen, "m", fakebmc.Config{})
+			w := acctest.NewWorkspace(t, onBMC(s, strings.Replace(b.Block(), "127.0.0.1", name, 1)))
+			w.Must(acctest.Apply()...)
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
 }
 
 // Ironic logs in again after its session has ended, and waits for a BMC that is busy.
 func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
@@ -115,7 +169,7 @@ func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 // The error of a wrong password says what Ironic said and what to do. The next apply, with the right one, verifies the host.
 func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	wrong := acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
 	w := acctest.NewWorkspace(t, onBMC(s, wrong))
@@ -136,7 +190,7 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 // A password that was changed at the BMC and then in the configuration works from the apply on.
 func TestAccBMC_passwordIsRotated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	config := func(password string, version int, settings ...string) string {
 		return onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
@@ -155,7 +209,7 @@ func TestAccBMC_passwordIsRotated(t *testing.T) {
 // verify_ca refuses a BMC whose certificate Ironic's host does not trust. A CA file in driver_info makes it trusted.
 func TestAccBMC_certificateIsVerified(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartSecureBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
 	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
@@ -182,7 +236,7 @@ func TestAccBMC_certificateIsVerified(t *testing.T) {
 // while its BMC is gone.
 func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
 	plug := b.Server.Unplug()
@@ -198,7 +252,7 @@ func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 
 func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
@@ -221,7 +275,7 @@ func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 // A graceful shutdown that the operating system ignores is an error of Ironic's, and the machine stays on.
 func TestAccBMC_gracefulShutdown(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	obeys, ignores := &fakebmc.Simulated{ShutdownTime: time.Second}, &fakebmc.Simulated{IgnoresShutdown: true}
 	for name, machine := range map[string]*fakebmc.Simulated{"obeys": obeys, "ignores": ignores} {
 		b := s.StartBMC(name, fakebmc.Config{Machine: machine})
@@ -244,10 +298,40 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 	}
 }
 
+// Another client restarts a machine through Ironic, and sets what it boots.
+func TestAccBMC_bootDeviceAndRestart(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	node := acctest.AddNode(t, s, "n", b.Node("ipxe"))
+	power := func(target string) {
+		t.Helper()
+		s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": target})
+		s.Await(node, "target_power_state", nil)
+		s.Await(node, "power_state", "power on")
+	}
+	want := []string{"None", "None"}
+	power("power on")
+	if s.Fake == nil { // the fake Ironic does not set the boot device at a BMC
+		s.Must(http.MethodPut, "nodes/"+node+"/management/boot_device", map[string]any{"boot_device": "pxe", "persistent": false})
+		s.Await(node, "power_state", "power on")
+		want = []string{"None", "Pxe", "None"}
+		power("rebooting")
+	}
+	power("rebooting")
+	var boots []string
+	for _, e := range b.History(fakebmc.Booted) {
+		boots = append(boots, e.Detail)
+	}
+	if !slices.Equal(boots, want) {
+		t.Errorf("the machine has booted %v, want %v; %v", boots, want, b.History())
+	}
+}
+
 // A machine that another person has switched off is a difference of power_state, unless Ironic switches it back first.
 func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil)
 	b := s.StartBMC("m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
 	w.Must(acctest.Apply()...)

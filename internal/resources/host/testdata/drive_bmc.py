@@ -8,9 +8,6 @@ import time
 import sushy
 from sushy.resources import settings
 
-# Debian's package comes without DMTF's registries, which sushy reads before those of the BMC.
-sushy.Sushy._get_standard_message_registry_collection = lambda self: []
-
 url, ca, path, username, password = sys.argv[1:]
 
 
@@ -94,9 +91,15 @@ check("chassis", [c.identity for c in system.chassis], [system.identity])
 
 # Virtual media
 manager = system.managers[0]
-drive = [d for d in manager.virtual_media.get_members() if sushy.VIRTUAL_MEDIA_CD in d.media_types][0]
+media = [manager.virtual_media]
+if hasattr(system, "virtual_media"):  # sushy 4.4 and newer
+    media.append(system.virtual_media)
+drives = [[d for d in m.get_members() if sushy.VIRTUAL_MEDIA_CD in d.media_types][0] for m in media]
+drive = drives[-1]
 drive.insert_media("http://127.0.0.1/a.iso")
 drive.refresh()
+drives[0].refresh()
+check("medium below the manager", drives[0].image, "http://127.0.0.1/a.iso")
 check("medium", (drive.inserted, drive.image), (True, "http://127.0.0.1/a.iso"))
 refused("a second medium", sushy.exceptions.HTTPError, lambda: drive.insert_media("http://127.0.0.1/b.iso"))
 drive.eject_media()

@@ -1,0 +1,71 @@
+package ironic
+
+import "time"
+
+// Node is Ironic's node. Attributes that are null in Ironic are zero here. gophercloud's type lacks boot_mode and secure_boot.
+type Node struct {
+	UUID                 string         `json:"uuid"`
+	Name                 string         `json:"name"`
+	PowerState           string         `json:"power_state"`
+	TargetPowerState     string         `json:"target_power_state"`
+	ProvisionState       string         `json:"provision_state"`
+	TargetProvisionState string         `json:"target_provision_state"`
+	Maintenance          bool           `json:"maintenance"`
+	MaintenanceReason    string         `json:"maintenance_reason"`
+	Fault                string         `json:"fault"`
+	Health               string         `json:"health"`
+	LastError            string         `json:"last_error"`
+	Reservation          string         `json:"reservation"`
+	Driver               string         `json:"driver"`
+	DriverInfo           map[string]any `json:"driver_info"`
+	DriverInternalInfo   map[string]any `json:"driver_internal_info"`
+	Properties           map[string]any `json:"properties"`
+	InstanceInfo         map[string]any `json:"instance_info"`
+	InstanceUUID         string         `json:"instance_uuid"`
+	ChassisUUID          string         `json:"chassis_uuid"`
+	Extra                map[string]any `json:"extra"`
+	ConsoleEnabled       bool           `json:"console_enabled"`
+	RAIDConfig           map[string]any `json:"raid_config"`
+	TargetRAIDConfig     map[string]any `json:"target_raid_config"`
+	CleanStep            map[string]any `json:"clean_step"`
+	DeployStep           map[string]any `json:"deploy_step"`
+	ResourceClass        string         `json:"resource_class"`
+	BIOSInterface        string         `json:"bios_interface"`
+	BootInterface        string         `json:"boot_interface"`
+	ConsoleInterface     string         `json:"console_interface"`
+	DeployInterface      string         `json:"deploy_interface"`
+	InspectInterface     string         `json:"inspect_interface"`
+	ManagementInterface  string         `json:"management_interface"`
+	NetworkInterface     string         `json:"network_interface"`
+	PowerInterface       string         `json:"power_interface"`
+	RAIDInterface        string         `json:"raid_interface"`
+	RescueInterface      string         `json:"rescue_interface"`
+	StorageInterface     string         `json:"storage_interface"`
+	Traits               []string       `json:"traits"`
+	VendorInterface      string         `json:"vendor_interface"`
+	ConductorGroup       string         `json:"conductor_group"`
+	ParentNode           string         `json:"parent_node"`
+	Protected            bool           `json:"protected"`
+	ProtectedReason      string         `json:"protected_reason"`
+	Owner                string         `json:"owner"`
+	Lessee               string         `json:"lessee"`
+	Shard                string         `json:"shard"`
+	Description          string         `json:"description"`
+	Conductor            string         `json:"conductor"`
+	AllocationUUID       string         `json:"allocation_uuid"`
+	Retired              bool           `json:"retired"`
+	RetiredReason        string         `json:"retired_reason"`
+	NetworkData          map[string]any `json:"network_data"`
+	AutomatedClean       *bool          `json:"automated_clean"`
+	ServiceStep          map[string]any `json:"service_step"`
+	FirmwareInterface    string         `json:"firmware_interface"`
+	ProvisionUpdatedAt   time.Time      `json:"provision_updated_at"`
+	InspectionStartedAt  *time.Time     `json:"inspection_started_at"`
+	InspectionFinishedAt *time.Time     `json:"inspection_finished_at"`
+	CreatedAt            time.Time      `json:"created_at"`
+	UpdatedAt            time.Time      `json:"updated_at"`
+	DisablePowerOff      bool           `json:"disable_power_off"`
+
+	BootMode   string `json:"boot_mode"`   // "uefi" or "bios"; empty if Ironic does not know it
+	SecureBoot *bool  `json:"secure_boot"` // nil if Ironic does not know it
+}
