@@ -3,7 +3,6 @@ package machinetest_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -12,7 +11,7 @@ import (
 // TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed powers a machine on that Ironic does not know.
 func TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed(t *testing.T) {
 	r := startRack(t)
-	if os.Getenv("IRONIC_SUITE") == "bookworm" {
+	if isOld() {
 		t.Skip("Ironic discovers machines since 24.1")
 	}
 	c := r.machine(1)
