@@ -103,8 +103,13 @@ func (r *rack) machine(n int) *computer {
 		if err := c.Stop(); err != nil {
 			r.t.Error(err)
 		}
-		if err := os.Remove(c.Disk()); err != nil { // the logs stay
-			r.t.Error(err)
+		for _, large := range []string{"disk", "medium-*"} { // the logs stay
+			files, _ := filepath.Glob(filepath.Join(dir, large)) // the pattern is good
+			for _, file := range files {
+				if err := os.Remove(file); err != nil {
+					r.t.Error(err)
+				}
+			}
 		}
 	})
 	c.Controller = r.StartBMCAt(net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
