@@ -158,6 +158,17 @@ func (s *Site) Call(method, path string, body any) (status int, answer map[strin
 	return s.CallAt("1.82", method, path, body)
 }
 
+// Newest returns the minor part of the newest API version that Ironic supports, such as 82 for 1.82.
+func (s *Site) Newest() (minor int) {
+	s.t.Helper()
+	status, answer := s.Call(http.MethodGet, "", nil)
+	version, _ := answer["version"].(map[string]any)
+	if _, err := fmt.Sscanf(fmt.Sprint(version["version"]), "1.%d", &minor); err != nil {
+		s.t.Fatalf("GET /v1: %d %v", status, answer)
+	}
+	return minor
+}
+
 // CallAt is Call in the given version of the API.
 func (s *Site) CallAt(version, method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
@@ -247,6 +258,30 @@ func (s *Site) Node(ref string) map[string]any {
 		return nil
 	}
 	return answer
+}
+
+// NodeAt is Node with the attributes of an API version.
+func (s *Site) NodeAt(version, ref string) map[string]any {
+	s.t.Helper()
+	_, answer := s.CallAt(version, http.MethodGet, "nodes/"+ref, nil)
+	return answer
+}
+
+// PatchAt is Patch in an API version.
+func (s *Site) PatchAt(version, node, path string, value any) {
+	s.t.Helper()
+	edit := map[string]any{"op": "add", "path": path, "value": value}
+	if status, answer := s.CallAt(version, http.MethodPatch, "nodes/"+node, []any{edit}); status/100 != 2 {
+		s.t.Fatalf("patch %s: %d %v", path, status, answer)
+	}
+}
+
+// SkipBefore skips the test if the Ironic does not know an API version.
+func (s *Site) SkipBefore(version string) {
+	s.t.Helper()
+	if status, _ := s.CallAt(version, http.MethodGet, "drivers", nil); status == http.StatusNotAcceptable {
+		s.t.Skipf("this Ironic does not know API %s", version)
+	}
 }
 
 // Left lists the nodes and allocations with the test's names in Ironic.

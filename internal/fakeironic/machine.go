@@ -85,7 +85,7 @@ func (s *Server) BootedISO(ref string) string {
 
 // switchPower switches the node on or off. It does nothing if the node is in that power state.
 func (s *Server) switchPower(n *node, to string) {
-	if n.str("power_state") == to || n.byAgent() {
+	if n.str("power_state") == to || n.byAgent() || to == powerOff && n.flag("disable_power_off") {
 		return
 	}
 	s.notePowerChange(n)

@@ -90,10 +90,11 @@ func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
 		}
 	}
 	for _, data := range patchValues(ops, "/network_data") {
-		if len(object(data)) > 0 {
-			if err := checkNetworkData(object(data)); err != nil {
-				return err
-			}
+		if data == nil {
+			continue
+		}
+		if err := s.checkNetworkData(object(data)); err != nil {
+			return err
 		}
 	}
 	return nil

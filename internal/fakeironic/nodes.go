@@ -96,7 +96,7 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	if err := s.nodeSchema().check(body); err != nil {
 		return err
 	}
-	if data := object(body["network_data"]); len(data) > 0 && checkNetworkData(data) != nil {
+	if data := object(body["network_data"]); len(data) > 0 && s.checkNetworkData(data) != nil {
 		return fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
 			"%s is not of type 'null'", pyRepr(data), pyRepr(data))
 	}
@@ -161,16 +161,6 @@ func checkNodeValues(body map[string]any) error {
 			return notBool(key, value)
 		}
 		body[key] = b
-	}
-	return nil
-}
-
-// checkNetworkData checks the required members of network_data.
-func checkNetworkData(data map[string]any) error {
-	for _, key := range []string{"networks", "links", "services"} {
-		if _, given := data[key]; !given {
-			return fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", pyRepr(key))
-		}
 	}
 	return nil
 }

@@ -159,6 +159,7 @@ func (s *Server) manage(n *node) {
 			case n.uses("power") != "fake" && n.str("power_state") == "":
 				n.put("power_state", powerOff)
 			}
+			n.noteBoot()
 			s.rest(n, manageable, "", "")
 		},
 	}

@@ -152,9 +152,6 @@ func (s *Server) createPort(c *call) (reply, error) {
 	if n == nil {
 		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", text(body["node_uuid"]))
 	}
-	if group := text(body["portgroup_uuid"]); group != "" && s.findPortgroup(group) == nil {
-		return reply{}, fault(http.StatusBadRequest, "Portgroup %s could not be found.", group)
-	}
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
@@ -165,11 +162,26 @@ func (s *Server) createPort(c *call) (reply, error) {
 	if uuid == "" {
 		uuid = newUUID()
 	}
-	if s.findPort(uuid) != nil || text(body["name"]) != "" && s.findPort(text(body["name"])) != nil {
+	if s.findPort(uuid) != nil {
 		return reply{}, fault(http.StatusConflict, "A port with UUID %s already exists.", uuid)
+	}
+	if err := s.uniquePortName(nil, body); err != nil {
+		return reply{}, err
+	}
+	if err := s.checkMembership(c, n, nil, body, func(string) bool { return true }); err != nil {
+		return reply{}, err
 	}
 	p := s.addPort(n, uuid, mac, body)
 	return c.created("ports/"+p.uuid, coarseTimes(p.show(c, nil))), nil
+}
+
+// uniquePortName refuses a name that another port has, on any node.
+func (s *Server) uniquePortName(p *port, body map[string]any) error {
+	name := text(body["name"])
+	if other := s.findPort(name); name != "" && other != nil && other != p {
+		return fault(http.StatusConflict, "A port with name %s already exists.", name)
+	}
+	return nil
 }
 
 // addPort stores a new port.
@@ -215,7 +227,7 @@ func checkPortValues(c *call, body map[string]any) error {
 }
 
 // connectivity lists the attributes of a port that cannot change while its node is in use.
-var connectivity = []string{"is_smartnic", "local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"}
+var connectivity = []string{"local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"}
 
 func (s *Server) patchPort(c *call, p *port) (reply, error) {
 	ops, err := c.patch()
@@ -262,7 +274,7 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := s.checkPortChange(p, mac, body, ops); err != nil {
+	if err := s.checkPortChange(c, p, mac, body, ops); err != nil {
 		return reply{}, err
 	}
 	s.savePort(p, mac, body, ops)
@@ -270,7 +282,7 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 }
 
 // checkPortChange applies the conductor's rules about ports of nodes in use.
-func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops []patchOp) error {
+func (s *Server) checkPortChange(c *call, p *port, mac string, body map[string]any, ops []patchOp) error {
 	n := p.node
 	if err := n.locked(); err != nil {
 		return err
@@ -297,7 +309,12 @@ func (s *Server) checkPortChange(p *port, mac string, body map[string]any, ops [
 			"pxe_enabled) updated unless node %s is in a enroll, inspecting, inspect wait, manageable state or in maintenance mode. The current state is %s.",
 			p.uuid, n.str("uuid"), n.state())
 	}
-	return nil
+	if err := s.uniquePortName(p, body); err != nil {
+		return err
+	}
+	return s.checkMembership(c, n, p, body, func(key string) bool {
+		return slices.ContainsFunc(ops, func(op patchOp) bool { return op.field() == key })
+	})
 }
 
 func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchOp) {

@@ -100,17 +100,6 @@ func TestVIF_isNotStored(t *testing.T) {
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n1/vifs/"+someUUID, nil)
 }
 
-func TestPortgroup_withPortsCannotBeDeleted(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	node := a.node("n1", nil)
-	group := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/portgroups", map[string]any{"node_uuid": node, "name": "bond0"}))
-	port := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node, "portgroup_uuid": group}))
-	a.refused(http.StatusBadRequest, "contains ports", http.MethodDelete, "/v1/portgroups/bond0", nil)
-	a.must(http.StatusNoContent, http.MethodDelete, "/v1/ports/"+port, nil)
-	a.must(http.StatusNoContent, http.MethodDelete, "/v1/portgroups/bond0", nil)
-}
-
 func TestChassis_uuidIsUnique(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

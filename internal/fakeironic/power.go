@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // states returns the fields of GET /v1/nodes/{node}/states.
@@ -26,14 +27,23 @@ const (
 	powerOff = "power off"
 )
 
+// Targets that ask the operating system.
+const (
+	softRebooting = "soft rebooting"
+	softPowerOff  = "soft power off"
+)
+
+// softPowerOffTimeout is the default of [conductor]soft_power_off_timeout.
+const softPowerOffTimeout = 10 * time.Minute
+
 // powerResult returns the power state that a target leads to.
 func powerResult(target string) (result string, restart, found bool) {
 	switch target {
 	case powerOn:
 		return powerOn, false, true
-	case "rebooting", "soft rebooting":
+	case "rebooting", softRebooting:
 		return powerOn, true, true
-	case powerOff, "soft power off":
+	case powerOff, softPowerOff:
 		return powerOff, false, true
 	}
 	return "", false, false
@@ -50,7 +60,7 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: target")
 	}
 	target := text(value)
-	soft := target == "soft rebooting" || target == "soft power off"
+	soft := target == softRebooting || target == softPowerOff
 	timeout, hasTimeout := body["timeout"]
 	if c.minor < 27 && (soft || hasTimeout) {
 		return reply{}, notAcceptable()
@@ -67,6 +77,9 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	if n.state() == cleaning || n.state() == cleanWait {
 		return reply{}, invalidAction(target, n.str("uuid"), n.str("provision_state"))
 	}
+	if result == powerOff && n.flag("disable_power_off") {
+		return reply{}, fault(http.StatusConflict, "Failed to set node power state to %s.", target)
+	}
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
@@ -76,14 +89,25 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 	if reason := s.powerFault(n); reason != "" {
 		return reply{}, fault(http.StatusBadRequest, "%s", reason)
 	}
-	s.changePower(n, target, result, restart)
+	if soft && s.NoSoftPower {
+		return reply{}, fault(http.StatusBadRequest, "The driver %s does not support the power state, %s", n.str("driver"), target)
+	}
+	wait := s.StepTime
+	ignored := target == softPowerOff && n.str("power_state") == powerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(n.public())
+	if ignored {
+		wait = softPowerOffTimeout
+		if seconds, given := timeout.(float64); given {
+			wait = time.Duration(seconds) * time.Second
+		}
+	}
+	s.changePower(n, target, result, restart, ignored, wait)
 	answer := done(http.StatusAccepted)
 	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
 	return answer, nil
 }
 
-// changePower changes the power of the node after one StepTime. The node is locked until then.
-func (s *Server) changePower(n *node, target, result string, restart bool) {
+// changePower changes the power of the node after a while, unless the machine ignores that. The node is locked until then.
+func (s *Server) changePower(n *node, target, result string, restart, ignored bool, wait time.Duration) {
 	n.put("target_power_state", result)
 	n.put("last_error", nil)
 	n.put("reservation", conductorHost)
@@ -91,7 +115,7 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 	if restart || n.str("power_state") != result {
 		s.notePowerChange(n)
 	}
-	s.after(s.StepTime, func() {
+	s.after(wait, func() {
 		if n.str("target_power_state") == "" {
 			return
 		}
@@ -100,6 +124,10 @@ func (s *Server) changePower(n *node, target, result string, restart bool) {
 		n.put("updated_at", timestamp(s.now))
 		if defect := s.ownChild(n); defect != "" {
 			n.put("last_error", "Failed to change power state to '"+result+"': "+defect)
+			return
+		}
+		if ignored {
+			n.put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+target+".")
 			return
 		}
 		if defect := n.agentPowerDefect(target, restart); defect != "" {
@@ -162,7 +190,7 @@ func (s *Server) maintenance(c *call, n *node) (reply, error) {
 	return done(http.StatusAccepted), nil
 }
 
-// putBoot changes boot_mode or secure_boot. The management interface fake accepts the request and then sets last_error.
+// putBoot changes boot_mode or secure_boot.
 func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 	if c.minor < 76 {
 		return reply{}, routerFault(http.StatusNotFound, "")
@@ -185,18 +213,61 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 		}
 		value = wanted
 	}
+	if n.state().transient() {
+		return reply{}, fault(http.StatusConflict, "Node is in %%(state)s state. Since node is transitioning, the boot mode will not be set as this may interfere "+
+			"with ongoing changes and result in erroneous modification. Try again later.")
+	}
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
-	if n.uses("management") == "fake" {
-		n.put("last_error", "Failed to change "+strings.ReplaceAll(what, "_", " ")+" to '"+pyText(value)+
-			": Driver fake-hardware does not support set_"+what+" (disabled or not implemented).")
-	} else {
-		n.put(what, value)
+	if err := n.checkInterfaces(); err != nil {
+		return reply{}, err
 	}
+	if reason := n.bmcFault("management"); reason != "" {
+		return reply{}, fault(http.StatusBadRequest, "%s", reason)
+	}
+	s.changeBoot(n, what, value)
 	answer := done(http.StatusAccepted)
 	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
 	return answer, nil
+}
+
+// changeBoot changes boot_mode or secure_boot after one StepTime; the node is locked until then. Only the management interfaces of
+// Redfish can; the others set last_error. The BMC applies the change without a restart.
+func (s *Server) changeBoot(n *node, what string, value any) {
+	n.put("last_error", nil)
+	n.put("reservation", conductorHost)
+	n.put("updated_at", timestamp(s.now))
+	s.after(s.StepTime, func() {
+		n.put("reservation", nil)
+		n.put("updated_at", timestamp(s.now))
+		reason := ""
+		if !n.overRedfish() {
+			method := map[string]string{"boot_mode": "set_boot_mode", "secure_boot": "set_secure_boot_state"}[what]
+			reason = "Driver " + n.str("driver") + " does not support " + method + " (disabled or not implemented)."
+		} else if s.Fail != nil {
+			reason = s.Fail(n.public(), what)
+		}
+		switch {
+		case reason == "":
+			n.put(what, value)
+		case what == "boot_mode":
+			n.put("last_error", "Failed to change boot mode to '"+pyText(value)+": "+reason)
+		default:
+			n.put("last_error", "Failed to change secure_boot state to '"+pyText(value)+"': "+reason)
+		}
+	})
+}
+
+// overRedfish reports whether Redfish is the node's management interface.
+func (n *node) overRedfish() bool { return strings.HasSuffix(n.uses("management"), "redfish") }
+
+// noteBoot records the boot mode and secure boot that Ironic reads from a BMC when it has verified it.
+func (n *node) noteBoot() {
+	if n.overRedfish() && n.fields["boot_mode"] == nil {
+		n.put("boot_mode", "uefi")
+		n.put("secure_boot", false)
+	}
 }
 
 // putRAID stores the target RAID configuration.

@@ -167,3 +167,71 @@ func TestBootDevice_supportedByManagementInterface(t *testing.T) {
 		}
 	}
 }
+
+func TestPower_softOffNeedsTheOperatingSystem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, &fakeironic.Server{IgnoresSoftOff: func(n fakeironic.Node) bool { return n.Name == "deaf" }})
+		path := "/v1/nodes/" + a.node("deaf", nil) + "/states/power"
+		a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": "power on"})
+		for timeout, lasts := range map[any]time.Duration{180: 3 * time.Minute, nil: 10 * time.Minute} {
+			a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": "soft power off", "timeout": timeout})
+			time.Sleep(lasts - time.Second)
+			if n, _ := a.fake.Node("deaf"); n.TargetPowerState != "power off" || n.Reservation == "" {
+				t.Errorf("timeout %v: before its end the target is %q, the lock %q", timeout, n.TargetPowerState, n.Reservation)
+			}
+			time.Sleep(time.Second)
+			if n, _ := a.fake.Node("deaf"); n.PowerState != "power on" || n.TargetPowerState != "" || !strings.Contains(n.LastError, "by 'soft power off'") {
+				t.Errorf("timeout %v: at its end the machine is %q, the target %q, the error %q", timeout, n.PowerState, n.TargetPowerState, n.LastError)
+			}
+		}
+		a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": "power off"})
+		if n, _ := a.fake.Node("deaf"); n.PowerState != "power off" {
+			t.Errorf("a hard power-off leaves the machine %q", n.PowerState)
+		}
+	})
+}
+
+func TestPower_offIsRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{NoSoftPower: true})
+	a.node("never", map[string]any{"disable_power_off": true})
+	a.node("hard", nil)
+	for _, target := range []string{"power off", "soft power off"} {
+		a.refused(http.StatusConflict, "Failed to set node power state to "+target+".", http.MethodPut, "/v1/nodes/never/states/power", map[string]any{"target": target})
+	}
+	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/never/states/power", map[string]any{"target": "rebooting"})
+	for _, target := range []string{"soft rebooting", "soft power off"} {
+		a.refused(http.StatusBadRequest, "The driver fake-hardware does not support the power state, "+target, http.MethodPut, "/v1/nodes/hard/states/power", map[string]any{"target": target})
+	}
+}
+
+func TestBootMode_needsRedfish(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	a.node("n1", nil)
+	uuid := a.node("n2", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://bmc"}})
+	a.provision(uuid, "manage")
+	if n, _ := a.fake.Node(uuid); n.Raw["boot_mode"] != "uefi" || n.Raw["secure_boot"] != false {
+		t.Errorf("a verified node has %v and %v", n.Raw["boot_mode"], n.Raw["secure_boot"])
+	}
+	for _, what := range []struct {
+		name   string
+		target any
+		method string
+	}{{"boot_mode", "bios", "set_boot_mode"}, {"secure_boot", true, "set_secure_boot_state"}} {
+		body := map[string]any{"target": what.target}
+		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/"+what.name, body)
+		if n, _ := a.fake.Node("n1"); n.Raw[what.name] != nil || !strings.Contains(n.LastError, "Driver fake-hardware does not support "+what.method) {
+			t.Errorf("%s of fake-hardware is %v, the error %q", what.name, n.Raw[what.name], n.LastError)
+		}
+		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+uuid+"/states/"+what.name, body)
+		if n, _ := a.fake.Node(uuid); n.Raw[what.name] != what.target || n.LastError != "" {
+			t.Errorf("%s is %v, the error %q", what.name, n.Raw[what.name], n.LastError)
+		}
+		a.at("1.75").refused(http.StatusNotFound, "", http.MethodPut, "/v1/nodes/n1/states/"+what.name, body)
+	}
+	a.refused(http.StatusBadRequest, "Invalid boot mode nope", http.MethodPut, "/v1/nodes/n1/states/boot_mode", map[string]any{"target": "nope"})
+	a.fake.Set(uuid, "provision_state", "cleaning")
+	a.refused(http.StatusConflict, "the boot mode will not be set", http.MethodPut, "/v1/nodes/"+uuid+"/states/boot_mode", map[string]any{"target": "uefi"})
+}

@@ -67,6 +67,13 @@ type Server struct {
 	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
+	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores a request to shut down: a soft power off then
+	// fails after its time-out, 10 minutes by default, and the machine stays on. It must not call methods of the Server.
+	IgnoresSoftOff func(node Node) bool
+
+	// NoSoftPower is a power interface that can switch a machine off only the hard way: the server refuses soft power changes.
+	NoSoftPower bool
+
 	// ImageFault, if set, is called for every ISO that the conductor would fetch: the boot_iso of a deployment or rebuild with
 	// the deploy interface ramdisk, when it starts, and an image attached as virtual media. If it returns a text, such as "Got
 	// HTTP code 404 instead of 200 in response to HEAD request.", the fetch fails with it: the deployment ends in deploy failed

@@ -95,6 +95,7 @@ var (
 			return ""
 		},
 	}
+	UUID = text{summary: "Not a UUID", must: "must be a UUID", ok: UUIDPattern.MatchString}
 	// notUUID refuses names that Ironic would treat as a UUID.
 	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
 	ImageURL = text{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -135,6 +136,31 @@ func RefreshObject(ctx context.Context, state types.Dynamic, actual map[string]a
 	return types.DynamicValue(objectFromJSON(ctx, now))
 }
 
+// JSONDocument returns the object in a JSON attribute; nil if it is null, unknown or not an object.
+func JSONDocument(v jsontypes.Normalized) map[string]any {
+	var document map[string]any
+	if IsSet(v) {
+		_ = json.Unmarshal([]byte(v.ValueString()), &document) // nil without an object
+	}
+	return document
+}
+
+// RefreshJSON returns a JSON object in Ironic as the value of an attribute; null if it is empty. It keeps the user's spelling of an
+// equal object.
+func RefreshJSON(state jsontypes.Normalized, actual map[string]any) jsontypes.Normalized {
+	if len(actual) == 0 {
+		return jsontypes.NewNormalizedNull()
+	}
+	if ironic.SameJSON(JSONDocument(state), actual) {
+		return state
+	}
+	text, err := json.Marshal(actual)
+	if err != nil {
+		return state // it was decoded from JSON
+	}
+	return jsontypes.NewNormalizedValue(string(text))
+}
+
 // StringMap returns a map of strings as a Go map; nil if it is null or unknown.
 func StringMap(m types.Map) map[string]string {
 	if !IsSet(m) {
@@ -174,6 +200,14 @@ func RefreshMap(state types.Map, actual map[string]string) types.Map {
 		}
 	}
 	return types.MapValueMust(types.StringType, now)
+}
+
+// WholeMap returns the entries in Ironic of a map that is managed as a whole. Without entries it is null, or empty if the state says so.
+func WholeMap(state types.Map, actual map[string]string) types.Map {
+	if len(actual) == 0 && IsSet(state) {
+		return types.MapValueMust(types.StringType, nil)
+	}
+	return MapValue(actual)
 }
 
 // Scalars returns the values of a JSON object that are not objects or lists, as text.

@@ -22,25 +22,52 @@ type BMC struct {
 	Interfaces  map[string]string // hardware interfaces that the scheme implies
 }
 
-// bmcSchemes maps the schemes of BMC addresses to drivers (reference/ironic.md#bmc-addresses).
-var bmcSchemes = map[string]struct {
+// bmcScheme is a driver with the hardware interfaces that the scheme of a BMC address implies.
+type bmcScheme struct {
 	driver     string
 	interfaces map[string]string
-}{
+}
+
+// bmcSchemes maps the schemes of BMC addresses to drivers (reference/ironic.md#bmc-addresses).
+var bmcSchemes = map[string]bmcScheme{
 	"ipmi":                 {driver: "ipmi"},
 	"redfish":              {driver: "redfish"},
-	"redfish-virtualmedia": {driver: "redfish", interfaces: map[string]string{"boot": "redfish-virtual-media"}},
+	"redfish-virtualmedia": {driver: "redfish", interfaces: boots("redfish-virtual-media")},
+	"redfish-uefihttp":     {driver: "redfish", interfaces: boots("redfish-https")},
+	"ilo5-redfish":         {driver: "redfish"},
+	"ilo5-virtualmedia":    {driver: "redfish", interfaces: boots("redfish-virtual-media")},
+	"idrac-redfish":        {driver: "idrac", interfaces: overIDRAC("")},
+	"idrac-virtualmedia":   {driver: "idrac", interfaces: overIDRAC("idrac-redfish-virtual-media")},
+}
+
+// goneSchemes are the schemes of protocols that Ironic has removed, with the schemes that replace them.
+var goneSchemes = map[string]string{
+	"ibmc": "redfish", "idrac": "idrac-redfish", "ilo": "redfish", "ilo4": "redfish", "ilo4-virtualmedia": "redfish-virtualmedia",
+	"ilo5": "redfish", "irmc": "redfish", "snmp": "redfish", "xclarity": "redfish",
+}
+
+func boots(boot string) map[string]string { return map[string]string{"boot": boot} }
+
+// overIDRAC returns the interfaces that reach an iDRAC over Redfish. Older versions of Ironic prefer WSMan where a site has enabled both.
+func overIDRAC(boot string) map[string]string {
+	interfaces := map[string]string{}
+	for _, kind := range []string{"bios", "management", "power", "raid", "vendor"} {
+		interfaces[kind] = "idrac-redfish"
+	}
+	if boot != "" {
+		interfaces["boot"] = boot
+	}
+	return interfaces
 }
 
 var (
-	brokenScheme = regexp.MustCompile(`^((?:ipmi|redfish|redfish-virtualmedia)(?:\+https?)?):?/+(.+)$`)
+	brokenScheme = regexp.MustCompile(`^((?:` + strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), "|") + `)(?:\+https?)?):?/+(.+)$`)
 	hostName     = regexp.MustCompile(`^[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?)*\.?$`)
 	likeIPv4     = regexp.MustCompile(`^(\d+(?:\.\d+)+)([^.\d][^.]*)?$`) // no host name ends with a label that begins with a digit
 )
 
-// ParseBMC parses a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM,
-// redfish-virtualmedia[+http|+https]://…, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it
-// stands alone.
+// ParseBMC parses a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with another scheme of
+// Redfish, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it stands alone.
 func ParseBMC(address string) (*BMC, error) {
 	written := address
 	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
@@ -64,9 +91,14 @@ func ParseBMC(address string) (*BMC, error) {
 		return nil, fmt.Errorf("%q is not the address of a BMC: %w", written, err)
 	}
 	if meant := meantBMC(u, written); meant != "" && isBMC(meant) {
-		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or redfish-virtualmedia in place of redfish", written, meant)
+		name, _, _ := strings.Cut(meant, ":")
+		name, _, _ = strings.Cut(name, "+")
+		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or %s-virtualmedia in place of %s", written, meant, strings.TrimSuffix(name, "-redfish"), name)
 	}
 	name, transport, _ := strings.Cut(u.Scheme, "+")
+	if use, gone := goneSchemes[name]; gone {
+		return nil, fmt.Errorf("the BMC address %q has the scheme %s, which is gone from Ironic; use %s, such as %q", written, name, use, use+"://"+u.Host+u.EscapedPath())
+	}
 	scheme, ok := bmcSchemes[name]
 	if !ok {
 		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", written, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
@@ -81,7 +113,7 @@ func ParseBMC(address string) (*BMC, error) {
 		return nil, fmt.Errorf("the BMC address %q has %w", written, err)
 	}
 	if scheme.driver == "ipmi" {
-		return ipmiBMC(u, transport)
+		return ipmiBMC(u, transport, written)
 	}
 	if !slices.Contains([]string{"", "http", "https"}, transport) {
 		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", written, transport)
@@ -127,21 +159,25 @@ func isBMC(address string) bool {
 // "" if neither.
 func meantBMC(u *url.URL, written string) string {
 	rest := u.Host + strings.TrimRight(u.EscapedPath(), "/")
+	scheme := "redfish"
+	if strings.Contains(u.Path, "/System.Embedded.") {
+		scheme = "idrac-redfish"
+	}
 	switch {
 	case u.Host == "":
 	case u.Scheme == "https":
-		return "redfish://" + rest
+		return scheme + "://" + rest
 	case u.Scheme == "http":
-		return "redfish+http://" + rest
+		return scheme + "+http://" + rest
 	case !strings.Contains(written, "://") && strings.Trim(u.Path, "/") != "":
-		return "redfish://" + rest
+		return scheme + "://" + rest
 	}
 	return ""
 }
 
-func ipmiBMC(u *url.URL, transport string) (*BMC, error) {
+func ipmiBMC(u *url.URL, transport, written string) (*BMC, error) {
 	if transport != "" || strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", u)
+		return nil, fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", written)
 	}
 	bmc := &BMC{
 		Driver: "ipmi", Info: map[string]any{"ipmi_address": u.Hostname()},
@@ -178,20 +214,20 @@ func BMCAddress(n *Node) string {
 	return text
 }
 
-// DescribeBMC returns the address of a node's BMC for messages, in the form that ParseBMC reads if it knows the driver.
+// DescribeBMC returns the address of a node's BMC, in the form that ParseBMC reads if it knows the driver.
 func DescribeBMC(n *Node) string {
 	text := func(key string) string { s, _ := n.DriverInfo[key].(string); return s }
 	switch {
-	case n.Driver == "redfish" && text("redfish_address") != "":
-		transport, host, _ := strings.Cut(text("redfish_address"), "://")
-		scheme := "redfish"
-		if n.BootInterface == "redfish-virtual-media" {
-			scheme = "redfish-virtualmedia"
+	case (n.Driver == "redfish" || n.Driver == "idrac") && text("redfish_address") != "":
+		transport, host, found := strings.Cut(text("redfish_address"), "://")
+		if !found { // Ironic then uses https
+			host = transport
 		}
+		scheme := redfishScheme(n)
 		if transport == "http" {
 			scheme += "+http"
 		}
-		return scheme + "://" + host + text("redfish_system_id")
+		return scheme + "://" + strings.TrimRight(host, "/") + text("redfish_system_id")
 	case n.Driver == "ipmi" && text("ipmi_address") != "":
 		if port := fmt.Sprint(n.DriverInfo["ipmi_port"]); n.DriverInfo["ipmi_port"] != nil {
 			return "ipmi://" + net.JoinHostPort(text("ipmi_address"), port)
@@ -199,4 +235,19 @@ func DescribeBMC(n *Node) string {
 		return "ipmi://" + text("ipmi_address")
 	}
 	return n.Driver + "://" + BMCAddress(n)
+}
+
+// redfishScheme returns the scheme of the BMC address of a node with Redfish.
+func redfishScheme(n *Node) string {
+	switch {
+	case n.Driver == "idrac" && n.BootInterface == "idrac-redfish-virtual-media":
+		return "idrac-virtualmedia"
+	case n.Driver == "idrac":
+		return "idrac-redfish"
+	case n.BootInterface == "redfish-virtual-media":
+		return "redfish-virtualmedia"
+	case n.BootInterface == "redfish-https":
+		return "redfish-uefihttp"
+	}
+	return "redfish"
 }

@@ -11,6 +11,16 @@ import (
 func TestBMC_parse(t *testing.T) {
 	t.Parallel()
 	virtualMedia := map[string]string{"boot": "redfish-virtual-media"}
+	idrac := func(boot string) map[string]string {
+		all := map[string]string{}
+		for _, kind := range []string{"bios", "management", "power", "raid", "vendor"} {
+			all[kind] = "idrac-redfish"
+		}
+		if boot != "" {
+			all["boot"] = boot
+		}
+		return all
+	}
 	for address, want := range map[string]struct {
 		driver     string
 		info       map[string]any
@@ -35,6 +45,12 @@ func TestBMC_parse(t *testing.T) {
 		"redfish://[fd00::1]/s":                {"redfish", map[string]any{"redfish_address": "https://[fd00::1]", "redfish_system_id": "/s"}, nil},
 		"redfish-virtualmedia://b/s":           {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, virtualMedia},
 		"redfish-virtualmedia+http://b:8000/s": {"redfish", map[string]any{"redfish_address": "http://b:8000", "redfish_system_id": "/s"}, virtualMedia},
+		"redfish-uefihttp://b/s":               {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, map[string]string{"boot": "redfish-https"}},
+		"ilo5-redfish+https://b/s":             {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, nil},
+		"ilo5-virtualmedia+http://[fd00::1]/s": {"redfish", map[string]any{"redfish_address": "http://[fd00::1]", "redfish_system_id": "/s"}, virtualMedia},
+		"idrac-redfish://b/s":                  {"idrac", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, idrac("")},
+		"idrac-redfish+http://[fd00::1]:8000":  {"idrac", map[string]any{"redfish_address": "http://[fd00::1]:8000"}, idrac("")},
+		"idrac-virtualmedia+https://b:8443/s":  {"idrac", map[string]any{"redfish_address": "https://b:8443", "redfish_system_id": "/s"}, idrac("idrac-redfish-virtual-media")},
 	} {
 		bmc, err := ironic.ParseBMC(address)
 		if err != nil {
@@ -53,7 +69,7 @@ func TestBMC_parseErrors(t *testing.T) {
 		"":                                      "has no host",
 		"redfish://":                            "has no host",
 		"redfish:///redfish/v1/Systems":         "has no host",
-		"telnet://b":                            `unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`,
+		"telnet://b":                            `unknown scheme "telnet"; known are idrac-redfish, idrac-virtualmedia, ilo5-redfish, ilo5-virtualmedia, ipmi, redfish, redfish-uefihttp, redfish-virtualmedia`,
 		"redfish+ftp://b":                       `unknown transport "ftp"`,
 		"ipmi+https://b":                        "must be ipmi://HOST",
 		"redfish://fd00::1/s":                   "must have the IPv6 address in brackets",
@@ -81,6 +97,16 @@ func TestBMC_parseErrors(t *testing.T) {
 		"redfish://root:calvin@b/s":                     "must not contain credentials; use username and password_wo",
 		"redfish://root:calvin%zz@b":                    "must not contain credentials",
 		"root:calvin@b":                                 "must not contain credentials",
+
+		"ilo4://b":                                  `the BMC address "ilo4://b" has the scheme ilo4, which is gone from Ironic; use redfish, such as "redfish://b"`,
+		"ilo4-virtualmedia://b/s":                   `use redfish-virtualmedia, such as "redfish-virtualmedia://b/s"`,
+		"irmc://192.0.2.1:8443":                     `has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1:8443"`,
+		"ibmc+https://b/redfish/v1/Systems/1":       `use redfish, such as "redfish://b/redfish/v1/Systems/1"`,
+		"snmp://b":                                  "has the scheme snmp, which is gone from Ironic; use redfish",
+		"idrac://b":                                 `use idrac-redfish, such as "idrac-redfish://b"`,
+		"idrac-redfish+ftp://b":                     `unknown transport "ftp"`,
+		"idrac-virtualmedia//192.0.2.61/redfish/v1": `has no :// after its scheme; write "idrac-virtualmedia://192.0.2.61/redfish/v1"`,
+		"b/redfish/v1/Systems/System.Embedded.1":    `the BMC address "b/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://b/redfish/v1/Systems/System.Embedded.1", or idrac-virtualmedia in place of idrac-redfish`,
 	} {
 		if bmc, err := ironic.ParseBMC(address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v, want %q", address, bmc, err, want)
@@ -110,7 +136,8 @@ func TestBMC_describeReversesParse(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"ipmi://192.0.2.1", "ipmi://192.0.2.1:6230", "ipmi://[fd00::1]:6230", "redfish://b/redfish/v1/Systems/1", "redfish+http://b:8000/s",
-		"redfish-virtualmedia://b/s", "redfish-virtualmedia+http://b/s", "redfish://b",
+		"redfish-virtualmedia://b/s", "redfish-virtualmedia+http://b/s", "redfish://b", "redfish-uefihttp://[fd00::1]:8443/s",
+		"idrac-redfish://b/s", "idrac-virtualmedia+http://b:8000/redfish/v1/Systems/System.Embedded.1",
 	} {
 		bmc, err := ironic.ParseBMC(address)
 		if err != nil {
@@ -121,6 +148,10 @@ func TestBMC_describeReversesParse(t *testing.T) {
 		if got := ironic.DescribeBMC(node); got != address {
 			t.Errorf("%s is described as %s", address, got)
 		}
+	}
+	written := &ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "b:8000/", "redfish_system_id": "/s"}}
+	if got := ironic.DescribeBMC(written); got != "redfish://b:8000/s" {
+		t.Errorf("an address without a transport is described as %s", got)
 	}
 }
 

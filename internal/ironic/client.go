@@ -80,15 +80,16 @@ type Config struct {
 // Client is a client of one Ironic. It is safe for concurrent use. A process should use one Client for all reading and waiting,
 // because the Client polls and lists for all its callers at once.
 type Client struct {
-	cfg     Config
-	secrets rest.Secrets
-	nodes   *batch[Node]
-	ports   *batch[[]Port]
-	allocs  *batch[Allocation]
-	fleet   *watch[Node]
-	pending *watch[Allocation]
-	locks   locks
-	defect  parentDefect
+	cfg        Config
+	secrets    rest.Secrets
+	nodes      *batch[Node]
+	ports      *batch[[]Port]
+	portGroups *batch[[]PortGroup]
+	allocs     *batch[Allocation]
+	fleet      *watch[Node]
+	pending    *watch[Allocation]
+	locks      locks
+	defect     parentDefect
 
 	refused bool // the connection was refused before the first answer; the lock of the connection protects it
 
@@ -120,6 +121,8 @@ func New(cfg Config) *Client {
 	c.nodes = newBatch(c.getNode, c.ListNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
+	c.portGroups = newBatch(c.listNodePortGroups, c.listPortGroupsByNode)
+	c.portGroups.absent = &[]PortGroup{}
 	c.allocs = newBatch(c.getAllocation, c.listAllocationsByID)
 	c.fleet = newWatch(cfg.PollInterval, c.shortNode, c.ShortNodes)
 	c.fleet.others = cfg.OthersAtWork

@@ -23,6 +23,8 @@ const newest Microversion = 115
 
 // The first versions of optional features (reference/ironic.md#microversions).
 const (
+	VersionSoftPower    Microversion = 27
+	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78
 	versionInventory    Microversion = 81
 	VersionShard        Microversion = 82

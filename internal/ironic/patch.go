@@ -39,7 +39,7 @@ func (p *Patch) Remove(path string) {
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: json.RawMessage("null")})
 	case "/conductor_group":
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: ""})
-	case "/retired", "/protected": // a remove leaves null, which list filters treat neither as true nor as false
+	case "/retired", "/protected", "/disable_power_off": // a remove leaves null, which list filters treat neither as true nor as false
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.ReplaceOp, Path: path, Value: false})
 	default:
 		*p = append(*p, nodes.UpdateOperation{Op: nodes.RemoveOp, Path: path})

@@ -12,7 +12,14 @@ import (
 )
 
 // Port is a network card that Ironic knows.
-type Port = ports.Port
+type Port struct {
+	ports.Port
+
+	Name        string `json:"name"`        // since API 1.88; unique in Ironic
+	Description string `json:"description"` // since API 1.97
+	Vendor      string `json:"vendor"`      // since API 1.100
+	Category    string `json:"category"`    // since API 1.101
+}
 
 // PortSpec is the wanted state of a port. nil and empty values are left to Ironic.
 type PortSpec struct {
@@ -20,6 +27,21 @@ type PortSpec struct {
 	PXEEnabled          *bool
 	PhysicalNetwork     string
 	LocalLinkConnection map[string]any
+	IsSmartNIC          *bool
+
+	Name, Description, Vendor, Category string
+
+	Extra   map[string]any // keys to set
+	Without []string       // keys of extra to remove
+	Group   string         // UUID of the port group; used only at creation
+}
+
+// texts returns the attributes of a spec that are texts, with those that a port has, by name.
+func (s PortSpec) texts(port Port) map[string][2]string {
+	return map[string][2]string{
+		"physical_network": {s.PhysicalNetwork, port.PhysicalNetwork}, "name": {s.Name, port.Name}, "description": {s.Description, port.Description},
+		"vendor": {s.Vendor, port.Vendor}, "category": {s.Category, port.Category},
+	}
 }
 
 // CreatePort creates a port of a node. If the answer is lost, it checks whether the port exists before it sends the request again.
@@ -29,11 +51,22 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (
 	if spec.PXEEnabled != nil {
 		body["pxe_enabled"] = *spec.PXEEnabled
 	}
-	if spec.PhysicalNetwork != "" {
-		body["physical_network"] = spec.PhysicalNetwork
+	for key, values := range spec.texts(Port{}) {
+		if values[0] != "" {
+			body[key] = values[0]
+		}
 	}
 	if spec.LocalLinkConnection != nil {
 		body["local_link_connection"] = spec.LocalLinkConnection
+	}
+	if spec.IsSmartNIC != nil {
+		body["is_smartnic"] = *spec.IsSmartNIC
+	}
+	if len(spec.Extra) > 0 {
+		body["extra"] = spec.Extra
+	}
+	if spec.Group != "" {
+		body["portgroup_uuid"] = spec.Group
 	}
 	unlock, err := c.locks.lock(ctx, nodeID)
 	if err != nil {
@@ -51,19 +84,65 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (
 	return &port, nil
 }
 
-// UpdatePort changes a port to the wanted state and returns it; it sends only attributes that differ. Ironic refuses changes of
-// connectivity while the node is available or active (reference/ironic.md#changing-a-port).
+// changes returns the edits that bring a port to the wanted state, and whether they change its connectivity.
+func (s PortSpec) changes(port Port) (patch Patch, connectivity bool) {
+	if s.PXEEnabled != nil && *s.PXEEnabled != port.PXEEnabled {
+		patch.Set("/pxe_enabled", *s.PXEEnabled)
+	}
+	if s.LocalLinkConnection != nil && !SameJSON(s.LocalLinkConnection, port.LocalLinkConnection) {
+		patch.Set("/local_link_connection", s.LocalLinkConnection)
+	}
+	connectivity = len(patch) > 0
+	texts := s.texts(port)
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		if values := texts[key]; values[0] != "" && values[0] != values[1] {
+			patch.Set("/"+key, values[0])
+			connectivity = connectivity || key == "physical_network"
+		}
+	}
+	if s.IsSmartNIC != nil && *s.IsSmartNIC != port.IsSmartNIC {
+		patch.Set("/is_smartnic", *s.IsSmartNIC)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Extra)) {
+		if !SameJSON(s.Extra[key], port.Extra[key]) {
+			patch.Set("/extra/"+key, s.Extra[key])
+		}
+	}
+	for _, key := range s.Without {
+		if _, exists := port.Extra[key]; exists {
+			patch.Remove("/extra/" + key)
+		}
+	}
+	return patch, connectivity
+}
+
+// Reconnects reports whether UpdatePort changes the connectivity of a port. Ironic refuses that in most states of the node, unless
+// the node is in maintenance (reference/ironic.md#changing-a-port).
+func (s PortSpec) Reconnects(port Port) bool {
+	_, connectivity := s.changes(port)
+	return connectivity
+}
+
+// UpdatePort changes a port to the wanted state and returns it; it sends only attributes that differ, and never the port group.
 func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) (*Port, error) {
+	patch, _ := spec.changes(port)
+	return c.patchPort(ctx, port, patch)
+}
+
+// MovePort puts a port into the port group with a UUID, or takes it out of its group if the UUID is empty.
+func (c *Client) MovePort(ctx context.Context, port Port, group string) (*Port, error) {
 	var patch Patch
-	if spec.PXEEnabled != nil && *spec.PXEEnabled != port.PXEEnabled {
-		patch.Set("/pxe_enabled", *spec.PXEEnabled)
+	switch group {
+	case port.PortGroupUUID:
+	case "":
+		patch.Set("/portgroup_uuid", nil)
+	default:
+		patch.Set("/portgroup_uuid", group)
 	}
-	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != port.PhysicalNetwork {
-		patch.Set("/physical_network", spec.PhysicalNetwork)
-	}
-	if spec.LocalLinkConnection != nil && !SameJSON(spec.LocalLinkConnection, port.LocalLinkConnection) {
-		patch.Set("/local_link_connection", spec.LocalLinkConnection)
-	}
+	return c.patchPort(ctx, port, patch)
+}
+
+func (c *Client) patchPort(ctx context.Context, port Port, patch Patch) (*Port, error) {
 	if len(patch) == 0 {
 		return &port, nil
 	}

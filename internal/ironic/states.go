@@ -2,6 +2,8 @@ package ironic
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
@@ -53,16 +55,46 @@ func (c *Client) ChangeProvisionState(ctx context.Context, id string, order Orde
 	return c.wrap(err)
 }
 
-// ChangePowerState requests a power change of a node. Ironic answers before the operation has ended.
-func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.TargetPowerState) error {
+// ChangePowerState requests a power change of a node. Ironic answers before the operation has ended. timeout is how long Ironic waits for
+// the operating system if the change is a soft one (API 1.27), in whole seconds; zero: as its configuration says.
+func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.TargetPowerState, timeout time.Duration) error {
 	api, err := c.api(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.nodes.invalidate(id)
-	err = nodes.ChangePowerState(ctx, api, id, nodes.PowerStateOpts{Target: target}).ExtractErr()
+	err = nodes.ChangePowerState(ctx, api, id, nodes.PowerStateOpts{Target: target, Timeout: int(timeout.Seconds())}).ExtractErr()
 	if err == nil {
 		c.fleet.restart(id)
 	}
 	return c.wrap(err)
+}
+
+// BootMode is a boot mode of a machine's firmware.
+type BootMode string
+
+// The boot modes.
+const (
+	BootUEFI BootMode = "uefi"
+	BootBIOS BootMode = "bios"
+)
+
+// ChangeBootMode requests a boot mode (API 1.76). Ironic answers before the operation has ended, and may restart the machine for it. A
+// failure shows in the node's last_error only.
+func (c *Client) ChangeBootMode(ctx context.Context, id string, mode BootMode) error {
+	return c.changeBoot(ctx, id, "boot_mode", mode)
+}
+
+// ChangeSecureBoot requests that secure boot is switched on or off; see ChangeBootMode.
+func (c *Client) ChangeSecureBoot(ctx context.Context, id string, on bool) error {
+	return c.changeBoot(ctx, id, "secure_boot", on)
+}
+
+func (c *Client) changeBoot(ctx context.Context, id, what string, target any) error {
+	defer c.nodes.invalidate(id)
+	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+what, map[string]any{"target": target}, nil)
+	if err == nil {
+		c.fleet.restart(id)
+	}
+	return err
 }

@@ -46,7 +46,11 @@ func oneHost() map[string]any {
 		"name": "r1", "driver": "fake-hardware", "target_state": "enroll", "resource_class": "baremetal", "description": "web",
 		"driver_info": map[string]any{"deploy_kernel": "http://images.example.com/kernel", "deploy_ramdisk": "http://images.example.com/ramdisk"},
 		"properties":  map[string]any{"cpus": "64", "memory_mb": "262144"}, "traits": []any{"CUSTOM_A", "CUSTOM_B"},
-		"ports":          map[string]any{"52:54:00:00:00:01": map[string]any{}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false}},
+		"port_groups": map[string]any{"bond0": map[string]any{"mode": "802.3ad"}},
+		"ports": map[string]any{
+			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra": map[string]any{"slot": "1"}},
+		},
+		"network_data":   `{"services": [], "networks": [], "links": []}`,
 		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": 1,
 		"extra": map[string]any{"team": "web"},
 	}
@@ -208,6 +212,7 @@ var settings = map[string]map[string][]any{
 		"name": {"n1", "n2"}, "resource_class": {"a", "b"}, "description": {"d1", "d2"}, "owner": {"o"}, "lessee": {"l"}, "shard": {"s"},
 		"automated_clean": {true, false}, "maintenance": {true, false}, "retired": {true, false}, "inspect": {true, false},
 		"target_state": {"enroll", "manageable", "available"}, "power_state": {"on", "off"}, "on_destroy": {"forget"},
+		"power_off_mode": {"graceful", "hard"}, "disable_power_off": {true, false}, "boot_mode": {"uefi", "bios"}, "secure_boot": {false},
 		"driver_info": {map[string]any{"deploy_kernel": "http://k"}, map[string]any{"deploy_ramdisk": "http://r"}},
 		"properties":  {map[string]any{"cpus": "4"}, map[string]any{"memory_mb": "8", "cpus": "8"}}, "root_device": {map[string]any{"serial": "1"}},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "traits": {[]any{"CUSTOM_A"}, []any{"CUSTOM_A", "CUSTOM_B"}},
@@ -215,9 +220,16 @@ var settings = map[string]map[string][]any{
 		"bmc": {
 			map[string]any{"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1", "username": "root"},
 			map[string]any{"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "password_wo": "secret", "password_wo_version": 1},
+			map[string]any{"address": "idrac-virtualmedia://10.0.0.1/redfish/v1/Systems/1"},
 			map[string]any{"address": "ipmi://10.0.0.1"},
 		},
-		"ports": {map[string]any{"52:54:00:00:00:01": map[string]any{}}, map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false}}},
+		"ports": {
+			map[string]any{"52:54:00:00:00:01": map[string]any{}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": map[string]any{"a": "1"}}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{"is_smartnic": false, "description": "d"}},
+		},
+		"port_groups":  {map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},
+		"network_data": {`{"links": [], "networks": [], "services": []}`},
 	},
 	"metal_allocation": {
 		"name": {"a1", "a2"}, "traits": {[]any{"CUSTOM_A"}}, "extra": {map[string]any{"team": "a"}, map[string]any{"team": "b"}},
@@ -225,7 +237,7 @@ var settings = map[string]map[string][]any{
 	},
 	"metal_deployment": {
 		"image":       {map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"}, map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"}},
-		"power_state": {"on", "off"}, "on_change": {"ignore", "rebuild", "replace"}, "protected": {true, false},
+		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"}, "protected": {true, false},
 		"rebuild_triggers": {map[string]any{"a": "1"}}, "restart_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "max_attempts": {2}, "on_destroy": {"forget"},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "config_drive": {map[string]any{"hostname": "h", "meta_data": `{"a": 1}`}},
 	},

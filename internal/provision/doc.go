@@ -26,9 +26,10 @@
 //	own     PATCH /v1/nodes/{id}, GET /v1/nodes/{id}  settings that Ironic refuses at creation; the GET if extra was edited
 //	own     PUT or DELETE .../traits/{trait}          each trait
 //	own     PUT .../maintenance                       maintenance
-//	own     POST /v1/ports                            each port
+//	own     POST /v1/portgroups, /v1/ports            each port group, each port
 //	own     PUT .../states/provision                  each verb of the walk: manage, inspect, provide
 //	own     GET /v1/nodes/{id}                        the read before a verb, if no list of a round serves; the inspection's result
+//	own     PUT .../states/boot_mode, secure_boot     boot_mode, secure_boot; then a poll and a GET of the node
 //	own     PUT .../states/power                      power_state, or a power state that Ironic does not know yet
 //	own     PATCH /v1/nodes/{id}                      writes into the mark of creation that it is finished
 //
@@ -39,7 +40,9 @@
 //	own     GET /v1/nodes/{id}                   the record, and whether the node still is as planned
 //	own     PATCH /v1/nodes/{id}                 changed settings; around it PUT and DELETE .../maintenance for interfaces of a deployed node
 //	own     GET /v1/ports/detail?node={id}       ports to compare, if the configuration has any
-//	own     POST, PATCH, DELETE /v1/ports        each changed port
+//	own     GET /v1/portgroups/detail?node={id}  likewise the port groups
+//	own     POST, PATCH, DELETE /v1/ports        each changed port; around them PUT and DELETE .../maintenance unless the node is manageable
+//	own     POST, PATCH, DELETE /v1/portgroups   each changed port group
 //	own     GET .../inventory                    before an inspection: is there an inventory already
 //	own     PUT .../traits, .../states/...       as for create
 //

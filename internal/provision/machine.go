@@ -25,6 +25,7 @@ type Machine struct {
 	unconfirmed ironic.Patch
 	asked       time.Time // when the request of the last poll began; zero if the record has changed since
 	switched    bool      // Ironic has accepted a power change
+	cut         string    // why SwitchOff has cut the power; empty: it has not
 	marks       []Mark    // the marks of this run that the node had when the record began
 }
 
@@ -295,30 +296,56 @@ func looksDiscovered(n *ironic.Node) bool {
 	return n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[keyEnrolled] == nil && len(n.DriverInfo) == 0
 }
 
-// ReasonChanging is the maintenance reason of a node whose interfaces are being changed.
-const ReasonChanging = "terraform-provider-metal: changing interfaces"
+// ReasonChanging is the maintenance reason of a node whose interfaces or ports are being changed.
+const ReasonChanging = "terraform-provider-metal: changing interfaces or ports"
 
 // PatchHost is Patch for edits that may change interfaces. While something is deployed on a node, Ironic accepts such edits only
-// in maintenance. PatchHost puts the node into maintenance for the patch and takes it out again, also if the patch fails or the
-// run is interrupted. It also takes out a node that a killed run has left in maintenance. arrived reports whether Ironic has
-// applied the edits; together with an error it means that only leaving maintenance has failed.
+// in maintenance, so that PatchHost makes them there. It also takes a node out of maintenance that a killed run has left in it.
+// arrived reports whether Ironic has applied the edits; together with an error it means that only leaving maintenance has failed.
 func (m *Machine) PatchHost(ctx context.Context, patch ironic.Patch) (arrived bool, err error) {
-	ours := m.node.Maintenance && m.node.MaintenanceReason == ReasonChanging
-	if !ours && (m.node.Maintenance || !changesInterface(patch) || interfacesChangeable(m.state())) {
+	if !m.leftChanging() && (!changesInterface(patch) || interfacesChangeable(m.state())) {
 		err := m.Patch(ctx, patch)
 		return err == nil, err
 	}
-	if !ours {
+	err = m.inMaintenance(ctx, func() error {
+		err := m.Patch(ctx, patch)
+		arrived = err == nil
+		return err
+	})
+	return arrived, err
+}
+
+// Reconnect calls change, which changes the connectivity of ports. Ironic accepts that in a few states of the node, and in maintenance
+// (reference/ironic.md#changing-a-port). In other states the node is in maintenance while change runs.
+func (m *Machine) Reconnect(ctx context.Context, change func() error) error {
+	if portsChangeable(m.state()) {
+		return change()
+	}
+	return m.inMaintenance(ctx, change)
+}
+
+// leftChanging reports whether a killed run has left the node in maintenance.
+func (m *Machine) leftChanging() bool {
+	return m.node.Maintenance && m.node.MaintenanceReason == ReasonChanging
+}
+
+// inMaintenance calls change while the node is in maintenance, and takes the node out again, also if change fails or the run is
+// interrupted. Maintenance that others have set stays.
+func (m *Machine) inMaintenance(ctx context.Context, change func() error) error {
+	if m.node.Maintenance && !m.leftChanging() {
+		return change()
+	}
+	if !m.node.Maintenance {
 		if err := m.site.SetMaintenance(ctx, m.node.UUID, true, ReasonChanging); err != nil {
-			return false, err
+			return err
 		}
 	}
-	err = m.Patch(ctx, patch)
+	err := change()
 	stays := m.site.SetMaintenance(context.WithoutCancel(ctx), m.node.UUID, false, "")
-	if err == nil && stays == nil {
-		m.node.Maintenance, m.node.MaintenanceReason = false, ""
+	if stays == nil {
+		m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = false, "" })
 	}
-	return err == nil, errors.Join(err, stays)
+	return errors.Join(err, stays)
 }
 
 func changesInterface(p ironic.Patch) bool {

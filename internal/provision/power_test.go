@@ -2,9 +2,12 @@ package provision_test
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
@@ -91,4 +94,98 @@ func TestPower_editWaitsForChangeInProgress(t *testing.T) {
 			t.Errorf("the description is %q: %v", machine.Node().Description, err)
 		}
 	})
+}
+
+// switched is what a call of SwitchOff has done.
+type switched struct {
+	sent []string // targets with their time-outs
+	cut  string
+	err  error
+}
+
+// switchOff switches the machine of a fake off.
+func switchOff(t *testing.T, fake *fakeironic.Server, how provision.OffMode) switched {
+	t.Helper()
+	client, id := newClient(fake), fake.Nodes()[0].UUID
+	machine, err := client.Machine(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.ResetRequests()
+	s := switched{err: machine.SwitchOff(t.Context(), how, time.Hour), cut: machine.Cut()}
+	for _, r := range fake.Requests() {
+		if r.Method == http.MethodPut {
+			s.sent = append(s.sent, r.Body)
+		}
+	}
+	return s
+}
+
+func TestPower_switchedOffAsAsked(t *testing.T) {
+	t.Parallel()
+	const hard, soft, patient = `{"target":"power off"}`, `{"target":"soft power off"}`, `{"target":"soft power off","timeout":180}`
+	for _, tt := range []struct {
+		name         string
+		how          provision.OffMode
+		ignores, no  bool
+		sent         []string
+		cut, problem string
+	}{
+		{"hard", provision.OffHard, false, false, []string{hard}, "", ""},
+		{"default", "", false, false, []string{hard}, "", ""},
+		{"soft", provision.OffSoft, false, false, []string{soft}, "", ""},
+		{"soft, ignored", provision.OffSoft, true, false, []string{soft}, "", `is "power on", not "power off": Failed to change power state`},
+		{"soft, unsupported", provision.OffSoft, false, true, []string{soft}, "", "Set power_off_mode to graceful or hard"},
+		{"graceful", provision.OffGraceful, false, false, []string{patient}, "", ""},
+		{"graceful, ignored", provision.OffGraceful, true, false, []string{patient, hard}, "its operating system did not shut down within 3m0s", ""},
+		{"graceful, unsupported", provision.OffGraceful, false, true, []string{patient, hard}, "the driver fake-hardware cannot ask an operating system to shut down", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				fake.StepTime, fake.NoSoftPower = 5*time.Second, tt.no
+				fake.IgnoresSoftOff = func(fakeironic.Node) bool { return tt.ignores }
+				fake.Set("node-000", "power_state", "power on")
+				got := switchOff(t, fake, tt.how)
+				if !slices.Equal(got.sent, tt.sent) || got.cut != tt.cut {
+					t.Errorf("sent %v (cut: %q), want %v (cut: %q)", got.sent, got.cut, tt.sent, tt.cut)
+				}
+				if tt.problem == "" && got.err != nil || tt.problem != "" && (got.err == nil || !strings.Contains(got.err.Error(), tt.problem)) {
+					t.Errorf("error %v, want %q", got.err, tt.problem)
+				}
+				if is := nodeOf(t, fake, "node-000").PowerState; tt.problem == "" && is != "power off" {
+					t.Errorf("the machine is %s", is)
+				}
+			})
+		})
+	}
+}
+
+// A machine that is off, or whose power state Ironic does not know, is asked nothing.
+func TestPower_onlyRunningMachineIsAsked(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]int{"power off": 0, "": 1} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(1)
+			fake.Set("node-000", "power_state", state)
+			if got := switchOff(t, fake, provision.OffGraceful); got.err != nil || len(got.sent) != want || strings.Contains(strings.Join(got.sent, ""), "soft") {
+				t.Errorf("%q: sent %v, %v", state, got.sent, got.err)
+			}
+		})
+	}
+}
+
+func TestPower_disabledPowerOffSendsNothing(t *testing.T) {
+	t.Parallel()
+	for _, how := range []provision.OffMode{provision.OffHard, provision.OffSoft, provision.OffGraceful} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(1)
+			fake.Set("node-000", "power_state", "power on")
+			fake.Set("node-000", "disable_power_off", true)
+			if got := switchOff(t, fake, how); got.err == nil || !strings.Contains(got.err.Error(), "disable_power_off is set on it") || len(got.sent) > 0 {
+				t.Errorf("%s: sent %v, %v", how, got.sent, got.err)
+			}
+		})
+	}
 }

@@ -136,6 +136,11 @@ func interfacesChangeable(state ironic.State) bool {
 	return false
 }
 
+// portsChangeable reports whether Ironic accepts a change of a port's connectivity in a state (reference/ironic.md#changing-a-port).
+func portsChangeable(state ironic.State) bool {
+	return state != nodes.Available && interfacesChangeable(state)
+}
+
 // reachesGoal reports whether sending a verb reaches a goal that the state alone does not show.
 func reachesGoal(sent ironic.Verb, goal Goal) bool {
 	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent))

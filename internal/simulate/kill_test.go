@@ -44,6 +44,13 @@ func with(config configuration, address, setting string, value any) configuratio
 	return config
 }
 
+// cabled is a host whose port is in a group.
+func cabled(group string) configuration {
+	host := oneOfEach("v1")["metal_host.a"]
+	host["port_groups"], host["ports"] = object{group: object{"mode": "802.3ad"}}, object{mac: object{"port_group": group}}
+	return configuration{"metal_host.a": host}
+}
+
 // unallocated is a configuration whose deployment reserves its node itself.
 func unallocated(image string) configuration {
 	config := without(with(oneOfEach(image), "metal_deployment.a", "node_id", reference{"metal_host.a", "id"}), "metal_deployment.a", "allocation_id")
@@ -85,6 +92,8 @@ func TestKill_everyRequest(t *testing.T) {
 		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}},
 		{"create without an allocation", configuration{}, unallocated("v1"), []string{"manage", "provide", "active"}},
 		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}},
+		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}},
+		{"recable", cabled("bond0"), cabled("bond1"), nil},
 		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}},
 		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}},
 	} {
@@ -164,6 +173,7 @@ func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
 	if want := min(len(p.to), 1); nodes != want || ports != want || len(w.state()) != len(p.to) {
 		s.broken("there are %d nodes, %d ports, and %d resources in state", nodes, ports, len(w.state()))
 	}
+	p.checkCabling(t, s)
 	sent := map[string]int{}
 	for _, v := range s.verbs {
 		if isPower(v.target) {
@@ -177,6 +187,22 @@ func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
 	}
 	if !maps.Equal(sent, want) {
 		s.broken("the machine was sent %v, want %v", sent, want)
+	}
+}
+
+// checkCabling checks that the site has exactly the port groups that are configured, and that no node is left in maintenance.
+func (p phase) checkCabling(t *testing.T, s *site) {
+	t.Helper()
+	_, answer := s.call(t, "GET", "portgroups", nil)
+	groups, _ := answer["portgroups"].([]any)
+	configured, _ := p.to["metal_host.a"]["port_groups"].(object)
+	if len(groups) != len(configured) {
+		s.broken("there are the port groups %v", groups)
+	}
+	for _, n := range s.fake.Nodes() {
+		if n.Maintenance {
+			s.broken("node %s is left in maintenance", n.Name)
+		}
 	}
 }
 

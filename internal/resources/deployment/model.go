@@ -45,6 +45,7 @@ type model struct {
 	RestartTriggers types.Map      `tfsdk:"restart_triggers"`
 	Protected       types.Bool     `tfsdk:"protected"`
 	PowerState      types.String   `tfsdk:"power_state"`
+	PowerOffMode    types.String   `tfsdk:"power_off_mode"`
 	MaxAttempts     types.Int64    `tfsdk:"max_attempts"`
 	OnDestroy       types.String   `tfsdk:"on_destroy"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`

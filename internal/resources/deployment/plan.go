@@ -341,5 +341,6 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
+		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)
 }

@@ -100,6 +100,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if err == nil && !machine.Ended(provision.MarkReservation) {
 		runs = footprint(ctx, machine) // before record, which then has what the next refresh has
 	}
+	framework.WarnCut(&resp.Diagnostics, machine.Node(), machine.Cut())
 	plan.record(machine.Node(), instance, attempts)
 	if err == nil || ironic.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
@@ -123,7 +124,7 @@ func (d *deployment) install(ctx context.Context, plan, config *model, machine *
 	}
 	if err == nil {
 		doing = "switch node " + ironic.NodeLabel(machine.Node())
-		err = d.power(ctx, config, machine, o.Timeout)
+		err = config.switchPower(ctx, machine, o.Timeout)
 	}
 	return doing, attempts, err
 }
@@ -213,6 +214,11 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.
 	if machine, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
+	if plan.PowerState.ValueString() == framework.PowerOff { // a deployment that fails at its end is tainted
+		if err := machine.CheckOff(); err != nil {
+			return nil, r, err
+		}
+	}
 	if plan.adopted() {
 		r.instance, err = provision.Adopt(machine.Node(), plan.AllocationID.ValueString())
 		return machine, r, err
@@ -224,12 +230,15 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.
 	return machine, r, err
 }
 
-// power switches the node as configured.
-func (d *deployment) power(ctx context.Context, config *model, machine *provision.Machine, limit time.Duration) error {
-	if !framework.IsSet(config.PowerState) {
-		return nil
+// switchPower switches the node as configured.
+func (m *model) switchPower(ctx context.Context, machine *provision.Machine, limit time.Duration) error {
+	switch m.PowerState.ValueString() {
+	case framework.PowerOn:
+		return machine.SetPower(ctx, true, limit)
+	case framework.PowerOff:
+		return machine.SwitchOff(ctx, provision.OffMode(m.PowerOffMode.ValueString()), limit)
 	}
-	return machine.SetPower(ctx, config.PowerState.ValueString() == framework.PowerOn, limit)
+	return nil
 }
 
 // Read refreshes the state, and removes the resource if the node does not run its deployment any more.
@@ -335,6 +344,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	node := machine.Node
 	attempts, failed, err := u.run(ctx, d.Client, machine)
+	framework.WarnCut(&resp.Diagnostics, node(), machine.Cut())
 	restarts := failed == updateRestarts && ironic.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > updateRestarts || restarts || (failed == updateDeploys && u.what.DeployedWith(node()))
 	planned := *plan

@@ -101,9 +101,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)},
 				MarkdownDescription: "`on` or `off`. A change switches the machine. Default: not managed.",
 			},
+			"power_off_mode": framework.PowerOffModeAttribute("`hard` (default), `soft` or `graceful`, as for [`metal_host`](host.md)."),
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
-				MarkdownDescription: "Attempts of one apply to deploy the node, 1 to 10. Default: `1`.",
+				MarkdownDescription: "Attempts of one apply, 1 to 10. Default: `1`.",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
@@ -114,9 +115,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Update: true, UpdateDescription: "As for `create`. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning. Default: `60m`.",
 			}),
-			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation: that of the allocation, or one of its own.", PlanModifiers: stays},
+			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},
-			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Reason why the last operation on the node failed."},
+			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why the last operation failed."},
 			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Attempts of the last deployment."},
 			"rebuilds": schema.Int64Attribute{
 				Computed:            true,
@@ -176,8 +177,8 @@ func imageSchema() schema.Attribute {
 }
 
 func configDriveSchema() schema.Attribute {
-	document := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+	document := func(description string, validators ...validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description, Validators: validators}
 	}
 	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
@@ -201,7 +202,7 @@ func configDriveSchema() schema.Attribute {
 				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
 			},
 			"meta_data":    document("Meta data, as a JSON object."),
-			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format."),
+			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.NetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 		},
 	}

@@ -88,7 +88,7 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 		case step == updateRestarts && u.restarts():
 			err = machine.Reboot(ctx, u.limit)
 		case step == updateSwitches && u.switches():
-			err = machine.SetPower(ctx, u.config.PowerState.ValueString() == framework.PowerOn, u.limit)
+			err = u.config.switchPower(ctx, machine, u.limit)
 		case step == updateProtects && u.config.Protected.ValueBool():
 			err = machine.Protect(ctx, true)
 		}

@@ -48,6 +48,7 @@ var attributes = []attribute{
 	}, facts),
 	rootDeviceAttribute(),
 	interfacesAttribute(),
+	networkDataAttribute(),
 	extraAttribute(),
 	row[types.String]{
 		name: "description", path: "/description", since: 51,
@@ -85,6 +86,21 @@ var attributes = []attribute{
 		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
+	row[types.Bool]{
+		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
+		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Needs API 1.95."),
+		of:     func(m *model) *types.Bool { return &m.DisablePowerOff },
+		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.DisablePowerOff) },
+	}.attribute(),
+	row[types.String]{
+		name: "parent_node", path: "/parent_node", since: 83,
+		schema: text("UUID (`id` of the `metal_host`) of the machine that contains this one, for example as a DPU. Ironic starts it first, and allocates no node that has one. Needs API 1.83.",
+			framework.UUID),
+		of:   func(m *model) *types.String { return &m.ParentNode },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.ParentNode) },
+	}.attribute(),
+	bootModeAttribute(),
+	secureBootAttribute(),
 	row[types.Bool]{ // set by a request of its own
 		name: "maintenance", with: "/maintenance", gone: types.BoolValue(false),
 		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it."),
@@ -111,6 +127,7 @@ var attributes = []attribute{
 	}.attribute(),
 	targetStateAttribute(),
 	powerStateAttribute(),
+	powerOffModeAttribute(),
 	row[types.String]{
 		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node, such as `available` or `active`."),
 		of:   func(m *model) *types.String { return &m.ProvisionState },

@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -42,7 +45,7 @@ func bmcSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"address": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Address of the BMC: `redfish-virtualmedia://HOST[:PORT]/SYSTEM`, `redfish://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`. Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
+				MarkdownDescription: "Address of the BMC: `SCHEME://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`, with a scheme from [BMC addresses](#bmc-addresses). Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
 					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
@@ -123,7 +126,11 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	}
 	actual := framework.Scalars(node.DriverInfo)
 	if !m.leadsTo(bmc, node) {
-		block.Address = types.StringValue(ironic.DescribeBMC(node))
+		address := ironic.DescribeBMC(node)
+		if kind := m.otherInterface(bmc, node); kind != "" && address == block.Address.ValueString() {
+			address += fmt.Sprintf(" (%s interface %s)", kind, ironic.InterfacesOf(node)[kind])
+		}
+		block.Address = types.StringValue(address)
 	}
 	if framework.IsSet(block.Username) {
 		block.Username = framework.OrNull(actual[bmc.UsernameKey])
@@ -139,11 +146,17 @@ func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
 			return false
 		}
 	}
+	return m.otherInterface(bmc, node) == ""
+}
+
+// otherInterface returns the kind of an interface that does not follow from a BMC address, and that the configuration does not set; "" if
+// there is none.
+func (m *model) otherInterface(bmc *ironic.BMC, node *ironic.Node) string {
 	configured, interfaces := m.interfaces(), ironic.InterfacesOf(node)
-	for kind, value := range bmc.Interfaces {
-		if configured[kind] == "" && interfaces[kind] != value {
-			return false
+	for _, kind := range slices.Sorted(maps.Keys(bmc.Interfaces)) {
+		if configured[kind] == "" && interfaces[kind] != bmc.Interfaces[kind] {
+			return kind
 		}
 	}
-	return true
+	return ""
 }

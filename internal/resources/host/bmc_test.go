@@ -2,9 +2,11 @@ package host_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
@@ -126,6 +128,84 @@ func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
 	)
 }
 
+// bmcSchemes are addresses of BMCs with all schemes of Redfish, and the driver and interfaces of their nodes.
+var bmcSchemes = map[string]map[string]any{
+	"redfish://192.0.2.51/redfish/v1/Systems/1":                         {"driver": "redfish", "boot_interface": "ipxe", "raid_interface": "redfish"},
+	"redfish-virtualmedia+http://[2001:db8::52]/redfish/v1/Systems/1":   {"driver": "redfish", "boot_interface": "redfish-virtual-media"},
+	"redfish-uefihttp+https://192.0.2.53:8443/redfish/v1/Systems/1":     {"driver": "redfish", "boot_interface": "redfish-https"},
+	"ilo5-redfish://192.0.2.54/redfish/v1/Systems/1":                    {"driver": "redfish", "boot_interface": "ipxe"},
+	"ilo5-virtualmedia+http://192.0.2.55:8000/redfish/v1/Systems/1":     {"driver": "redfish", "boot_interface": "redfish-virtual-media"},
+	"idrac-redfish://[2001:db8::56]:8443/redfish/v1/Systems/System.E.1": {"driver": "idrac", "boot_interface": "ipxe"},
+	"idrac-virtualmedia+https://192.0.2.57/redfish/v1/Systems/S.1":      {"driver": "idrac", "boot_interface": "idrac-redfish-virtual-media"},
+}
+
+func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
+	for address, want := range bmcSchemes {
+		scheme, _, _ := strings.Cut(address, ":")
+		t.Run(scheme, func(t *testing.T) {
+			s := acctest.Start(t, nil)
+			if strings.HasPrefix(scheme, "redfish-uefihttp") {
+				s.SkipBefore("1.90") // Ironic 21.4 has no redfish-https
+			}
+			if want["driver"] == "idrac" {
+				want = maps.Clone(want)
+				for _, kind := range []string{"bios", "management", "power", "raid", "vendor"} {
+					want[kind+"_interface"] = "idrac-redfish"
+				}
+			}
+			config := enrolled(s, acctest.BMC(address, withPassword("secret", 1)))
+			valid := func(*terraform.State) error {
+				verdicts := s.Must(http.MethodGet, "nodes/"+s.Name("h")+"/validate", nil)
+				for _, kind := range []string{"power", "management", "bios", "raid", "inspect"} {
+					if verdict, _ := verdicts[kind].(map[string]any); verdict["result"] != true {
+						return fmt.Errorf("%s: %v", kind, verdict)
+					}
+				}
+				return nil
+			}
+			acctest.Test(t,
+				resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, want)}, Check: valid},
+				resource.TestStep{RefreshState: true},
+				resource.TestStep{Config: config, ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop), ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(acctest.HostAddress, tfjsonpath.New("bmc").AtMapKey("address"), knownvalue.StringExact(address)),
+				}},
+			)
+		})
+	}
+}
+
+// Only what differs between two schemes changes, and an interface that another client changes is put back.
+func TestAccHost_schemeChangesInPlace(t *testing.T) {
+	s := acctest.Start(t, nil)
+	stays := statecheck.CompareValue(compare.ValuesSame())
+	step := func(scheme, driver, boot, others string) resource.TestStep {
+		return resource.TestStep{
+			Config: enrolled(s, acctest.BMC(scheme+"://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1))),
+			ConfigStateChecks: []statecheck.StateCheck{
+				stays.AddStateValue(acctest.HostAddress, tfjsonpath.New("id")),
+				nodeHas(s, map[string]any{
+					"driver": driver, "boot_interface": boot, "raid_interface": others, "power_interface": others,
+					"driver_info": map[string]any{"redfish_address": "https://192.0.2.58", "redfish_username": "root", "redfish_password": "******"},
+				}),
+			},
+		}
+	}
+	drift := step("idrac-redfish", "idrac", "ipxe", "idrac-redfish")
+	drift.PreConfig = func() { s.Patch(s.Name("h"), "replace", "/raid_interface", "no-raid") }
+	drift.ConfigPlanChecks = hostPlan(plancheck.ResourceActionUpdate)
+	chosen := enrolled(s, acctest.BMC("idrac-redfish://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1)), `hardware_interfaces = { raid = "no-raid" }`)
+	acctest.Test(t,
+		step("redfish", "redfish", "ipxe", "redfish"),
+		step("idrac-virtualmedia", "idrac", "idrac-redfish-virtual-media", "idrac-redfish"),
+		step("idrac-redfish", "idrac", "ipxe", "idrac-redfish"),
+		drift,
+		resource.TestStep{Config: chosen, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"raid_interface": "no-raid", "bios_interface": "idrac-redfish"})}},
+		step("ilo5-virtualmedia", "redfish", "redfish-virtual-media", "redfish"),
+		step("redfish-virtualmedia", "redfish", "redfish-virtual-media", "redfish"),
+		step("redfish", "redfish", "ipxe", "redfish"),
+	)
+}
+
 func TestAccHost_bmcAddressDrift(t *testing.T) {
 	s := acctest.Start(t, nil)
 	config := enrolled(s, acctest.BMC("redfish://192.0.2.26/redfish/v1/Systems/1", `username = "root"`))
@@ -157,7 +237,9 @@ func TestAccHost_bmcAddressDrift(t *testing.T) {
 
 func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 	for _, tt := range []struct{ name, settings, want string }{
-		{"unknown scheme", acctest.BMC("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are ipmi, redfish, redfish-virtualmedia`},
+		{"unknown scheme", acctest.BMC("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are idrac-redfish,`},
+		{"removed scheme", acctest.BMC("irmc://192.0.2.1"), `The BMC address "irmc://192.0.2.1" has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1"`},
+		{"no scheme", acctest.BMC("idrac.example.com/redfish/v1/Systems/System.Embedded.1"), `The BMC address "idrac.example.com/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://`},
 		{"unknown transport", acctest.BMC("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
 		{"credentials in it", acctest.BMC("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
 		{"no host", acctest.BMC("redfish:///redfish/v1/Systems/1"), "has no host"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -25,11 +24,11 @@ type change struct {
 	sendSecrets  bool
 	isMade       bool // this run has created the node
 
-	machine   *provision.Machine     // as of Ironic's latest answer
-	ports     map[string]ironic.Port // likewise, by MAC address; nil if the configuration has none
-	patched   bool                   // Ironic has the settings
-	complete  bool                   // and also traits, maintenance and ports
-	inspected bool                   // this run has inspected the machine
+	machine   *provision.Machine // as of Ironic's latest answer
+	seen      sight              // likewise, without the node; empty if the configuration has no ports
+	patched   bool               // Ironic has the settings
+	complete  bool               // and also traits, maintenance and ports
+	inspected bool               // this run has inspected the machine
 }
 
 // node returns the node as of Ironic's latest answer.
@@ -55,11 +54,19 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	want := c.config.PowerState.ValueString()
 	putBack := c.steps.walks && want == power // the walk may have switched it
 	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) {
-		if err := c.machine.SetPower(ctx, want == framework.PowerOn, c.limit); err != nil {
+		if err := c.switchPower(ctx, want); err != nil {
 			return "switch node " + label + " " + want, err
 		}
 	}
 	return "", nil
+}
+
+// switchPower switches the machine as configured.
+func (c *change) switchPower(ctx context.Context, want string) error {
+	if want == framework.PowerOn {
+		return c.machine.SetPower(ctx, true, c.limit)
+	}
+	return c.machine.SwitchOff(ctx, provision.OffMode(c.config.PowerOffMode.ValueString()), c.limit)
 }
 
 // change patches settings, traits and maintenance.
@@ -139,65 +146,17 @@ func (h *host) changeTraits(ctx context.Context, c *change) error {
 	return nil
 }
 
-// portError says that the port with a MAC address could not be set.
-type portError struct {
-	address string
-	err     error
-}
-
-// Error names the port.
-func (e *portError) Error() string { return fmt.Sprintf("port %s: %v", e.address, e.err) }
-
-// Unwrap returns the cause.
-func (e *portError) Unwrap() error { return e.err }
-
-// bringPorts creates, changes and removes ports.
-func (h *host) bringPorts(ctx context.Context, c *change) (err error) {
-	wanted, before := c.config.ports(ctx), c.before.below("/ports")
-	if len(wanted) == 0 && len(before) == 0 {
-		return nil
-	}
-	c.ports = map[string]ironic.Port{}
-	if !c.isMade {
-		if c.ports, err = h.Client.Ports(ctx, c.node().UUID); err != nil {
-			return err
-		}
-	}
-	for _, mac := range before {
-		port, exists := c.ports[mac]
-		if _, stays := wanted[mac]; !exists || stays {
-			continue
-		}
-		if err := h.Client.DeletePort(ctx, port); err != nil {
-			return &portError{mac, err}
-		}
-		delete(c.ports, mac)
-	}
-	for _, mac := range slices.Sorted(maps.Keys(wanted)) {
-		port, err := h.bringPort(ctx, c, wanted[mac].spec(mac))
-		if err != nil {
-			return &portError{mac, err}
-		}
-		c.ports[mac] = *port
-	}
-	return nil
-}
-
-func (h *host) bringPort(ctx context.Context, c *change, spec ironic.PortSpec) (*ironic.Port, error) {
-	if port, exists := c.ports[spec.Address]; exists {
-		return h.Client.UpdatePort(ctx, port, spec)
-	}
-	return h.Client.CreatePort(ctx, c.node().UUID, spec)
-}
-
 // prepare walks the node to its target state, and inspects it on the way if planned.
 func (h *host) prepare(ctx context.Context, c *change) error {
 	target := c.plan.TargetState.ValueString()
 	if c.steps.verifies {
 		target = string(provision.GoalManageable)
 	}
-	if !provision.Preparable(c.node()) || target == targetEnroll || c.isOutOfService(c.node()) {
+	if !provision.Preparable(c.node()) || c.isOutOfService(c.node()) {
 		return nil
+	}
+	if err := h.setBoot(ctx, c); err != nil || target == targetEnroll {
+		return err
 	}
 	if err := h.inspect(ctx, c); err != nil {
 		return err
@@ -212,8 +171,8 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 	}
 	if (c.steps.walks || c.steps.learnsPower) && goal == provision.GoalAvailable && c.node().PowerState == "" && !c.steps.switches && provision.PowerManaged(c.node()) &&
 		!provision.Deployed(c.node()) {
-		// Ironic allocates no node whose power state it does not know; after cleaning the node is off.
-		return c.machine.SetPower(ctx, false, c.limit)
+		// Ironic allocates no node whose power state it does not know; after cleaning the node is off, or on if it is never off.
+		return c.machine.SetPower(ctx, c.node().DisablePowerOff, c.limit)
 	}
 	return nil
 }
@@ -253,17 +212,4 @@ func (h *host) endTemporary(ctx context.Context, id string, limit time.Duration,
 		return fmt.Errorf("remove the temporary server profile: %w", err)
 	}
 	return nil
-}
-
-// addParts adds the traits and ports of the prior state to the planned ones. The next refresh removes those that are gone.
-func (m *model) addParts(ctx context.Context, state *model) {
-	if before := framework.StringSet(state.Traits); len(before) > 0 {
-		all := append(framework.StringSet(m.Traits), before...)
-		slices.Sort(all)
-		m.Traits = framework.SetValue(slices.Compact(all))
-	}
-	if before := state.ports(ctx); len(before) > 0 {
-		maps.Copy(before, m.ports(ctx))
-		m.Ports = portsValue(ctx, before)
-	}
 }

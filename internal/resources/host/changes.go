@@ -15,7 +15,7 @@ import (
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
-// "/capabilities/NAME", "/ports/MAC", "/maintenance", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
+// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY", "/maintenance", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
 // removed from the configuration, and leaves alone what was never in it.
 type managed []string
 
@@ -80,8 +80,17 @@ func (c *model) managedBy(ctx context.Context) managed {
 	for name := range framework.StringMap(c.Capabilities) {
 		m = append(m, "/capabilities/"+name)
 	}
-	for mac := range c.ports(ctx) {
+	for mac, port := range c.ports(ctx) {
 		m = append(m, "/ports/"+mac)
+		if framework.IsSet(port.PortGroup) {
+			m = append(m, "/members/"+mac)
+		}
+		for key := range framework.StringMap(port.Extra) {
+			m = append(m, "/port_extra/"+mac+"/"+key)
+		}
+	}
+	for key := range c.portGroups(ctx) {
+		m = append(m, "/port_groups/"+key)
 	}
 	if framework.IsSet(c.Maintenance) {
 		m = append(m, "/maintenance")
@@ -165,7 +174,7 @@ func (p patch) edits(capabilities map[string]string) ironic.Patch {
 }
 
 func isPseudo(path string) bool {
-	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/maintenance", "/power_state/"} {
+	for _, prefix := range []string{"/traits/", "/capabilities/", "/ports/", "/port_extra/", "/members/", "/port_groups/", "/maintenance", "/power_state/"} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}

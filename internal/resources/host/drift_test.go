@@ -108,6 +108,10 @@ func TestAccHost_settingsDrift(t *testing.T) {
 			`driver_info = { deploy_kernel = "http://k" }`, "remove", "/driver_info/deploy_kernel", nil,
 			map[string]any{"driver_info": map[string]any{"deploy_kernel": "http://k"}},
 		},
+		{
+			`network_data = jsonencode({ links = [], networks = [], services = [] })`, "remove", "/network_data", nil,
+			map[string]any{"network_data": map[string]any{"links": []any{}}},
+		},
 		{`hardware_interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake", map[string]any{"deploy_interface": "direct"}},
 	} {
 		settings = append(settings, tt.setting)

@@ -82,24 +82,6 @@ func TestAccHost_explainsRefusals(t *testing.T) {
 	}
 }
 
-func TestAccHost_portsOfAvailableHostCannotChange(t *testing.T) {
-	s := acctest.Start(t, nil)
-	config := func(pxe string, more ...string) string {
-		return hostConfig(s, append([]string{`ports = { ` + acctest.Quoted(s.MAC(1)) + ` = { pxe_enabled = ` + pxe + ` } }`}, more...)...)
-	}
-	acctest.Test(t,
-		resource.TestStep{Config: config("true", acctest.Target("available"))},
-		resource.TestStep{
-			Config:      config("false", acctest.Target("available")),
-			ExpectError: regexp.MustCompile(acctest.Wrapped("can not have any connectivity attributes") + `[\s\S]*` + acctest.Wrapped(`Put the node into maintenance for the change`)),
-		},
-		resource.TestStep{
-			Config:            config("false", acctest.Target("available"), `maintenance = true`),
-			ConfigStateChecks: []statecheck.StateCheck{onPort{s, s.MAC(1), map[string]any{"pxe_enabled": false}}},
-		},
-	)
-}
-
 // The plan refuses the attributes that an older API does not have.
 func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
 	s := acctest.Start(t, nil)
@@ -113,11 +95,18 @@ func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
 		{`retired = true`, "retired", "1.60", "1.61"},
 		{`lessee = "carol"`, "lessee", "1.64", "1.65"},
 		{`shard = "s1"`, "shard", "1.50", "1.82"},
+		{`network_data = jsonencode({ links = [], networks = [], services = [] })`, "network_data", "1.65", "1.66"},
+		{`port_groups = { bond0 = {} }`, "port_groups", "1.25", "1.26"},
+		{`ports = { "52:54:00:00:00:01" = { is_smartnic = false } }`, `ports["52:54:00:00:00:01"].is_smartnic`, "1.52", "1.53"},
+		{`ports = { "52:54:00:00:00:01" = { name = "eno1" } }`, `ports["52:54:00:00:00:01"].name`, "1.82", "1.88"},
+		{`ports = { "52:54:00:00:00:01" = { description = "d" } }`, `ports["52:54:00:00:00:01"].description`, "1.82", "1.97"},
+		{`ports = { "52:54:00:00:00:01" = { vendor = "v" } }`, `ports["52:54:00:00:00:01"].vendor`, "1.82", "1.100"},
+		{`ports = { "52:54:00:00:00:01" = { category = "c" } }`, `ports["52:54:00:00:00:01"].category`, "1.82", "1.101"},
 		{`hardware_interfaces = { firmware = "fake" }`, "hardware_interfaces.firmware", "1.82", "1.86"},
 	} {
 		steps = append(steps, resource.TestStep{
 			Config: config(tt.below, tt.setting), PlanOnly: true,
-			ExpectError: regexp.MustCompile(acctest.Wrapped(tt.attribute + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(regexp.QuoteMeta(tt.attribute) + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
 		})
 	}
 	acctest.Test(t, append(steps,

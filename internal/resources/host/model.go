@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -20,43 +21,50 @@ const (
 )
 
 type model struct {
-	ID                  types.String   `tfsdk:"id"`
-	Name                types.String   `tfsdk:"name"`
-	BMC                 types.Object   `tfsdk:"bmc"`
-	PowerControl        types.String   `tfsdk:"power_control"`
-	Driver              types.String   `tfsdk:"driver"`
-	DriverInfo          types.Map      `tfsdk:"driver_info"`
-	DriverInfoWO        types.Map      `tfsdk:"driver_info_wo"`
-	DriverInfoWOVersion types.Int64    `tfsdk:"driver_info_wo_version"`
-	Ports               types.Map      `tfsdk:"ports"`
-	ResourceClass       types.String   `tfsdk:"resource_class"`
-	Traits              types.Set      `tfsdk:"traits"`
-	Capabilities        types.Map      `tfsdk:"capabilities"`
-	Properties          types.Map      `tfsdk:"properties"`
-	RootDevice          types.Map      `tfsdk:"root_device"`
-	Interfaces          types.Object   `tfsdk:"hardware_interfaces"`
-	Extra               types.Dynamic  `tfsdk:"extra"`
-	Description         types.String   `tfsdk:"description"`
-	Owner               types.String   `tfsdk:"owner"`
-	Lessee              types.String   `tfsdk:"lessee"`
-	ConductorGroup      types.String   `tfsdk:"conductor_group"`
-	Shard               types.String   `tfsdk:"shard"`
-	AutomatedClean      types.Bool     `tfsdk:"automated_clean"`
-	Maintenance         types.Bool     `tfsdk:"maintenance"`
-	MaintenanceReason   types.String   `tfsdk:"maintenance_reason"`
-	Retired             types.Bool     `tfsdk:"retired"`
-	RetiredReason       types.String   `tfsdk:"retired_reason"`
-	TargetState         types.String   `tfsdk:"target_state"`
-	Inspect             types.Bool     `tfsdk:"inspect"`
-	PowerState          types.String   `tfsdk:"power_state"`
-	OnDestroy           types.String   `tfsdk:"on_destroy"`
-	Timeouts            timeouts.Value `tfsdk:"timeouts"`
-	ProvisionState      types.String   `tfsdk:"provision_state"`
-	PowerManaged        types.Bool     `tfsdk:"power_managed"`
-	LastError           types.String   `tfsdk:"last_error"`
-	Fault               types.String   `tfsdk:"fault"`
-	InstanceID          types.String   `tfsdk:"instance_id"`
-	AllocationID        types.String   `tfsdk:"allocation_id"`
+	ID                  types.String         `tfsdk:"id"`
+	Name                types.String         `tfsdk:"name"`
+	BMC                 types.Object         `tfsdk:"bmc"`
+	PowerControl        types.String         `tfsdk:"power_control"`
+	Driver              types.String         `tfsdk:"driver"`
+	DriverInfo          types.Map            `tfsdk:"driver_info"`
+	DriverInfoWO        types.Map            `tfsdk:"driver_info_wo"`
+	DriverInfoWOVersion types.Int64          `tfsdk:"driver_info_wo_version"`
+	Ports               types.Map            `tfsdk:"ports"`
+	PortGroups          types.Map            `tfsdk:"port_groups"`
+	ResourceClass       types.String         `tfsdk:"resource_class"`
+	Traits              types.Set            `tfsdk:"traits"`
+	Capabilities        types.Map            `tfsdk:"capabilities"`
+	Properties          types.Map            `tfsdk:"properties"`
+	RootDevice          types.Map            `tfsdk:"root_device"`
+	Interfaces          types.Object         `tfsdk:"hardware_interfaces"`
+	NetworkData         jsontypes.Normalized `tfsdk:"network_data"`
+	Extra               types.Dynamic        `tfsdk:"extra"`
+	Description         types.String         `tfsdk:"description"`
+	Owner               types.String         `tfsdk:"owner"`
+	Lessee              types.String         `tfsdk:"lessee"`
+	ConductorGroup      types.String         `tfsdk:"conductor_group"`
+	Shard               types.String         `tfsdk:"shard"`
+	AutomatedClean      types.Bool           `tfsdk:"automated_clean"`
+	DisablePowerOff     types.Bool           `tfsdk:"disable_power_off"`
+	ParentNode          types.String         `tfsdk:"parent_node"`
+	BootMode            types.String         `tfsdk:"boot_mode"`
+	SecureBoot          types.Bool           `tfsdk:"secure_boot"`
+	Maintenance         types.Bool           `tfsdk:"maintenance"`
+	MaintenanceReason   types.String         `tfsdk:"maintenance_reason"`
+	Retired             types.Bool           `tfsdk:"retired"`
+	RetiredReason       types.String         `tfsdk:"retired_reason"`
+	TargetState         types.String         `tfsdk:"target_state"`
+	Inspect             types.Bool           `tfsdk:"inspect"`
+	PowerState          types.String         `tfsdk:"power_state"`
+	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
+	OnDestroy           types.String         `tfsdk:"on_destroy"`
+	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
+	ProvisionState      types.String         `tfsdk:"provision_state"`
+	PowerManaged        types.Bool           `tfsdk:"power_managed"`
+	LastError           types.String         `tfsdk:"last_error"`
+	Fault               types.String         `tfsdk:"fault"`
+	InstanceID          types.String         `tfsdk:"instance_id"`
+	AllocationID        types.String         `tfsdk:"allocation_id"`
 }
 
 // label names the host in messages.
@@ -66,6 +74,9 @@ func (m *model) label() string {
 	}
 	return m.ID.ValueString()
 }
+
+// isImported reports whether a state is that of a new import: it has the id only.
+func (m *model) isImported() bool { return m.Driver.IsNull() }
 
 // settings returns the settings of the node itself. Traits, ports, capabilities, maintenance and secrets are sent separately.
 func (m *model) settings(ctx context.Context) settings { return m.encode(ctx, false) }
@@ -106,14 +117,15 @@ func (m *model) secretsVersion(ctx context.Context) [2]types.Int64 {
 
 // fromNode copies Ironic's values into the model. Of maps, traits and ports it copies only the elements that the model has
 // already, unless everything is true, as after an import. Unknown values always become known.
-func (m *model) fromNode(ctx context.Context, node *ironic.Node, ports map[string]ironic.Port, everything bool) {
-	m.ID = types.StringValue(node.UUID)
+func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
+	m.ID = types.StringValue(seen.node.UUID)
 	for _, a := range attributes {
 		if a.read != nil {
-			a.read(ctx, m, node, everything)
+			a.read(ctx, m, seen.node, everything)
 		}
 	}
-	m.fromPorts(ctx, ports, everything)
+	m.fromPorts(ctx, seen, everything)
+	m.fromGroups(ctx, seen, everything)
 }
 
 // keepPlanned restores all known planned values: Terraform demands that the state equals the plan. If Ironic has stored another
@@ -122,5 +134,5 @@ func (m *model) keepPlanned(ctx context.Context, planned *model) {
 	for _, a := range attributes {
 		a.keep(ctx, m, planned)
 	}
-	m.Ports = keepPorts(ctx, m, planned)
+	m.Ports, m.PortGroups = keepPorts(ctx, m, planned), keepGroups(ctx, m, planned)
 }

@@ -35,6 +35,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.settle(ctx, &config, nil, nil)
@@ -45,6 +46,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.planWalk(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
+	plan.refusePowerOff(&config, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 	}
@@ -156,6 +158,7 @@ func (m *model) settle(ctx context.Context, config, state *model, before managed
 		}
 	}
 	m.planPorts(ctx, config, state, before)
+	m.planGroups(ctx, config, state, before)
 	if state == nil {
 		m.PowerManaged = config.powerManaged(ctx)
 		return
@@ -199,6 +202,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 				plan.describe(), state.PowerState.ValueString(), config.PowerState))
 		}
 	}
+	plan.planBoot(config, state, diags)
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
@@ -214,8 +218,16 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	if steps.learnsPower {
 		plan.PowerState = types.StringUnknown()
 		diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("An interrupted run has made host %s available. Ironic does not know its power state, "+
-			"and allocates no such node. The host is switched off.", plan.describe()))
+			"and allocates no such node. The host is switched %s.", plan.describe(), plan.restingPower()))
 	}
+}
+
+// restingPower returns the power state of a machine that Ironic has cleaned.
+func (m *model) restingPower() string {
+	if m.DisablePowerOff.ValueBool() {
+		return framework.PowerOn
+	}
+	return framework.PowerOff
 }
 
 // planWalked plans the values that a walk over provision states changes. An empty last_error or fault stays empty.
@@ -267,7 +279,7 @@ func warnPower(diags *diag.Diagnostics, plan *model) {
 
 // checkVersions refuses attributes that the server's API does not have.
 func (h *host) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
-	var features []framework.Feature
+	features := config.portFeatures(ctx)
 	for _, a := range attributes {
 		if a.feature != nil {
 			features = append(features, a.feature(config))

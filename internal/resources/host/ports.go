@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,26 +19,76 @@ type portModel struct {
 	PXEEnabled          types.Bool   `tfsdk:"pxe_enabled"`
 	PhysicalNetwork     types.String `tfsdk:"physical_network"`
 	LocalLinkConnection types.Map    `tfsdk:"local_link_connection"`
+	PortGroup           types.String `tfsdk:"port_group"`
+	Name                types.String `tfsdk:"name"`
+	Description         types.String `tfsdk:"description"`
+	IsSmartNIC          types.Bool   `tfsdk:"is_smartnic"`
+	Vendor              types.String `tfsdk:"vendor"`
+	Category            types.String `tfsdk:"category"`
+	Extra               types.Map    `tfsdk:"extra"`
 }
 
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
+	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
+	"vendor": types.StringType, "category": types.StringType, "extra": types.MapType{ElemType: types.StringType},
 }}
+
+// noPort is a port without values.
+func noPort() portModel {
+	return portModel{LocalLinkConnection: types.MapNull(types.StringType), Extra: types.MapNull(types.StringType)}
+}
 
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Ironic refuses to change an existing port while the node is `available` or deployed, unless the node is in maintenance.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are, except `port_group`.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"pxe_enabled":      schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the machine may boot from this card. Default: `true`."},
-			"physical_network": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Physical network that the card is connected to."},
+			"pxe_enabled":      flag("Whether the machine may boot from this card. Default: `true`."),
+			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Switch and port that the card is connected to: `switch_id`, `port_id`, `switch_info`.",
 			},
+			"port_group":  text("Key of `port_groups`: the group that the port belongs to. If you remove it, the port leaves the group.", groupKeyRule),
+			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),
+			"description": free("Description. Needs API 1.97.", 255),
+			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
+			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
+			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
+			"extra": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: "Your own data, stored with the port.",
+				Validators: framework.KeyValidators(),
+			},
 		}},
 	}
+}
+
+// strings returns the attributes of a port that are plain strings, by name, with the first API version that has them.
+func (p *portModel) strings() map[string]portString {
+	return map[string]portString{
+		"physical_network": {&p.PhysicalNetwork, 34}, "name": {&p.Name, 88}, "description": {&p.Description, 97}, "vendor": {&p.Vendor, 100},
+		"category": {&p.Category, 101},
+	}
+}
+
+type portString struct {
+	value *types.String
+	since ironic.Microversion
+}
+
+// portFeatures returns the API versions that the configured ports and port groups need.
+func (m *model) portFeatures(ctx context.Context) []framework.Feature {
+	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: 26, Name: path.Root("port_groups")}}
+	for mac, port := range m.ports(ctx) {
+		at := path.Root("ports").AtMapKey(mac)
+		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: 53, Name: at.AtName("is_smartnic")})
+		for name, s := range port.strings() {
+			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
+		}
+	}
+	return features
 }
 
 // ports returns the ports by MAC address; nil if they are null or unknown.
@@ -58,14 +110,25 @@ func portsValue(ctx context.Context, ports map[string]portModel) types.Map {
 
 // planPorts plans the ports, and the attributes of ports that the configuration omits. state is nil for a new host.
 func (m *model) planPorts(ctx context.Context, config, state *model, before managed) {
-	var had map[string]portModel
+	had := map[string]portModel{}
+	if state != nil {
+		had = state.ports(ctx)
+	}
+	lost := config.lostGroups(ctx, before)
 	switch {
 	case state == nil && config.Ports.IsNull(), config.Ports.IsNull() && before.has("/ports"):
 		m.Ports = types.MapNull(portType)
 	case config.Ports.IsNull():
+		for mac, port := range had {
+			if lost[port.PortGroup.ValueString()] {
+				port.PortGroup = types.StringNull()
+				had[mac] = port
+			}
+		}
 		m.Ports = state.Ports
-	case state != nil:
-		had = state.ports(ctx)
+		if had != nil {
+			m.Ports = portsValue(ctx, had)
+		}
 	}
 	wanted := config.ports(ctx)
 	if wanted == nil {
@@ -73,44 +136,81 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 	}
 	for mac, port := range wanted {
 		old, exists := had[mac]
-		if port.PXEEnabled.IsNull() {
-			port.PXEEnabled = types.BoolUnknown()
-			if exists {
-				port.PXEEnabled = old.PXEEnabled
-			}
+		if !exists {
+			old = noPort()
+			old.PXEEnabled, old.IsSmartNIC = types.BoolUnknown(), types.BoolUnknown()
 		}
-		if port.PhysicalNetwork.IsNull() && exists {
-			port.PhysicalNetwork = old.PhysicalNetwork
+		leaves := before.has("/members/"+mac) || lost[old.PortGroup.ValueString()]
+		if port.PortGroup.IsNull() && !leaves {
+			port.PortGroup = old.PortGroup
 		}
-		if port.LocalLinkConnection.IsNull() && exists {
-			port.LocalLinkConnection = old.LocalLinkConnection
+		port.keepOmitted(&old)
+		if port.Extra.IsNull() && !before.has("/port_extra/"+mac) {
+			port.Extra = old.Extra
 		}
 		wanted[mac] = port
 	}
 	m.Ports = portsValue(ctx, wanted)
 }
 
-func (m *model) fromPorts(ctx context.Context, ports map[string]ironic.Port, all bool) {
+// keepOmitted gives a port the values that it had before, for attributes that are null.
+func (p *portModel) keepOmitted(old *portModel) {
+	if p.PXEEnabled.IsNull() {
+		p.PXEEnabled = old.PXEEnabled
+	}
+	if p.IsSmartNIC.IsNull() {
+		p.IsSmartNIC = old.IsSmartNIC
+	}
+	if p.LocalLinkConnection.IsNull() {
+		p.LocalLinkConnection = old.LocalLinkConnection
+	}
+	before := old.strings()
+	for name, s := range p.strings() {
+		if s.value.IsNull() {
+			*s.value = *before[name].value
+		}
+	}
+}
+
+// fromPorts copies Ironic's ports into the model; see fromNode.
+func (m *model) fromPorts(ctx context.Context, seen sight, all bool) {
 	known := m.ports(ctx)
 	if m.Ports.IsUnknown() || (known == nil && !all) {
 		m.Ports = types.MapNull(portType)
 		return
 	}
 	now := map[string]portModel{}
-	for mac, port := range ports {
-		if _, ours := known[mac]; !ours && !all {
+	for mac, port := range seen.ports {
+		old, ours := known[mac]
+		if !ours && !all {
 			continue
 		}
-		now[mac] = portModel{
-			PXEEnabled: types.BoolValue(port.PXEEnabled), PhysicalNetwork: framework.OrNull(port.PhysicalNetwork),
-			LocalLinkConnection: framework.MapValue(framework.Scalars(port.LocalLinkConnection)),
-		}
+		now[mac] = portFrom(port, seen.groupOf(port), old, all)
 	}
 	if all && len(now) == 0 {
 		m.Ports = types.MapNull(portType)
 		return
 	}
 	m.Ports = portsValue(ctx, now)
+}
+
+// portFrom returns a port with Ironic's values; of extra, only the keys that the old one has already, unless everything is true.
+func portFrom(port ironic.Port, group string, old portModel, everything bool) portModel {
+	p := portModel{
+		PXEEnabled: types.BoolValue(port.PXEEnabled), PhysicalNetwork: framework.OrNull(port.PhysicalNetwork),
+		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)), PortGroup: framework.OrNull(group),
+		Name: framework.OrNull(port.Name), Description: framework.OrNull(port.Description), IsSmartNIC: types.BoolValue(port.IsSmartNIC),
+		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category),
+	}
+	switch values := framework.Scalars(port.Extra); {
+	case everything:
+		p.Extra = framework.MapValue(values)
+	case !framework.IsSet(old.Extra):
+		p.Extra = types.MapNull(types.StringType)
+	default:
+		p.Extra = framework.RefreshMap(old.Extra, values)
+	}
+	return p
 }
 
 // keepPorts restores the known planned attributes of ports, as keep does for other attributes.
@@ -123,23 +223,49 @@ func keepPorts(ctx context.Context, m, wanted *model) types.Map {
 	for mac, port := range planned {
 		now, exists := actual[mac]
 		if !exists {
-			now = portModel{LocalLinkConnection: types.MapNull(types.StringType)}
+			now = noPort()
 		}
 		framework.Keep(&now.PXEEnabled, port.PXEEnabled)
-		framework.Keep(&now.PhysicalNetwork, port.PhysicalNetwork)
+		framework.Keep(&now.IsSmartNIC, port.IsSmartNIC)
 		framework.Keep(&now.LocalLinkConnection, port.LocalLinkConnection)
+		framework.Keep(&now.PortGroup, port.PortGroup)
+		framework.Keep(&now.Extra, port.Extra)
+		texts := port.strings()
+		for name, s := range now.strings() {
+			framework.Keep(s.value, *texts[name].value)
+		}
 		planned[mac] = now
 	}
 	return portsValue(ctx, planned)
 }
 
-func (m portModel) spec(mac string) ironic.PortSpec {
-	spec := ironic.PortSpec{Address: mac, PXEEnabled: m.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: m.PhysicalNetwork.ValueString()}
-	if link := framework.StringMap(m.LocalLinkConnection); link != nil {
-		spec.LocalLinkConnection = map[string]any{}
-		for key, value := range link {
-			spec.LocalLinkConnection[key] = value
+// spec returns what the configuration says of a port, except its group. before is what was managed until now.
+func (p *portModel) spec(mac string, before managed) ironic.PortSpec {
+	spec := ironic.PortSpec{
+		Address: mac, PXEEnabled: p.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: p.PhysicalNetwork.ValueString(), IsSmartNIC: p.IsSmartNIC.ValueBoolPointer(),
+		Name: p.Name.ValueString(), Description: p.Description.ValueString(), Vendor: p.Vendor.ValueString(), Category: p.Category.ValueString(),
+		LocalLinkConnection: objectOf(p.LocalLinkConnection), Extra: objectOf(p.Extra),
+	}
+	for _, key := range before.below("/port_extra/" + mac) {
+		if _, stays := spec.Extra[key]; !stays {
+			spec.Without = append(spec.Without, key)
 		}
 	}
 	return spec
 }
+
+// objectOf returns a map of strings as a JSON object; nil if it is null or unknown.
+func objectOf(m types.Map) map[string]any {
+	values := framework.StringMap(m)
+	if values == nil {
+		return nil
+	}
+	object := make(map[string]any, len(values))
+	for key, value := range values {
+		object[key] = value
+	}
+	return object
+}
+
+// groupKeyRule is the rule for keys of port_groups: what Ironic accepts in the name of a port group.
+var groupKeyRule = stringvalidator.RegexMatches(groupKeyPattern, "must have 1 to 200 letters, digits and the characters . _ ~ -")

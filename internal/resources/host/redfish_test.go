@@ -345,3 +345,41 @@ func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
+
+// Ironic changes boot mode and secure boot through the BMC, and reads them from it when it verifies it.
+func TestAccBMC_bootModeAndSecureBootChange(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	defer acctest.Destroy(t, s, w)
+	for _, settings := range []struct {
+		mode   string
+		secure bool
+	}{{"uefi", false}, {"bios", false}, {"uefi", true}, {"uefi", false}} {
+		w.Configure(onBMC(s, b.Block(), "boot_mode = "+acctest.Quoted(settings.mode), fmt.Sprintf("secure_boot = %t", settings.secure)))
+		w.Must(acctest.Apply()...)
+		acctest.NoChanges(t, w)
+		if found := lacks("", s.Node(s.Name("h")), map[string]any{"boot_mode": settings.mode, "secure_boot": settings.secure}); len(found) > 0 {
+			t.Errorf("the node in Ironic: %v", found)
+		}
+	}
+}
+
+func TestAccBMC_gracefulPowerOffAsksTheMachine(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	w.Configure(onBMC(s, b.Block(), `power_state = "off"`, `power_off_mode = "graceful"`))
+	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Power was cut")
+	acctest.NoChanges(t, w)
+	if s.Fake == nil {
+		wantPower(t, b, false)
+		if last := b.History(fakebmc.Commanded); len(last) == 0 || !strings.Contains(last[len(last)-1].Detail, "GracefulShutdown") {
+			t.Errorf("the BMC was told %v", last)
+		}
+	}
+}

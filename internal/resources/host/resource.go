@@ -125,7 +125,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := h.look(ctx, state.ID.ValueString())
+	found, err := h.look(ctx, &state)
 	if ironic.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -134,10 +134,10 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		framework.Report(&resp.Diagnostics, "read host "+state.label(), err)
 		return
 	}
-	node, imported := found.node, state.Driver.IsNull()
-	state.fromNode(ctx, node, found.ports, imported)
+	node, imported := found.node, state.isImported()
+	state.fromNode(ctx, found, imported)
 	if imported && provision.Discovered(node) { // what discovery has found is no setting, and would fill the plan of a rack
-		state.Ports, state.Properties = types.MapNull(portType), types.MapNull(types.StringType)
+		state.Ports, state.PortGroups, state.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
 	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
@@ -265,7 +265,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 // recordNode completes a planned state with the values of the created node, so that all values are known.
 func (m *model) recordNode(ctx context.Context, node *ironic.Node) {
 	wanted := *m
-	m.fromNode(ctx, node, nil, false)
+	m.fromNode(ctx, sight{node: node}, false)
 	m.keepPlanned(ctx, &wanted)
 }
 
@@ -278,24 +278,25 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+provision.Sentence(err))
 		}
 	}
+	framework.WarnCut(diags, c.node(), c.machine.Cut())
 	planned := *c.plan
 	if failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(c.node()) {
 		c.plan.ProvisionState = types.StringValue(c.node().ProvisionState)
 		c.plan.warnUnmanaged(c.config, diags)
 		c.plan.ProvisionState = planned.ProvisionState
 	}
-	c.plan.fromNode(ctx, c.node(), c.ports, false)
+	c.seen.node = c.node()
+	c.plan.fromNode(ctx, c.seen, false)
 	c.plan.keepPlanned(ctx, &planned)
 	diags.Append(state.Set(ctx, c.plan)...)
 }
 
-// readAgain reads the node and its ports.
+// readAgain reads the node, its ports and, if they matter, its port groups.
 func (h *host) readAgain(ctx context.Context, c *change) error {
-	err := c.machine.Refresh(ctx)
-	if err == nil {
-		c.ports, err = h.Client.Ports(ctx, c.node().UUID)
+	if err := c.machine.Refresh(ctx); err != nil {
+		return err
 	}
-	return err
+	return h.readPorts(ctx, c, c.config.cablingOf(ctx, c.before).hasGroups() || !c.plan.PortGroups.IsNull())
 }
 
 // noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an

@@ -37,11 +37,14 @@ func hostPlan(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 // nodeHas checks that the node in Ironic has at least these values; nil stands for null and for a missing key.
-func nodeHas(s *acctest.Site, want map[string]any) statecheck.StateCheck { return onNode{s, want} }
+func nodeHas(s *acctest.Site, want map[string]any) statecheck.StateCheck {
+	return onNode{site: s, want: want}
+}
 
 type onNode struct {
-	site *acctest.Site
-	want map[string]any
+	site    *acctest.Site
+	want    map[string]any
+	version string // of the API that has the attributes; empty: 1.82
 }
 
 // CheckState compares the node whose UUID is in state.
@@ -51,6 +54,9 @@ func (n onNode) CheckState(_ context.Context, req statecheck.CheckStateRequest, 
 	if node == nil {
 		resp.Error = fmt.Errorf("there is no node %q", id)
 		return
+	}
+	if n.version != "" {
+		node = n.site.NodeAt(n.version, id)
 	}
 	if found := lacks("", node, n.want); len(found) > 0 {
 		resp.Error = fmt.Errorf("the node in Ironic: %s", strings.Join(found, "; "))

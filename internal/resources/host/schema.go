@@ -38,7 +38,8 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 				Optional: true, MarkdownDescription: "Number of your choice. Change it to send `driver_info_wo` again.",
 				Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("driver_info_wo"))},
 			},
-			"ports": portsSchema(),
+			"ports":       portsSchema(),
+			"port_groups": groupsSchema(),
 			"inspect": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. Default: `false`.",
@@ -66,6 +67,9 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	m.validateAgent(&resp.Diagnostics)
+	m.validatePorts(ctx, &resp.Diagnostics)
+	m.validateBoot(&resp.Diagnostics)
+	m.refusePowerOff(&m, &resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -137,6 +139,30 @@ func traitsAttribute() attribute {
 		case wanted != nil:
 			m.Traits = types.SetValueMust(types.StringType, nil)
 		}
+	}
+	return a
+}
+
+// networkDataAttribute makes network_data, a JSON document that Ironic replaces as a whole.
+func networkDataAttribute() attribute {
+	const setting = "/network_data"
+	a := row[jsontypes.Normalized]{
+		name: "network_data", with: setting, since: 66, gone: jsontypes.NewNormalizedNull(),
+		schema: schema.StringAttribute{
+			Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, with `links`, `networks` and `services`. " +
+				"A change takes effect when the ramdisk boots next. Needs API 1.66.",
+			Validators: []validator.String{framework.NetworkData{}},
+		},
+		of: func(m *model) *jsontypes.Normalized { return &m.NetworkData },
+	}.attribute()
+	a.encode = func(_ context.Context, config *model, s settings) {
+		if document := framework.JSONDocument(config.NetworkData); document != nil {
+			s[setting] = document
+		}
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		m.NetworkData = framework.RefreshJSON(m.NetworkData, node.NetworkData)
 	}
 	return a
 }
@@ -289,6 +315,25 @@ func powerStateAttribute() attribute {
 		}
 	}
 	return a
+}
+
+// powerOffModeAttribute makes power_off_mode, which Ironic does not store.
+func powerOffModeAttribute() attribute {
+	a := row[types.String]{
+		name: "power_off_mode", since: ironic.VersionSoftPower,
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
+			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
+		of: func(m *model) *types.String { return &m.PowerOffMode },
+	}.attribute()
+	a.plan = nil
+	return a
+}
+
+// refusePowerOff refuses power_state = "off" for a machine that Ironic never switches off.
+func (m *model) refusePowerOff(config *model, diags *diag.Diagnostics) {
+	if m.DisablePowerOff.ValueBool() && config.PowerState.ValueString() == framework.PowerOff {
+		diags.AddAttributeError(path.Root("power_state"), "Power-off is disabled", "disable_power_off is set, so Ironic never switches the machine off. Remove power_state, or set disable_power_off = false.")
+	}
 }
 
 // powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.

@@ -16,6 +16,7 @@ type steps struct {
 	walks         bool // changes the provision state; the way to available includes cleaning
 	inspects      bool
 	switches      bool // switches the power
+	boots         bool // changes boot mode or secure boot
 	learnsPower   bool // switches the machine off, so that Ironic knows its power state
 	verifies      bool // the walk only verifies credentials that have arrived, though target_state is enroll
 	heldByOneView bool // takes no steps, because OneView uses the hardware
@@ -39,7 +40,7 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 
 // stepsOfNew returns the steps for a new host.
 func stepsOfNew(plan, config *model) steps {
-	return steps{walks: true, inspects: plan.Inspect.ValueBool(), switches: framework.IsSet(config.PowerState)}
+	return steps{walks: true, inspects: plan.Inspect.ValueBool(), switches: framework.IsSet(config.PowerState), boots: bootsOtherwise(&model{}, config)}
 }
 
 // stepsFrom returns the steps from a state to a plan. If a planned value is not known yet, it includes all steps that the value
@@ -49,7 +50,10 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 	if wasUnmanaged && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() || isOccupied(state.node()) {
 		return steps{}
 	}
-	s := steps{switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState))}
+	s := steps{
+		switches: !config.PowerState.IsNull() && (wasUnmanaged || !config.PowerState.Equal(state.PowerState)),
+		boots:    bootsOtherwise(state, config),
+	}
 	if provision.Deployed(state.node()) {
 		return s
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
@@ -19,20 +20,50 @@ func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag
 	}
 }
 
-// sight is what a refresh sees of a host.
+// sight is what Ironic has of a host.
 type sight struct {
-	node  *ironic.Node
-	ports map[string]ironic.Port
+	node   *ironic.Node
+	ports  map[string]ironic.Port      // by MAC address
+	groups map[string]ironic.PortGroup // by key; empty if they were not read
 }
 
-// look reads a node and its ports from the lists that refreshes share. If the node is gone, ironic.IsNotFound recognises the error.
-func (h *host) look(ctx context.Context, id string) (sight, error) {
-	return framework.Once(ctx, func() (s sight, err error) {
-		if s.node, err = h.Client.NodeForRefresh(ctx, id); err == nil {
-			s.ports, err = h.Client.PortsForRefresh(ctx, s.node.UUID)
+// groupOf returns the key of the group that a port belongs to; "" if it belongs to none, or the groups were not read.
+func (s sight) groupOf(port ironic.Port) string {
+	for key, group := range s.groups {
+		if group.UUID == port.PortGroupUUID {
+			return key
 		}
+	}
+	return ""
+}
+
+// look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
+// the node is gone, ironic.IsNotFound recognises the error.
+func (h *host) look(ctx context.Context, m *model) (sight, error) {
+	return framework.Once(ctx, func() (s sight, err error) {
+		if s.node, err = h.Client.NodeForRefresh(ctx, m.ID.ValueString()); err != nil {
+			return s, err
+		}
+		if s.ports, err = h.Client.PortsForRefresh(ctx, s.node.UUID); err != nil {
+			return s, err
+		}
+		if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.ports)) {
+			return s, nil
+		}
+		groups, err := h.Client.PortGroupsForRefresh(ctx, s.node.UUID)
+		s.groups = groupsByKey(groups)
 		return s, err
 	})
+}
+
+// hasGrouped reports whether any port belongs to a group.
+func hasGrouped(ports map[string]ironic.Port) bool {
+	for _, port := range ports {
+		if port.PortGroupUUID != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // UpToDate reports whether Read would change nothing; see framework.Refresher.
@@ -41,13 +72,13 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	if state.Get(ctx, &m).HasError() {
 		return false
 	}
-	found, err := h.look(ctx, m.ID.ValueString())
+	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
 	if err != nil || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	before := m
-	m.fromNode(ctx, found.node, found.ports, false)
+	m.fromNode(ctx, found, false)
 	return framework.EqualModels(&before, &m) && m.nothingToDecide(ctx, readManaged(ctx, private), known)
 }
 
@@ -57,6 +88,9 @@ func (m *model) nothingToDecide(ctx context.Context, before managed, known notes
 	target := provision.Goal(m.TargetState.ValueString())
 	reached := m.TargetState.ValueString() == targetEnroll || provision.Deployed(m.node()) || provision.Settled(target, ironic.State(m.ProvisionState.ValueString()))
 	if !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) {
+		return false
+	}
+	if m.DisablePowerOff.ValueBool() && slices.Contains(known.power, framework.PowerOff) {
 		return false
 	}
 	return m.MaintenanceReason.ValueString() != provision.ReasonChanging && m.keepsAll(before) && m.followsBMC(ctx)

@@ -29,6 +29,12 @@ type setting struct {
 // settings are the attributes that can change on any node that is not deployed, with the values that other clients have set.
 func settings(s *acctest.Site) []setting {
 	in := func(key string, value any) map[string]any { return map[string]any{key: value} }
+	link := func(kind string) string {
+		return fmt.Sprintf(`{ id = "eth0", type = %q, ethernet_mac_address = "52:54:00:aa:bb:01" }`, kind)
+	}
+	network := func(kind string) map[string]any {
+		return map[string]any{"links": []any{map[string]any{"id": "eth0", "type": kind, "ethernet_mac_address": "52:54:00:aa:bb:01"}}, "networks": []any{}, "services": []any{}}
+	}
 	return []setting{
 		{
 			`description = "first"`, `description = "second, with \"quotes\""`,
@@ -83,6 +89,10 @@ func settings(s *acctest.Site) []setting {
 			in("driver_info", map[string]any{"deploy_kernel": "http://images/k1", "rescue_ramdisk": "http://images/r", "others": "mine"}),
 			in("driver_info", map[string]any{"deploy_kernel": "http://images/k2", "rescue_ramdisk": nil, "others": "mine"}),
 			in("driver_info", map[string]any{"deploy_kernel": nil, "others": "mine"}),
+		},
+		{
+			`network_data = jsonencode({ links = [` + link("phy") + `], networks = [], services = [] })`, `network_data = jsonencode({ services = [], networks = [], links = [` + link("vif") + `] })`,
+			in("network_data", network("phy")), in("network_data", network("vif")), in("network_data", map[string]any{"links": nil}),
 		},
 		{
 			`hardware_interfaces = { deploy = "direct", boot = "ipxe" }`, `hardware_interfaces = { deploy = "ramdisk" }`,

@@ -1,0 +1,132 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// PortGroup is a bond of ports of one node.
+type PortGroup struct {
+	UUID            string         `json:"uuid"`
+	Name            string         `json:"name"` // unique in Ironic; may be empty
+	NodeUUID        string         `json:"node_uuid"`
+	Address         string         `json:"address"`
+	Mode            string         `json:"mode"`
+	StandalonePorts bool           `json:"standalone_ports_supported"`
+	Properties      map[string]any `json:"properties"`
+	PhysicalNetwork string         `json:"physical_network"` // since API 1.102
+}
+
+// PortGroupSpec is the wanted state of a port group. nil and empty values are left to Ironic.
+type PortGroupSpec struct {
+	Name            string // used only at creation
+	Address         string // MAC address, in lower case with colons
+	Mode            string
+	StandalonePorts *bool
+	Properties      map[string]any
+	PhysicalNetwork string // of its ports; used only by UpdatePortGroup
+}
+
+// CreatePortGroup creates a port group of a node. If the answer is lost, it checks whether the group exists before it sends the
+// request again.
+func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
+	id := NewUUID()
+	body := map[string]any{"uuid": id, "node_uuid": nodeID}
+	for key, value := range map[string]string{"name": spec.Name, "address": spec.Address, "mode": spec.Mode} {
+		if value != "" {
+			body[key] = value
+		}
+	}
+	if spec.StandalonePorts != nil {
+		body["standalone_ports_supported"] = *spec.StandalonePorts
+	}
+	if spec.Properties != nil {
+		body["properties"] = spec.Properties
+	}
+	defer c.portGroups.invalidate(nodeID)
+	var group PortGroup
+	err := c.create(ctx,
+		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "portgroups", body, &group) },
+		func(ctx context.Context) error {
+			return c.Request(ctx, http.MethodGet, "portgroups/"+id, nil, &group)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &group, nil
+}
+
+// UpdatePortGroup changes a port group to the wanted state and returns it; it sends only attributes that differ. Ironic accepts that
+// in every state of the node (reference/ironic.md#port-groups). A changed physical network is also that of the ports in the group.
+func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec PortGroupSpec) (*PortGroup, error) {
+	var patch Patch
+	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}} {
+		if values[0] != "" && values[0] != values[1] {
+			patch.Set(path, values[0])
+		}
+	}
+	if spec.StandalonePorts != nil && *spec.StandalonePorts != group.StandalonePorts {
+		patch.Set("/standalone_ports_supported", *spec.StandalonePorts)
+	}
+	if spec.Properties != nil && !SameJSON(spec.Properties, group.Properties) {
+		patch.Set("/properties", spec.Properties)
+	}
+	if spec.PhysicalNetwork != "" && group.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
+		patch.Set("/physical_network", spec.PhysicalNetwork)
+	}
+	if len(patch) == 0 {
+		return &group, nil
+	}
+	defer c.portGroups.invalidate(group.NodeUUID)
+	defer c.ports.invalidate(group.NodeUUID)
+	var changed PortGroup
+	if err := c.Request(ctx, http.MethodPatch, "portgroups/"+group.UUID, patch.body(), &changed); err != nil {
+		return nil, err
+	}
+	return &changed, nil
+}
+
+// DeletePortGroup deletes a port group, which must contain no ports. It succeeds if the group does not exist.
+func (c *Client) DeletePortGroup(ctx context.Context, group PortGroup) error {
+	defer c.portGroups.invalidate(group.NodeUUID)
+	err := c.Request(ctx, http.MethodDelete, "portgroups/"+group.UUID, nil, nil)
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// PortGroups reads the port groups of a node now.
+func (c *Client) PortGroups(ctx context.Context, nodeID string) ([]PortGroup, error) {
+	return List[PortGroup](ctx, c, "portgroups/detail", "portgroups", url.Values{"node": {nodeID}})
+}
+
+// PortGroupsForRefresh returns the port groups of a node; see NodeForRefresh.
+func (c *Client) PortGroupsForRefresh(ctx context.Context, nodeID string) ([]PortGroup, error) {
+	all, err := c.portGroups.get(ctx, nodeID)
+	if err != nil {
+		return nil, err
+	}
+	return *all, nil
+}
+
+func (c *Client) listNodePortGroups(ctx context.Context, nodeID string) (*[]PortGroup, error) {
+	all, err := c.PortGroups(ctx, nodeID)
+	return &all, err
+}
+
+func (c *Client) listPortGroupsByNode(ctx context.Context) (map[string]*[]PortGroup, error) {
+	all, err := List[PortGroup](ctx, c, "portgroups/detail", "portgroups", nil)
+	if err != nil {
+		return nil, err
+	}
+	byNode := map[string]*[]PortGroup{}
+	for _, group := range all {
+		if byNode[group.NodeUUID] == nil {
+			byNode[group.NodeUUID] = &[]PortGroup{}
+		}
+		*byNode[group.NodeUUID] = append(*byNode[group.NodeUUID], group)
+	}
+	return byNode, nil
+}

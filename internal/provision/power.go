@@ -1,0 +1,236 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Power states of nodes.
+const (
+	powerOn  = "power on"
+	powerOff = "power off"
+)
+
+// OffMode says how a machine is switched off.
+type OffMode string
+
+// The modes. All but OffHard need VersionSoftPower.
+const (
+	OffHard     OffMode = "hard"     // cuts the power
+	OffSoft     OffMode = "soft"     // asks the operating system to shut down, and fails if the machine stays on
+	OffGraceful OffMode = "graceful" // asks the operating system, and cuts the power if the machine stays on for 3 minutes
+)
+
+// softOffTimeout is how long OffGraceful gives the operating system.
+const softOffTimeout = 3 * time.Minute
+
+// Power returns "on" or "off"; empty if Ironic does not know the power state.
+func Power(n *ironic.Node) string { return strings.TrimPrefix(n.PowerState, "power ") }
+
+// Switched reports whether Ironic has accepted a power change of the machine in this call.
+func (m *Machine) Switched() bool { return m.switched }
+
+// SetPower switches the machine on or off and waits for it. It sends nothing if the record shows the wanted power state.
+func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) error {
+	want, target := powerOff, nodes.PowerOff
+	if on {
+		want, target = powerOn, nodes.PowerOn
+	}
+	if m.node.PowerState == want && m.node.TargetPowerState == "" {
+		return nil
+	}
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
+	if m.node.PowerState == want {
+		return nil
+	}
+	return m.changePower(ctx, target, want, timeout, 0)
+}
+
+// SwitchOff switches the machine off and waits for it. The time-out is that of the hard power-off, and of OffSoft.
+func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Duration) error {
+	if m.node.PowerState == powerOff && m.node.TargetPowerState == "" {
+		return nil
+	}
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
+	if m.node.PowerState != powerOn || how == OffHard || how == "" {
+		return m.SetPower(ctx, false, timeout)
+	}
+	if how == OffSoft {
+		err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, timeout, 0)
+		if isSoftUnsupported(err) {
+			return &noSoftOffError{m.node, err}
+		}
+		return err
+	}
+	err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, softOffTimeout+time.Minute, softOffTimeout) // Ironic ends it in time
+	var stays *powerError
+	switch {
+	case isSoftUnsupported(err):
+		m.cut = fmt.Sprintf("the driver %s cannot ask an operating system to shut down", m.node.Driver)
+	case errors.As(err, &stays):
+		m.cut = fmt.Sprintf("its operating system did not shut down within %s", softOffTimeout)
+	default:
+		return err
+	}
+	m.logInfo(ctx, "loses its power: "+m.cut)
+	return m.SetPower(ctx, false, timeout)
+}
+
+// CheckOff returns an error if Ironic never switches the machine off, as disable_power_off says.
+func (m *Machine) CheckOff() error {
+	if m.node.DisablePowerOff {
+		return &neverOffError{m.node}
+	}
+	return nil
+}
+
+// isSoftUnsupported reports whether Ironic has refused a soft power change because the power interface has none
+// (reference/ironic.md#power-off).
+func isSoftUnsupported(err error) bool {
+	return ironic.IsStatus(err, http.StatusBadRequest, "does not support the power state")
+}
+
+// Cut returns why SwitchOff with OffGraceful has cut the power in this call; empty if it has not.
+func (m *Machine) Cut() string { return m.cut }
+
+// Reboot switches the machine off and on, or only on if it is off, and waits for it.
+func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {
+	if err := m.awaitPowerChange(ctx, timeout); err != nil {
+		return err
+	}
+	if m.node.PowerState == powerOff {
+		return m.changePower(ctx, nodes.PowerOn, powerOn, timeout, 0)
+	}
+	return m.changePower(ctx, nodes.Rebooting, powerOn, timeout, 0)
+}
+
+// awaitPowerChange waits for the end of a power change that an earlier run or another client has begun, because Ironic refuses
+// any other change until then.
+func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) error {
+	if m.node.TargetPowerState == "" {
+		return nil
+	}
+	return m.awaitUnlocked(ctx, time.Now().Add(timeout))
+}
+
+// changePower requests a power change and waits for its end; the time-out starts with the request. soft is how long Ironic waits
+// for the operating system; zero: as its configuration says.
+func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState, want string, timeout, soft time.Duration) error {
+	if want == powerOff {
+		if err := m.CheckOff(); err != nil {
+			return err
+		}
+	}
+	sent, err := m.order(ctx, target, timeout, func(ctx context.Context) (bool, error) {
+		if target != nodes.Rebooting && m.node.PowerState == want && m.node.TargetPowerState == "" {
+			return false, nil
+		}
+		err := m.site.ChangePowerState(ctx, m.node.UUID, target, soft)
+		if err == nil {
+			m.switched = true
+			m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(m.node.PowerState, "unknown"), target), "power", m.node.PowerState, "target", string(target))
+		}
+		return true, err
+	})
+	if err != nil || !sent {
+		return err
+	}
+	if want == powerOn {
+		defer m.site.limiter.Started(m.node.UUID)
+	}
+	return m.awaitPower(ctx, want, timeout)
+}
+
+// order sends a request that changes a machine's power, if the guard allows it. A change that starts the machine waits for a slot.
+// send reports whether the request was needed. order returns an error if the machine's instance or provision state has changed
+// since the record was made.
+func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, timeout time.Duration, send func(context.Context) (bool, error)) (sent bool, err error) {
+	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeQueue, Limit: timeout}); err != nil {
+		return false, err
+	}
+	put := func(ctx context.Context, seen *ironic.Node) error {
+		if err := m.confirmUnchanged(ctx, seen); err != nil {
+			return err
+		}
+		if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeVerb}); err != nil {
+			return err
+		}
+		var err error
+		sent, err = send(ctx)
+		return err
+	}
+	if target == nodes.PowerOff || target == nodes.SoftPowerOff {
+		err = put(ctx, nil)
+	} else {
+		err = m.site.limiter.passStart(ctx, m.node, failures(m.node), put)
+	}
+	if errors.Is(err, errMoved) {
+		err = fmt.Errorf("node %s was not switched, because it has changed: it is in state %q, reserved by %q. Run terraform plan again", ironic.NodeLabel(m.node), m.node.ProvisionState, m.node.InstanceUUID)
+	}
+	return sent, err
+}
+
+// awaitPower waits until the machine has the wanted power state and no power change is in progress.
+func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	for {
+		err := m.poll(ctx, deadline)
+		switch {
+		case errors.Is(err, ironic.ErrNoPoll):
+			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
+		case err != nil:
+			return err
+		case m.node.TargetPowerState == "" && m.node.PowerState == want:
+			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
+			return nil
+		case m.node.TargetPowerState == "" && m.node.Reservation == "":
+			return &powerError{m.node, want}
+		}
+	}
+}
+
+// powerError says that a power change has ended, and the machine is not as wanted.
+type powerError struct {
+	node *ironic.Node
+	want string
+}
+
+// Error returns the power state and Ironic's reason.
+func (e *powerError) Error() string {
+	return fmt.Sprintf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(e.node), e.node.PowerState, e.want, ironic.FirstLine(e.node.LastError))
+}
+
+// noSoftOffError says that a power interface has no soft power-off.
+type noSoftOffError struct {
+	node *ironic.Node
+	err  error
+}
+
+// Error names the driver.
+func (e *noSoftOffError) Error() string {
+	return fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard", ironic.NodeLabel(e.node), e.node.Driver)
+}
+
+// Unwrap returns Ironic's refusal.
+func (e *noSoftOffError) Unwrap() error { return e.err }
+
+// neverOffError says that Ironic never switches a machine off.
+type neverOffError struct{ node *ironic.Node }
+
+// Error names the setting.
+func (e *neverOffError) Error() string {
+	return fmt.Sprintf("node %s was not switched off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
+}

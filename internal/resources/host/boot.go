@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+const bootModeKey = "boot_mode"
+
+func bootModeAttribute() attribute {
+	r := row[types.String]{
+		name: bootModeKey, since: ironic.VersionBootMode,
+		schema: schema.StringAttribute{
+			Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(ironic.BootUEFI), string(ironic.BootBIOS))},
+			MarkdownDescription: "Boot mode of the firmware: `uefi` or `bios`. **A change restarts the machine** if its BMC needs that; a deployed host keeps its mode until it is free. " +
+				"Deployments choose their mode by the capability `boot_mode`. Needs API 1.76. Default: not managed.",
+		},
+		of:   func(m *model) *types.String { return &m.BootMode },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.BootMode) },
+	}
+	return bootAttribute(r, types.StringNull())
+}
+
+func secureBootAttribute() attribute {
+	r := row[types.Bool]{
+		name: "secure_boot", since: ironic.VersionBootMode,
+		schema: schema.BoolAttribute{
+			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. Needs UEFI. Otherwise as `boot_mode`.",
+		},
+		of:   func(m *model) *types.Bool { return &m.SecureBoot },
+		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.SecureBoot) },
+	}
+	return bootAttribute(r, types.BoolNull())
+}
+
+// bootAttribute makes an attribute that a request of its own sets, and that only a configuration brings into the state. While Ironic does not
+// know the value, or a deployment may have changed it, the state keeps the configured one.
+func bootAttribute[T attr.Value](r row[T], null T) attribute {
+	a := r.attribute()
+	a.plan = nil
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		value := r.of(m)
+		switch actual := r.node(node); {
+		case everything, (*value).IsUnknown():
+			*value = null
+		case !(*value).IsNull() && !actual.IsNull() && !isOccupied(node):
+			*value = actual
+		}
+	}
+	return a
+}
+
+// bootSettings returns the configured boot mode and secure boot.
+func (m *model) bootSettings() provision.BootSettings {
+	return provision.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
+}
+
+// bootsOtherwise reports whether a configuration has a boot mode or secure boot that the state has not.
+func bootsOtherwise(state, config *model) bool {
+	return !config.BootMode.IsNull() && !config.BootMode.Equal(state.BootMode) || !config.SecureBoot.IsNull() && !config.SecureBoot.Equal(state.SecureBoot)
+}
+
+// validateBoot refuses settings that contradict each other.
+func (m *model) validateBoot(diags *diag.Diagnostics) {
+	if m.BootMode.ValueString() == string(ironic.BootBIOS) && m.SecureBoot.ValueBool() {
+		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI", "boot_mode = \"bios\" has no secure boot. Set boot_mode = \"uefi\", or secure_boot = false.")
+	}
+	if deployed, given := framework.StringMap(m.Capabilities)[bootModeKey]; given && framework.IsSet(m.BootMode) && deployed != m.BootMode.ValueString() {
+		diags.AddAttributeError(path.Root("capabilities").AtMapKey(bootModeKey), "Boot modes differ", fmt.Sprintf("boot_mode is %q, and a deployment would change it to %q, as capabilities says. "+
+			"Set both to the same mode.", m.BootMode.ValueString(), deployed))
+	}
+}
+
+// planBoot plans boot mode and secure boot. Those of a deployed host stay until it is free.
+func (m *model) planBoot(config, state *model, diags *diag.Diagnostics) {
+	if !bootsOtherwise(state, config) {
+		return
+	}
+	if !isOccupied(state.node()) {
+		diags.AddAttributeWarning(path.Root(bootModeKey), "Machine may restart", fmt.Sprintf("Ironic changes the boot mode or secure boot of host %s. It restarts the machine if its BMC needs that.", m.describe()))
+		return
+	}
+	if !state.BootMode.IsNull() && !config.BootMode.IsNull() {
+		m.BootMode = state.BootMode
+	}
+	if !state.SecureBoot.IsNull() && !config.SecureBoot.IsNull() {
+		m.SecureBoot = state.SecureBoot
+	}
+	diags.AddAttributeWarning(path.Root(bootModeKey), "Deployed host keeps its boot mode", fmt.Sprintf("Host %s is deployed, and Ironic might restart it to change boot_mode or secure_boot. "+
+		"They take effect when the host is not deployed any more.", m.describe()))
+}
+
+// setBoot changes boot mode and secure boot if the plan has announced that, before the machine boots for an inspection or for
+// cleaning. Ironic first verifies the BMC, and reads what it has.
+func (h *host) setBoot(ctx context.Context, c *change) error {
+	want := c.config.bootSettings()
+	if !c.steps.boots || isOccupied(c.node()) {
+		return nil
+	}
+	if c.steps.walks && c.node().ProvisionState == targetEnroll {
+		if err := h.reach(ctx, c, provision.GoalManageable); err != nil {
+			return err
+		}
+	}
+	err := c.machine.SetBoot(ctx, want, c.limit)
+	if err != nil && c.state != nil && !ironic.IsInterrupted(err) { // the next plan tries again
+		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
+	}
+	return err
+}
