@@ -11,9 +11,6 @@ import (
 // TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed powers a machine on that Ironic does not know.
 func TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed(t *testing.T) {
 	r := startRack(t)
-	if isOld() {
-		t.Skip("Ironic discovers machines since 24.1")
-	}
 	c := r.machine(1)
 	r.step("discover", func() {
 		for _, err := range []error{c.Insert("Cd", r.image("discovery.iso")), c.Start()} { // an operator does this

@@ -84,17 +84,12 @@ func (c *computer) awaitEndOfFastTrack() {
 func TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned(t *testing.T) {
 	r := startRack(t)
 	c := r.machine(1)
-	inspected := []string{"inspect = true"}
-	if !isOld() { // the ramdisk inspects
-		inspected = append(inspected, `hardware_interfaces = { inspect = "agent" }`)
-	}
+	inspected := []string{`hardware_interfaces = { inspect = "agent" }`, "inspect = true"}
 	w := r.workspace(c.host(inspected...) + "data \"metal_host\" \"h\" {\n  id = metal_host.h.id\n}\noutput \"inventory\" { value = jsonencode(data.metal_host.h.inventory) }\n")
 	defer acctest.Destroy(t, r.Site, w)
 	r.step("enroll and inspect", func() { w.Must(acctest.Apply()...) })
-	if !isOld() {
-		acctest.Mention(t, strings.ReplaceAll(w.Must("output", "-raw", "inventory"), `\"`, `"`),
-			fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`, fmt.Sprintf(`"serial_number":%q`, r.Name("sn1")))
-	}
+	acctest.Mention(t, strings.ReplaceAll(w.Must("output", "-raw", "inventory"), `\"`, `"`),
+		fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`, fmt.Sprintf(`"serial_number":%q`, r.Name("sn1")))
 	acctest.NoChanges(t, w)
 
 	available := append(inspected, acctest.Target("available"))

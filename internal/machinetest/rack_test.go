@@ -32,9 +32,6 @@ const diskBytes = 4 << 30
 // patience is how long a step may take on a slow machine without KVM.
 const patience = 15 * time.Minute
 
-// isOld reports whether Ironic is 21.4, which neither discovers machines nor inspects with its ramdisk alone.
-func isOld() bool { return os.Getenv("IRONIC_SUITE") == "bookworm" }
-
 // rack is an Ironic with machines that boot.
 type rack struct {
 	*acctest.Site
