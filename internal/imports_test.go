@@ -31,7 +31,7 @@ type rule struct {
 func rules() map[string]rule {
 	return map[string]rule{
 		"":                                   {own: []string{"internal/provider"}, foreign: []string{terraform}},
-		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakeca"}},
+		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakebmc/qemu", "internal/fakeca"}},
 		"cmd/fakeironic":                     {own: []string{"internal/fakeironic"}},
 		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/fakeca"}},
 		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/watch"}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
@@ -55,6 +55,8 @@ func rules() map[string]rule {
 		"internal/discovery":                 {},
 		"internal/bootiso":                   {},
 		"internal/fakebmc":                   {},
+		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
 		"internal/fakeoneview":               {},
 		"internal/fakeca":                    {},

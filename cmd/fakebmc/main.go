@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -13,10 +14,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
 )
 
@@ -42,6 +45,8 @@ type options struct {
 	ignoreShutdown            bool
 	sessionTime, restartTime  time.Duration
 	updateTime                time.Duration
+	vm, emulate               bool
+	vmFolder, vmTaps          string
 }
 
 // run serves until ctx ends.
@@ -50,18 +55,24 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.caFile == "" {
-		folder, err := os.MkdirTemp("", "fakebmc-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(folder)
-		o.caFile = filepath.Join(folder, "ca.pem")
+	folder, err := os.MkdirTemp("", "fakebmc-")
+	if err != nil {
+		return err
 	}
+	defer os.RemoveAll(folder)
+	o.caFile, o.vmFolder = cmp.Or(o.caFile, filepath.Join(folder, "ca.pem")), cmp.Or(o.vmFolder, folder)
 	fake := &fakebmc.Server{SessionTime: o.sessionTime}
 	var bmcs []*fakebmc.BMC
 	for n := range o.machines {
-		bmcs = append(bmcs, fake.Add(o.machine(n+1)))
+		config := o.machine(n + 1)
+		if o.vm {
+			machine, err := o.boots(n, &config)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = machine.Stop() }() // never fails
+		}
+		bmcs = append(bmcs, fake.Add(config))
 	}
 	var listen net.ListenConfig
 	plain, err := listen.Listen(ctx, "tcp", o.listen)
@@ -106,8 +117,15 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.sessionTime, "session-time", 0, "time without requests after which a session ends; zero means 30 minutes")
 	flags.DurationVar(&o.updateTime, "update-time", 0, "duration of a firmware update")
 	flags.DurationVar(&o.restartTime, "restart-time", 0, "duration of a BMC's restart")
+	flags.BoolVar(&o.vm, "vm", false, "machines that boot, which QEMU runs (Debian's qemu-system-x86 and ovmf)")
+	flags.StringVar(&o.vmFolder, "vm-folder", "", "existing directory for the disks and consoles of -vm; empty uses a temporary one")
+	flags.StringVar(&o.vmTaps, "vm-taps", "", "TAP interfaces of -vm, separated by commas, one for each machine; empty uses QEMU's user network, in which Ironic does not reach the ramdisk")
+	flags.BoolVar(&o.emulate, "vm-emulate", false, "emulate the processor of -vm even if KVM is there")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if taps := strings.Split(o.vmTaps, ","); o.vmTaps != "" && len(taps) != o.machines {
+		return o, fmt.Errorf("-vm-taps names %d interfaces for %d machines", len(taps), o.machines)
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
@@ -121,6 +139,22 @@ func (o options) machine(n int) fakebmc.Config {
 		Name: fmt.Sprintf("m%d", n), Username: o.username, Password: o.password, UpdateTime: o.updateTime, RestartTime: o.restartTime,
 		Machine: &fakebmc.Simulated{StartTime: o.startTime, ShutdownTime: o.shutdownTime, IgnoresShutdown: o.ignoreShutdown},
 	}
+}
+
+// boots puts a virtual machine behind the BMC of the machine with the given index.
+func (o options) boots(index int, config *fakebmc.Config) (*qemu.Machine, error) {
+	dir := filepath.Join(o.vmFolder, config.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	config.MACs, config.CPUs, config.MemoryGiB, config.Drives = []string{fmt.Sprintf("52:54:00:00:00:%02x", index+1)}, 2, 2, []int64{4 << 30}
+	tap := ""
+	if o.vmTaps != "" {
+		tap = strings.Split(o.vmTaps, ",")[index]
+	}
+	machine, err := qemu.New(qemu.Config{Dir: dir, MAC: config.MACs[0], Serial: config.Name, Tap: tap, DiskBytes: config.Drives[0], Emulate: o.emulate})
+	config.Serial, config.Machine = config.Name, machine
+	return machine, err
 }
 
 // certify gives the server a certificate of a new CA, and writes the CA's.

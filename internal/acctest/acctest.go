@@ -27,6 +27,7 @@ const (
 	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // an Ironic that takes seconds to deploy and clean
 	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // an Ironic with discovery
 	bmcEndpointVariable       = "METAL_ACC_BMC_ENDPOINT"       // an Ironic for machines with simulated BMCs
+	machineEndpointVariable   = "METAL_MACHINE_ENDPOINT"       // an Ironic for machines that boot
 )
 
 // Factories returns the provider for the plugin testing framework.
@@ -68,6 +69,15 @@ func StartSlowWith(t testing.TB, fake *fakeironic.Server) *Site {
 	}
 	fake.StepTime = 2 * time.Second
 	return start(t, os.Getenv(slowEndpointVariable), fake)
+}
+
+// StartMachines is Start with the Ironic of tools/test-metal. It skips the test without one.
+func StartMachines(t testing.TB) *Site {
+	t.Helper()
+	if os.Getenv(machineEndpointVariable) == "" {
+		t.Skip("machines boot in tools/test-metal only")
+	}
+	return start(t, os.Getenv(machineEndpointVariable), nil)
 }
 
 // StartFake is Start for tests that need the fake.

@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,8 @@ import (
 // process, which takes a quarter of the time. Start runs the provider's binary, so that a test can interrupt or kill it, and so
 // do all calls after OwnProcess, Setenv or Trace: environment, working directory and log belong to a process.
 type Workspace struct {
-	Dir string
+	Dir      string
+	Patience time.Duration // after which a CLI is killed; zero means five minutes
 
 	t          *testing.T
 	cli        string
@@ -123,7 +125,7 @@ func (w *Workspace) trace() string {
 	return string(content)
 }
 
-// Run runs the CLI and returns its output without colours and its exit code. The CLI is killed after five minutes.
+// Run runs the CLI and returns its output without colours and its exit code. The CLI is killed after Patience.
 func (w *Workspace) Run(args ...string) (output string, code int) {
 	w.t.Helper()
 	if w.ownProcess {
@@ -204,7 +206,7 @@ func (w *Workspace) Start(args ...string) *Running {
 // start starts the CLI with further variables.
 func (w *Workspace) start(args []string, env ...string) *Running {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), cmp.Or(w.Patience, 5*time.Minute))
 	w.t.Cleanup(cancel)
 	r := &Running{w: w, cmd: exec.CommandContext(ctx, w.cli, args...)}
 	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = w.Dir, slices.Concat(w.env, env), &r.output, &r.output

@@ -40,7 +40,7 @@ func systemDocument(c *call) object {
 		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware[componentBIOS], "HostName": "",
 		"IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
-		"ProcessorSummary": object{"Count": 2, "LogicalProcessorCount": b.config.CPUs, "Model": "Contoso CPU", "Status": healthy()},
+		"ProcessorSummary": object{"Count": len(processorPaths(b)), "LogicalProcessorCount": b.config.CPUs, "Model": "Contoso CPU", "Status": healthy()},
 		"MemorySummary":    object{"TotalSystemMemoryGiB": b.config.MemoryGiB, "Status": healthy()},
 		"Boot": object{
 			"BootSourceOverrideTarget": b.override, "BootSourceOverrideEnabled": b.duration, "BootSourceOverrideMode": b.mode,
@@ -77,11 +77,13 @@ func secureBootDocument(c *call) object {
 	})
 }
 
-// processors is the number of processors of each machine.
-const processors = 2
+// processorPaths lists the processors: two, or one if the machine has one CPU.
+func processorPaths(b *BMC) []string {
+	return numbered(b.Path()+"/Processors", min(2, b.config.CPUs))
+}
 
 func processorDocument(c *call) object {
-	threads := c.bmc.config.CPUs / processors
+	threads := c.bmc.config.CPUs / len(processorPaths(c.bmc))
 	return document(c.path, "Processor.v1_7_0", "CPU "+c.name, object{
 		"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": "Contoso", "Model": "Contoso CPU",
 		"MaxSpeedMHz": 3000, "TotalCores": max(threads/2, 1), "TotalThreads": threads, "Status": healthy(), "Socket": c.name,

@@ -38,10 +38,10 @@ var resources = []resource{
 	{path: systemPath + "/Bios", get: biosDocument},
 	{path: systemPath + "/Bios/Settings", get: pendingDocument, patch: changeBIOS},
 	{path: systemPath + "/Bios/Actions/Bios.ResetBios", post: resetBIOS},
-	{path: systemPath + "/Processors", get: func(c *call) object { return collection(c.path, "Processor", numbered(c.path, processors)) }},
+	{path: systemPath + "/Processors", get: func(c *call) object { return collection(c.path, "Processor", processorPaths(c.bmc)) }},
 	{
 		path: systemPath + "/Processors/{processor}", get: processorDocument,
-		exists: func(c *call) bool { return slices.Contains(numbered(c.bmc.Path()+"/Processors", processors), c.path) },
+		exists: func(c *call) bool { return slices.Contains(processorPaths(c.bmc), c.path) },
 	},
 	{path: systemPath + "/EthernetInterfaces", get: func(c *call) object { return collection(c.path, "EthernetInterface", cardPaths(c.bmc)) }},
 	{path: systemPath + "/EthernetInterfaces/{card}", get: cardDocument, exists: func(c *call) bool { return slices.Contains(cardPaths(c.bmc), c.path) }},

@@ -1,0 +1,3 @@
+// Package machinetest has the tests of tools/test-metal: the provider, a real Ironic, and machines that boot. Each machine is a
+// virtual one of QEMU behind a Redfish BMC. It boots Ironic's ramdisk, and images that report what they find (see tools/metal).
+package machinetest
