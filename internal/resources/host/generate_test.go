@@ -27,9 +27,11 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 		walk []string // verbs and the states that they lead to
 	}{
 		"redfish": {redfish, nil},
-		"idrac": {map[string]any{"driver": "idrac", "boot_interface": "idrac-redfish-virtual-media", "bios_interface": "idrac-redfish",
+		"idrac": {map[string]any{
+			"driver": "idrac", "boot_interface": "idrac-redfish-virtual-media", "bios_interface": "idrac-redfish",
 			"management_interface": "idrac-redfish", "power_interface": "idrac-redfish", "raid_interface": "idrac-redfish", "vendor_interface": "idrac-redfish",
-			"driver_info": map[string]any{"redfish_address": "https://192.0.2.45", "redfish_system_id": "/redfish/v1/Systems/System.Embedded.1"}}, nil},
+			"driver_info": map[string]any{"redfish_address": "https://192.0.2.45", "redfish_system_id": "/redfish/v1/Systems/System.Embedded.1"},
+		}, nil},
 		"IPMI over IPv6":  {map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "2001:db8::46"}}, nil},
 		"certificate":     {map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.42", "redfish_verify_ca": "/etc/ssl/ca.pem"}}, nil},
 		"ipmi":            {map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.43", "ipmi_port": 6230, "ipmi_username": "admin", "ipmi_password": "hunter22", "ipmi_priv_level": "OPERATOR"}}, nil},
