@@ -98,13 +98,14 @@ func TestBMC_parseErrors(t *testing.T) {
 		"redfish://root:calvin%zz@b":                    "must not contain credentials",
 		"root:calvin@b":                                 "must not contain credentials",
 
-		"ilo4://b":                                  `the BMC address "ilo4://b" has the scheme ilo4, which is gone from Ironic; use redfish, such as "redfish://b"`,
-		"ilo4-virtualmedia://b/s":                   `use redfish-virtualmedia, such as "redfish-virtualmedia://b/s"`,
-		"irmc://192.0.2.1:8443":                     `has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1:8443"`,
-		"ibmc+https://b/redfish/v1/Systems/1":       `use redfish, such as "redfish://b/redfish/v1/Systems/1"`,
-		"snmp://b":                                  "has the scheme snmp, which is gone from Ironic; use redfish",
-		"idrac://b":                                 `use idrac-redfish, such as "idrac-redfish://b"`,
-		"idrac-redfish+ftp://b":                     `unknown transport "ftp"`,
+		"ilo4://b":                            `the BMC address "ilo4://b" has the scheme ilo4, which is gone from Ironic; use redfish, such as "redfish://b"`,
+		"ilo4-virtualmedia://b/s":             `use redfish-virtualmedia, such as "redfish-virtualmedia://b/s"`,
+		"irmc://192.0.2.1:8443":               `has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1:8443"`,
+		"ibmc+https://b/redfish/v1/Systems/1": `use redfish, such as "redfish://b/redfish/v1/Systems/1"`,
+		"snmp://b":                            "has the scheme snmp, which is gone from Ironic; use redfish",
+		"idrac://b":                           `use idrac-redfish, such as "idrac-redfish://b"`,
+		"idrac-redfish+ftp://b":               `unknown transport "ftp"`,
+
 		"idrac-virtualmedia//192.0.2.61/redfish/v1": `has no :// after its scheme; write "idrac-virtualmedia://192.0.2.61/redfish/v1"`,
 		"b/redfish/v1/Systems/System.Embedded.1":    `the BMC address "b/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://b/redfish/v1/Systems/System.Embedded.1", or idrac-virtualmedia in place of idrac-redfish`,
 	} {
