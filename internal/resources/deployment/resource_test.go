@@ -252,7 +252,6 @@ func TestAccDeployment_contradictions(t *testing.T) {
 		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
 		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
 		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
-		{"network data", `config_drive = { network_data = jsonencode({ links = [{ id = "eth0", type = "ethernet" }], networks = [], services = [] }) }`, `links[0].type: "ethernet" must be one of`},
 		{"no JSON, where", `config_drive = { network_data = "{" }`, "config_drive.network_data: "},
 		{"URL of a live ISO", `live_iso = { url = "live.iso" }`, `live_iso.url: "live.iso" must begin with`},
 		{"image, where", `image = { url = "debian-12.qcow2" }`, `image.url: "debian-12.qcow2" must begin`},
@@ -274,6 +273,15 @@ func TestAccDeployment_contradictions(t *testing.T) {
 		}
 		acctest.Mention(t, output, c.want)
 	}
+}
+
+// Ironic writes any object into the config drive, so unusual network data is only a warning.
+func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(`"n1"`, acctest.Image("v1"),
+		`config_drive = { network_data = jsonencode({ links = [{ id = "eth0", type = "ethernet" }], networks = [], services = [] }) }`))
+	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `links[0].type: "ethernet" must be one of`)
 }
 
 func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {

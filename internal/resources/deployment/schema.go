@@ -189,7 +189,7 @@ func configDriveSchema() schema.Attribute {
 				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
 			},
 			"meta_data":    document("Meta data, as a JSON object."),
-			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.NetworkData{}),
+			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.ConfigDriveNetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 		},
 	}
