@@ -56,7 +56,7 @@ resource "metal_deployment" "server" {
     network_data = jsonencode({
       links = [{ id = "nic0", type = "phy", ethernet_mac_address = each.value.mac }]
       networks = [{
-        id         = "servers", type = "ipv4", link = "nic0"
+        id         = "servers", network_id = "servers", type = "ipv4", link = "nic0"
         ip_address = each.value.address, netmask = "255.255.255.0"
         routes     = [{ network = "0.0.0.0", netmask = "0.0.0.0", gateway = "203.0.113.1" }]
       }]
