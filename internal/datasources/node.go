@@ -22,7 +22,7 @@ func nodeAttributes() map[string]schema.Attribute {
 		"conductor_group": text("Group of conductors that manage the node."), "shard": text("Shard of the node."),
 		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
 		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
-		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none. Needs API 1.109, and is null below."),
+		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none, and below API 1.109."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
 		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node, sorted."},
 		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`."},

@@ -20,11 +20,11 @@ func (r *deployTemplate) Schema(_ context.Context, _ resource.SchemaRequest, res
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the template.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{framework.Trait()},
-				MarkdownDescription: "Trait that selects the template, such as `CUSTOM_RAID1`; unique in Ironic. A change is made in place.",
+				MarkdownDescription: "Trait that selects the template, such as `CUSTOM_RAID1`; unique in Ironic. A change is made in place. **A `metal_deployment` whose `traits` refer to it is then rebuilt.**",
 			},
 			"steps": framework.Steps(framework.ByPriority, schema.ListNestedAttribute{
 				Required:            true,
-				MarkdownDescription: "Steps that Ironic runs in addition to those of the driver. A change is made in place and concerns later deployments only.",
+				MarkdownDescription: "Steps that Ironic runs in addition to those of the driver. A change is made in place and concerns later deployments and rebuilds only.",
 			}),
 		},
 	}

@@ -88,7 +88,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
-		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Needs API 1.95."),
+		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Default: not managed. Needs API 1.95."),
 		of:     func(m *model) *types.Bool { return &m.DisablePowerOff },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.DisablePowerOff) },
 	}.attribute(),
@@ -103,7 +103,7 @@ var attributes = append([]attribute{
 	secureBootAttribute(),
 	row[types.Bool]{ // set by a request of its own
 		name: "maintenance", with: "/maintenance", gone: types.BoolValue(false),
-		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it."),
+		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it. A change does nothing to the machine; changes of hardware settings wait. Default: not managed."),
 		of:     func(m *model) *types.Bool { return &m.Maintenance },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Maintenance) },
 	}.attribute(),
@@ -115,7 +115,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "retired", path: "/retired", since: 61, patchOnly: true, gone: types.BoolValue(false),
-		schema: flag("Whether the node is retired: it is in no pool, and Ironic undeploys it to `manageable`. See [Life cycle](#life-cycle). Needs API 1.61."),
+		schema: flag("Whether the node is retired: no allocation gets it, and after an undeployment it becomes `manageable`, not `available`. **A change to `false` cleans the machine** if `target_state` is `available`. An error while the node is available and reserved. Default: not managed. See [Life cycle](#life-cycle). Needs API 1.61."),
 		of:     func(m *model) *types.Bool { return &m.Retired },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
 	}.attribute(),

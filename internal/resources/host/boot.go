@@ -37,7 +37,7 @@ func secureBootAttribute() attribute {
 	r := row[types.Bool]{
 		name: "secure_boot", since: ironic.VersionBootMode,
 		schema: schema.BoolAttribute{
-			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. Needs UEFI. Otherwise as `boot_mode`.",
+			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. **A change restarts the machine** if its BMC needs that; a deployed host keeps its setting until it is free. Needs UEFI and API 1.76. Default: not managed.",
 		},
 		of:   func(m *model) *types.Bool { return &m.SecureBoot },
 		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.SecureBoot) },

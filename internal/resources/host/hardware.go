@@ -110,7 +110,7 @@ func raidSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **Creating and deleting volumes destroys data.**",
+		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **A change restarts the machine, and creating and deleting volumes destroys data.** It waits while the node is reserved or deployed. See [Hardware settings](../guides/hardware-settings.md).",
 		Attributes: map[string]schema.Attribute{
 			"delete_existing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to delete all volumes of the machine first, **with their data**. Default: `false`."},
 			"volumes": schema.ListNestedAttribute{
@@ -168,11 +168,11 @@ func hardwareChangesSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"on_active": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "What happens on a deployed machine: `wait` (the default) leaves the change in `pending_changes` until Ironic may clean the machine; " +
-					"`service` changes BIOS and firmware now and **restarts the machine**. Needs API 1.87.",
+					"`service` changes BIOS and firmware now and **restarts the machine** (API 1.87); `raid` waits all the same.",
 				Validators: []validator.String{stringvalidator.OneOf(onActiveWait, onActiveService)},
 			},
 			"ramdisk": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs API 1.70, with `service` 1.108. Default: `true`.",
+				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `true`.",
 			},
 		},
 	}

@@ -42,7 +42,7 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are, except `port_group`.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are. If you remove `port_group` or `extra`, the provider removes it in Ironic.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. Default: `true`."),

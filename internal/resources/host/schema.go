@@ -26,7 +26,7 @@ import (
 func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Enrolls a physical machine in Ironic, as a node with its ports, and prepares it up to `target_state`.\n\n" +
-			"Enrolling and verifying a machine does nothing to it. Only `inspect`, `inspect_triggers`, `power_state` and `target_state = \"available\"` do.",
+			"Enrolling and verifying a machine does nothing to it. These do: `target_state = \"available\"`, `inspect`, `inspect_triggers`, `power_state`, `bios_settings`, `raid`, `firmware`, `boot_mode` and `secure_boot`.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "UUID of the node.",
@@ -45,11 +45,11 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"port_groups": groupsSchema(),
 			"inspect": schema.BoolAttribute{
 				Optional:            true,
-				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. Default: `false`.",
+				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. No effect with `target_state = \"enroll\"`. Default: `false`.",
 			},
 			"inspect_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or deployed. " +
+				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or deployed, has no BMC, or has `target_state = \"enroll\"`. Removing the attribute does nothing. " +
 					"A new or imported host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
 			},
 			"on_destroy": schema.StringAttribute{

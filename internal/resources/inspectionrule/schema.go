@@ -31,7 +31,7 @@ const (
 // Schema describes metal_inspection_rule.
 func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Changes machines when Ironic has inspected them by its agent: if all conditions hold, Ironic runs the actions. A rule does nothing to machines that were inspected before. Needs API 1.96.",
+		MarkdownDescription: "Changes what Ironic stores of a node, such as traits and properties, when its agent has inspected the machine: if all conditions hold, Ironic runs the actions. A rule does nothing to machines, and nodes that were inspected before stay as they are. Needs API 1.96.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the rule.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 			"description": schema.StringAttribute{
