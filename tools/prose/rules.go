@@ -17,7 +17,8 @@ var limits = []struct {
 	{"README.md", 900},
 	{"CONTRIBUTING.md", 1600},
 	{"docs/guides/", 1500},
-	{"docs/resources/host.md", 4200}, // it has twice the attributes of any other resource
+	{"docs/resources/host.md", 4200},       // it has twice the attributes of any other resource
+	{"docs/resources/deployment.md", 3800}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/index.md", 2500},
 }
