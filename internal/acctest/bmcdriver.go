@@ -42,6 +42,8 @@ func bmcDriver(node fakeironic.Node, verb string) string {
 		c.reset("ForceOff")
 	case "soft power off":
 		c.shutDown()
+	case "inject_nmi":
+		c.reset("Nmi")
 	case "rebooting":
 		c.reset("ForceOff")
 		c.reset("On")

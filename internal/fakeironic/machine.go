@@ -86,6 +86,15 @@ func (s *Server) BootedISO(ref string) string {
 	return ""
 }
 
+// Drive returns the URL of the image in a node's CD drive; "" if the drive is empty or the node does not exist.
+func (s *Server) Drive(ref string) string {
+	defer s.lock()()
+	if n := s.find(ref); n != nil {
+		return n.machine.drive
+	}
+	return ""
+}
+
 // switchPower switches the node on or off. It does nothing if the node is in that power state.
 func (s *Server) switchPower(n *node, to string) {
 	if n.str("power_state") == to || n.byAgent() || to == powerOff && n.flag("disable_power_off") {

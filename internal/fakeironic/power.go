@@ -304,11 +304,13 @@ func (s *Server) bootDevices(management string) []string {
 	return devices
 }
 
-// routeManagement answers /v1/nodes/{node}/management/boot_device and the paths below it.
+// routeManagement answers the paths below /v1/nodes/{node}/management.
 func (s *Server) routeManagement(c *call, n *node, rest []string) (reply, error) {
 	switch {
 	case len(rest) == 1 && rest[0] == "boot_device":
 		return s.bootDevice(c, n)
+	case len(rest) == 1 && rest[0] == "inject_nmi":
+		return s.injectNMI(c, n)
 	case len(rest) == 2 && rest[0] == "boot_device" && rest[1] == "supported" && c.method == http.MethodGet:
 		if err := n.checkInterfaces(); err != nil {
 			return reply{}, err
@@ -316,6 +318,34 @@ func (s *Server) routeManagement(c *call, n *node, rest []string) (reply, error)
 		return ok(http.StatusOK, ordered{{"supported_boot_devices", s.bootDevices(n.uses("management"))}}), nil
 	}
 	return reply{}, routerFault(http.StatusNotFound, "")
+}
+
+// injectNMI answers PUT /v1/nodes/{node}/management/inject_nmi. The management interface fake cannot do that.
+func (s *Server) injectNMI(c *call, n *node) (reply, error) {
+	if c.method != http.MethodPut {
+		return reply{}, methodNotAllowed("PUT")
+	}
+	if c.minor < 29 {
+		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+	}
+	if err := n.locked(); err != nil {
+		return reply{}, err
+	}
+	if err := n.checkInterfaces(); err != nil {
+		return reply{}, err
+	}
+	if reason := n.bmcFault("management"); reason != "" {
+		return reply{}, fault(http.StatusBadRequest, "%s", reason)
+	}
+	if n.uses("management") == "fake" {
+		return reply{}, fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).", n.str("driver"))
+	}
+	if s.Fail != nil {
+		if text := s.Fail(n.public(), "inject_nmi"); text != "" {
+			return reply{}, fault(http.StatusInternalServerError, "%s", text)
+		}
+	}
+	return done(http.StatusNoContent), nil
 }
 
 // bootDevice answers /v1/nodes/{node}/management/boot_device.

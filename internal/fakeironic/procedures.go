@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -354,4 +355,60 @@ func (s *Server) routeRunbookTraits(c *call, k procedureKind, p *procedure) (rep
 	}
 	p.traits = append([]string{}, texts(body["traits"])...)
 	return done(http.StatusNoContent), nil
+}
+
+// takeRunbook replaces the steps of a request by those of its runbook.
+func (s *Server) takeRunbook(c *call, n *node, request *provisionRequest) error {
+	if request.runbook == "" {
+		return nil
+	}
+	if c.minor < runbookMinor {
+		return notAcceptable()
+	}
+	p := runbooks.find(s, request.runbook)
+	if p == nil {
+		return fault(http.StatusNotFound, "Runbook %s could not be found.", request.runbook)
+	}
+	if err := p.approved(c, n); err != nil {
+		return err
+	}
+	steps := slices.SortedStableFunc(slices.Values(p.steps), func(a, b any) int {
+		first, _ := object(a)["order"].(float64)
+		second, _ := object(b)["order"].(float64)
+		return cmp.Compare(first, second)
+	})
+	for i, item := range steps {
+		step := object(item)
+		steps[i] = map[string]any{"interface": step["interface"], "step": step["step"], "args": step["args"]}
+	}
+	given := request.cleanSteps
+	if request.target == verbService {
+		given = request.serviceSteps
+	}
+	switch {
+	case len(given) > 0:
+		return fault(http.StatusBadRequest, "Please provide either \"%s_steps\" or a runbook, but not both.", request.target)
+	case request.target == verbClean:
+		request.cleanSteps = steps
+	case request.target == verbService:
+		request.serviceSteps = steps
+	}
+	request.noRamdisk = p.disableRamdisk
+	return nil
+}
+
+// approved refuses a runbook for a node that lacks its traits.
+func (p *procedure) approved(c *call, n *node) error {
+	has := n.traits()
+	switch {
+	case c.minor < runbookTraitsMinor && !slices.Contains(has, p.name):
+		return fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. Please ask an administrator to add it to your node traits.", n.str("uuid"))
+	case c.minor < runbookTraitsMinor:
+	case len(p.traits) == 0:
+		return fault(http.StatusBadRequest, "Runbook %s has no traits configured. Please ask an administrator to add traits to the runbook.", p.uuid)
+	case !slices.ContainsFunc(p.traits, func(trait string) bool { return slices.Contains(has, trait) }):
+		return fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. The node does not have any of the runbook's traits %s. "+
+			"Please ask an administrator to add a matching trait to your node.", n.str("uuid"), pyRepr(clone(slices.Sorted(slices.Values(p.traits)))))
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ type provisionRequest struct {
 	rescuePassword string
 	hasPassword    bool
 	noRamdisk      bool
+	runbook        string
 }
 
 // putProvision answers PUT /v1/nodes/{node}/states/provision.
@@ -25,6 +26,9 @@ func (s *Server) putProvision(c *call, n *node) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if request.runbook != "" && s.maxMinor() < runbookMinor {
+		return reply{}, fault(http.StatusBadRequest, "Unexpected arguments: runbook")
+	}
 	if since := verbSince(request.target); c.minor < since && since <= s.maxMinor() {
 		return reply{}, notAcceptable()
 	}
@@ -32,6 +36,9 @@ func (s *Server) putProvision(c *call, n *node) (reply, error) {
 		return reply{}, err
 	}
 	if err := checkConfigDrive(c, request); err != nil {
+		return reply{}, err
+	}
+	if err := s.takeRunbook(c, n, &request); err != nil {
 		return reply{}, err
 	}
 	if err := s.checkProvisionBody(c, request); err != nil {
@@ -92,6 +99,7 @@ func readProvision(c *call) (provisionRequest, error) {
 		case "disable_ramdisk":
 			request.noRamdisk = value != nil
 		case "runbook":
+			request.runbook = text(value)
 		default:
 			return request, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
 		}

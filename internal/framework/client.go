@@ -35,14 +35,19 @@ type WithClient struct {
 	OnChange types.String // as in Clients
 }
 
-// Configure takes the clients from the provider. Terraform passes none while it only validates.
+// Configure takes the clients from the provider.
 func (w *WithClient) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
+	w.Take(req.ProviderData, &resp.Diagnostics)
+}
+
+// Take takes the clients from the provider's data. Terraform passes none while it only validates.
+func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
+	if data == nil {
 		return
 	}
-	clients, ok := req.ProviderData.(Clients)
+	clients, ok := data.(Clients)
 	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", req.ProviderData))
+		diags.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", data))
 		return
 	}
 	w.Client, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange

@@ -27,3 +27,11 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 	}
 	diags.AddError(summary, detail)
 }
+
+// ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats
+// the operation. node is nil if it could not be read.
+func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error) {
+	if err != nil {
+		diags.AddError(provision.Explain(doing, &provision.OnceError{Node: node, Err: err}))
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	actionschema "github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -51,6 +52,21 @@ func Steps(order StepOrder, attribute schema.ListNestedAttribute) schema.ListNes
 	attribute.NestedObject = schema.NestedAttributeObject{Attributes: attributes}
 	attribute.Validators = append(attribute.Validators, listvalidator.SizeAtLeast(1), stepList{})
 	return attribute
+}
+
+// ActionSteps returns the attribute of a list of Ironic's steps by position, for an action.
+func ActionSteps(description string) actionschema.ListNestedAttribute {
+	of := Steps(ByPosition, schema.ListNestedAttribute{})
+	attributes := map[string]actionschema.Attribute{}
+	for name, attribute := range of.NestedObject.Attributes {
+		text, _ := attribute.(schema.StringAttribute) // lists by position have no others
+		attributes[name] = actionschema.StringAttribute{
+			Required: text.Required, Optional: text.Optional, CustomType: text.CustomType, MarkdownDescription: text.MarkdownDescription, Validators: text.Validators,
+		}
+	}
+	return actionschema.ListNestedAttribute{
+		Optional: true, MarkdownDescription: description, Validators: of.Validators, NestedObject: actionschema.NestedAttributeObject{Attributes: attributes},
+	}
 }
 
 // stepList is the rule for lists of steps that cannot be checked on one attribute of a step.
@@ -143,6 +159,17 @@ func RunbookSteps(list types.List) (steps []ironic.RunbookStep) {
 		s := stepOf(element)
 		steps = append(steps, ironic.RunbookStep{
 			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}), Order: int64(i + 1),
+		})
+	}
+	return steps
+}
+
+// OrderSteps returns steps by position for a cleaning or a service. The list is valid.
+func OrderSteps(list types.List) (steps []ironic.CleanStep) {
+	for _, element := range list.Elements() {
+		s := stepOf(element)
+		steps = append(steps, ironic.CleanStep{
+			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}),
 		})
 	}
 	return steps

@@ -24,12 +24,15 @@ const newest Microversion = 115
 // The first versions of optional features (reference/ironic.md#microversions).
 const (
 	VersionSoftPower    Microversion = 27
+	VersionNMI          Microversion = 29
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78
 	versionInventory    Microversion = 81
 	VersionShard        Microversion = 82
 	versionParentNode   Microversion = 83
+	VersionUnhold       Microversion = 85
 	VersionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
+	VersionAbortDeploy  Microversion = 110
 )
 
 // ParseMicroversion parses a version such as "1.82".

@@ -28,7 +28,8 @@ type Order struct {
 	ConfigDrive any
 	DeploySteps []DeployStep
 	Steps       []CleanStep // of the verbs clean and service
-	NoRamdisk   bool        // run these steps without booting Ironic's ramdisk
+	Runbook     string      // of the same verbs, in place of the steps: name or UUID (API 1.92)
+	NoRamdisk   bool        // run the steps without booting Ironic's ramdisk
 }
 
 // ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.
@@ -42,6 +43,9 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 	}
 	if len(o.Steps) > 0 {
 		body[string(o.Verb)+"_steps"] = o.Steps
+	}
+	if o.Runbook != "" {
+		body["runbook"] = o.Runbook
 	}
 	if o.NoRamdisk {
 		body["disable_ramdisk"] = true

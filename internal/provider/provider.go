@@ -1,4 +1,4 @@
-// Package provider creates the clients from the provider block, and lists the provider's resources and data sources.
+// Package provider creates the clients from the provider block, and lists the provider's resources, data sources and actions.
 package provider
 
 import (
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -18,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/actions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -36,6 +38,7 @@ import (
 
 var (
 	_ provider.Provider                   = (*metal)(nil)
+	_ provider.ProviderWithActions        = (*metal)(nil)
 	_ provider.ProviderWithValidateConfig = (*metal)(nil)
 )
 
@@ -96,6 +99,13 @@ func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	}
 }
 
+// Actions lists the actions.
+func (p *metal) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{
+		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewVirtualMedia, actions.NewNMI,
+	}
+}
+
 // ValidateConfig checks combinations of settings without the environment.
 func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
 	var m model
@@ -145,7 +155,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	clients := framework.Clients{OnChange: m.OnChange}
 	clients.Site, clients.Pool = sharing.New(cfg, appliance)
 	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
-	resp.ResourceData, resp.DataSourceData = clients, clients
+	resp.ResourceData, resp.DataSourceData, resp.ActionData = clients, clients, clients
 }
 
 // configuredWith returns what the server needs to leave out plans and Reads; nil while a setting is not known.

@@ -27,6 +27,11 @@ func marked(extra map[string]any, mark *Creation) map[string]any {
 // HoldAllocation waits until this run neither edits an allocation nor undeploys its machine, which deletes the allocation and creates
 // it again as it was. The caller may do either until it calls done. waited reports that it had to wait.
 func (c *Site) HoldAllocation(ctx context.Context, id string) (done func(), waited bool, err error) {
+	return c.hold(ctx, id)
+}
+
+// hold waits until no other caller holds a UUID. The caller then holds it until it calls done.
+func (c *Site) hold(ctx context.Context, id string) (done func(), waited bool, err error) {
 	value, _ := c.held.LoadOrStore(id, make(chan struct{}, 1))
 	holder := value.(chan struct{}) //nolint:forcetypeassert // nothing else is stored
 	done = func() { <-holder }

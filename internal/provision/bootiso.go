@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -172,30 +171,44 @@ func (e *mediaError) quote() (fact, words string) {
 	return fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(e.node), e.what), ironic.FirstLine(e.node.LastError)
 }
 
+// What Ironic does with virtual media, in messages.
+const (
+	whatDetach = "detach virtual media"
+	whatAttach = "attach virtual media"
+)
+
+// manageMedia sends a request about virtual media and waits for its end.
+func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Time, send func() error) error {
+	if err := send(); err != nil {
+		return err
+	}
+	if err := m.Refresh(ctx); err != nil {
+		return err
+	}
+	if err := m.awaitUnlocked(ctx, deadline); err != nil {
+		return err
+	}
+	if m.node.LastError != "" { // Ironic clears last_error when an operation starts
+		return &mediaError{node: m.node, what: what}
+	}
+	return nil
+}
+
 // attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
 // only after the ISO is attached. The marker keeps the time of the node's last power change, which shows whether the restart has
 // happened.
 func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Duration) error {
-	deadline, path := time.Now().Add(timeout), "nodes/"+m.node.UUID
+	deadline, id := time.Now().Add(timeout), m.node.UUID
 	for _, call := range []struct {
-		what, method, path string
-		body               any
+		what string
+		send func() error
 	}{
-		{"detach virtual media", http.MethodDelete, path + "/vmedia?device_types=cdrom", nil},
-		{"attach virtual media", http.MethodPost, path + "/vmedia", map[string]any{"device_type": "cdrom", "image_url": d.LiveISO.URL}},
-		{"set the boot device", http.MethodPut, path + "/management/boot_device", map[string]any{"boot_device": "cdrom", "persistent": true}},
+		{whatDetach, func() error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
+		{whatAttach, func() error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
+		{"set the boot device", func() error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
 	} {
-		if err := m.site.Request(ctx, call.method, call.path, call.body, nil); err != nil {
+		if err := m.manageMedia(ctx, call.what, deadline, call.send); err != nil {
 			return err
-		}
-		if err := m.Refresh(ctx); err != nil {
-			return err
-		}
-		if err := m.awaitUnlocked(ctx, deadline); err != nil {
-			return err
-		}
-		if m.node.LastError != "" { // Ironic clears last_error when an operation starts
-			return &mediaError{node: m.node, what: call.what}
 		}
 	}
 	if err := m.Refresh(ctx); err != nil { // polls do not contain the time of the last power change

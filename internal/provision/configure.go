@@ -55,7 +55,7 @@ func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.
 		return open, err
 	}
 	for _, part := range work.operations(server) {
-		if err := m.runSteps(ctx, c, part.Steps(seen), timeout); err != nil {
+		if err := m.runSteps(ctx, c.Live, ironic.Order{Steps: part.Steps(seen), NoRamdisk: c.NoRamdisk}, timeout); err != nil {
 			return open, err
 		}
 	}
@@ -91,20 +91,21 @@ func (m *Machine) reachRest(ctx context.Context, live bool, timeout time.Duratio
 	return err
 }
 
-// runSteps runs steps in a manual cleaning or in a service. After a failed service it brings the machine back to active.
-func (m *Machine) runSteps(ctx context.Context, c HardwareChange, steps []ironic.CleanStep, timeout time.Duration) error {
+// runSteps runs the steps of an order in a manual cleaning or, if the machine stays deployed, in a service. After a failed service it
+// brings the machine back to active.
+func (m *Machine) runSteps(ctx context.Context, live bool, order ironic.Order, timeout time.Duration) error {
 	goal := GoalConfigured
-	if c.Live {
+	if live {
 		goal = GoalServiced
 	}
-	err := m.walk(ctx, goal, m.node.InstanceUUID, ironic.Order{Steps: steps, NoRamdisk: c.NoRamdisk}, timeout)
+	err := m.walk(ctx, goal, m.node.InstanceUUID, order, timeout)
 	var failed *FailedError
 	switch {
 	case ironic.IsStatus(err, http.StatusForbidden, ""):
-		return &StepsForbiddenError{Node: m.node, Steps: steps, Err: err}
-	case c.Live && errors.As(err, &failed) && m.state() == nodes.ServiceFail:
+		return &StepsForbiddenError{Node: m.node, Order: order, Err: err}
+	case live && errors.As(err, &failed) && m.state() == nodes.ServiceFail:
 		left := m.leaveService(ctx, timeout)
-		return &ServiceError{Node: failed.Node, Steps: steps, State: m.state(), Err: left}
+		return &ServiceError{Node: failed.Node, Order: order, State: m.state(), Err: left}
 	}
 	return err
 }
@@ -121,7 +122,12 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 	if err := m.site.putVerb(ctx, m.node, nodes.TargetAbort); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(timeout); m.state() == nodes.ServiceFail || m.node.Reservation != ""; {
+	return m.awaitLeft(ctx, nodes.ServiceFail, time.Now().Add(timeout))
+}
+
+// awaitLeft waits until the machine has left a state and no conductor has locked it.
+func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
+	for m.state() == from || m.node.Reservation != "" {
 		if err := m.poll(ctx, deadline); err != nil {
 			return err
 		}
@@ -232,13 +238,13 @@ func (e *SkippedError) advice() string {
 // StepsForbiddenError says that Ironic's policy does not let the user run steps.
 type StepsForbiddenError struct {
 	Node  *ironic.Node
-	Steps []ironic.CleanStep
+	Order ironic.Order
 	Err   error
 }
 
 // Error names the steps.
 func (e *StepsForbiddenError) Error() string {
-	return fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(e.Steps), ironic.NodeLabel(e.Node), e.Err)
+	return fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(e.Order), ironic.NodeLabel(e.Node), e.Err)
 }
 
 func (e *StepsForbiddenError) advice() string {
@@ -251,7 +257,7 @@ func (e *StepsForbiddenError) Unwrap() error { return e.Err }
 // ServiceError says that a service has failed.
 type ServiceError struct {
 	Node  *ironic.Node // as the service has left it
-	Steps []ironic.CleanStep
+	Order ironic.Order
 	State ironic.State // in which the node is now
 	Err   error        // why the node could not return to active; may be nil
 }
@@ -267,16 +273,20 @@ func (e *ServiceError) advice() string {
 }
 
 func (e *ServiceError) quote() (fact, words string) {
-	fact = fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(e.Node), stepNames(e.Steps), e.State)
+	fact = fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(e.Node), stepNames(e.Order), e.State)
 	if e.Err != nil {
 		fact += ". It could not return to active: " + strings.TrimSuffix(e.Err.Error(), ".")
 	}
 	return fact, ironic.FirstLine(e.Node.LastError)
 }
 
-func stepNames(steps []ironic.CleanStep) string {
-	names := make([]string, len(steps))
-	for i, step := range steps {
+// stepNames names the steps of an order, or its runbook.
+func stepNames(order ironic.Order) string {
+	if order.Runbook != "" {
+		return "runbook " + order.Runbook
+	}
+	names := make([]string, len(order.Steps))
+	for i, step := range order.Steps {
 		names[i] = step.String()
 	}
 	return strings.Join(names, ", ")

@@ -109,7 +109,10 @@ func (e *StoppedError) Unwrap() error { return e.err }
 func Explain(doing string, err error) (summary, detail string) {
 	summary = "Could not " + doing
 	var stopped *StoppedError
+	var once *OnceError
 	switch {
+	case errors.As(err, &once) && ironic.IsInterrupted(err):
+		return summary, once.interrupted()
 	case errors.As(err, &stopped) && stopped.Waiting:
 		return summary, fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it. Apply again.", ironic.NodeLabel(stopped.Node))
 	case ironic.IsInterrupted(err):

@@ -114,7 +114,7 @@ func TestHardware_steps(t *testing.T) {
 		RAID: &RAID{DeleteExisting: true, Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX", Controller: "software"}}},
 	}
 	steps := h.Steps(Seen{BIOS: map[string]ironic.BIOSSetting{"Cores": {Type: "Integer"}, "Turbo": {Type: "Boolean"}, "Mode": {Type: "Enumeration"}}})
-	if got, want := stepNames(steps), "raid.delete_configuration, deploy.erase_devices_metadata, raid.create_configuration, bios.apply_configuration, firmware.update"; got != want {
+	if got, want := stepNames(ironic.Order{Steps: steps}), "raid.delete_configuration, deploy.erase_devices_metadata, raid.create_configuration, bios.apply_configuration, firmware.update"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bios := []map[string]any{{"name": "Cores", "value": int64(8)}, {"name": "Mode", "value": "8"}, {"name": "Turbo", "value": true}}

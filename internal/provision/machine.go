@@ -27,6 +27,9 @@ type Machine struct {
 	switched    bool      // Ironic has accepted a power change
 	cut         string    // why SwitchOff has cut the power; empty: it has not
 	marks       []Mark    // the marks of this run that the node had when the record began
+
+	tell func(status string) // is told of every change of state; may be nil
+	told string
 }
 
 // Machine reads a node, by UUID or name, and returns the record of its machine.

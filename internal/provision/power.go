@@ -108,13 +108,18 @@ func (m *Machine) Cut() string { return m.cut }
 
 // Reboot switches the machine off and on, or only on if it is off, and waits for it.
 func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {
+	return m.reboot(ctx, nodes.Rebooting, timeout)
+}
+
+// reboot is Reboot with a power change that restarts a machine.
+func (m *Machine) reboot(ctx context.Context, how nodes.TargetPowerState, timeout time.Duration) error {
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
 	if m.node.PowerState == powerOff {
 		return m.changePower(ctx, nodes.PowerOn, powerOn, timeout, 0)
 	}
-	return m.changePower(ctx, nodes.Rebooting, powerOn, timeout, 0)
+	return m.changePower(ctx, how, powerOn, timeout, 0)
 }
 
 // awaitPowerChange waits for the end of a power change that an earlier run or another client has begun, because Ironic refuses
@@ -135,7 +140,7 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 		}
 	}
 	sent, err := m.order(ctx, target, timeout, func(ctx context.Context) (bool, error) {
-		if target != nodes.Rebooting && m.node.PowerState == want && m.node.TargetPowerState == "" {
+		if target != nodes.Rebooting && target != nodes.SoftRebooting && m.node.PowerState == want && m.node.TargetPowerState == "" {
 			return false, nil
 		}
 		err := m.site.ChangePowerState(ctx, m.node.UUID, target, soft)
@@ -161,7 +166,10 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, time
 	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeQueue, Limit: timeout}); err != nil {
 		return false, err
 	}
+	admitted := m.tellQueued()
+	defer admitted()
 	put := func(ctx context.Context, seen *ironic.Node) error {
+		admitted()
 		if err := m.confirmUnchanged(ctx, seen); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type Site struct {
 	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
 	rules       sync.Map // UUIDs of the inspection rules that this run has created
-	held        sync.Map // by UUID, the allocations that this run changes or creates again: channels with room for one holder
+	held        sync.Map // by UUID, the allocations that this run changes or creates again, and the machines that actions operate: channels with room for one holder
 }
 
 // New returns a Site. It makes no request.
@@ -68,7 +68,7 @@ type Guard interface {
 	Check(ctx context.Context, step Step) error
 }
 
-// Step is what is about to be done to a machine. Either Verb or Power is set.
+// Step is what is about to be done to a machine. At most one of Verb and Power is set; neither: virtual media or an NMI.
 type Step struct {
 	Node  *ironic.Node           // always has driver_info; the other fields may be as old as the last poll
 	Verb  ironic.Verb            // changes the provision state

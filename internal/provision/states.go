@@ -87,7 +87,7 @@ func Pending(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
 	mark := creationOf(n.Extra, MarkCreation)
 	return (mark != nil && mark.Done.IsZero()) || (state == nodes.Available && n.InstanceUUID != "") ||
-		state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
+		held(state)
 }
 
 // comes reports whether a node in this state is on its way to available, or is enrolled and may be.
@@ -164,6 +164,29 @@ func reachesGoal(sent ironic.Verb, goal Goal) bool {
 func runsSteps(verb ironic.Verb) bool {
 	return verb == nodes.TargetClean || verb == nodes.TargetService
 }
+
+// abortable returns since which API version Ironic ends an operation that is in a state; false if it cannot.
+func abortable(state ironic.State) (since ironic.Microversion, can bool) {
+	switch state { //nolint:exhaustive // the states that have the verb (reference/ironic.md#provision-states)
+	case nodes.CleanWait, nodes.InspectWait, nodes.RescueWait, nodes.ServiceWait:
+		return 0, true
+	case nodes.CleanHold, nodes.DeployHold, nodes.ServiceHold:
+		return ironic.VersionUnhold, true
+	case nodes.ServiceFail:
+		return versionServiceAbort, true
+	case nodes.DeployWait:
+		return ironic.VersionAbortDeploy, true
+	}
+	return 0, false
+}
+
+// held reports whether a step holds a node until an operator ends that.
+func held(state ironic.State) bool {
+	return state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
+}
+
+// cleanable reports whether a manual cleaning begins in a state without a way that changes the node: a failed one may be repeated.
+func cleanable(state ironic.State) bool { return state == nodes.Manageable || state == nodes.CleanFail }
 
 // Serviceable reports whether steps can run on a deployed node in this state, or after the service in progress on it.
 func Serviceable(state ironic.State) bool {
@@ -243,6 +266,7 @@ func (l *stateLog) change(n *ironic.Node) (before logged, changed bool) {
 // logState logs the provision state of the machine if it has changed. It waits for the reason of a failure, which Ironic writes
 // after the state (reference/ironic.md#state-and-lock).
 func (m *Machine) logState(ctx context.Context) {
+	m.tellState()
 	unsuccessful := failed(m.state()) || m.state() == nodes.Enroll
 	if unsuccessful && m.node.Reservation != "" && m.node.LastError == "" {
 		return

@@ -241,8 +241,11 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	queued := time.Now()
 	if err == nil {
 		w.waiting = true
+		admitted := w.tellQueued()
+		defer admitted()
 		err = w.site.limiter.pass(ctx, w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
 			w.waiting = false
+			admitted()
 			if err := w.confirmUnchanged(ctx, seen); err != nil {
 				return err
 			}
