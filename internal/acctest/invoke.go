@@ -33,7 +33,7 @@ type Invoked struct {
 func Invoke(t *testing.T, s *Site, a Action, settings ...string) Invoked {
 	t.Helper()
 	w := NewWorkspace(t, s.Provider(settings...)+a.block())
-	if hasActions(w) {
+	if HasActions(w) {
 		text, code := w.Run("apply", "-auto-approve", "-invoke=action."+a.Type+".it")
 		return Invoked{code != 0, text}
 	}
@@ -73,8 +73,8 @@ func (a Action) block() string {
 	return fmt.Sprintf("action %q \"it\" {\n  config {\n%s\n  }\n}\n", a.Type, strings.Join(lines, "\n"))
 }
 
-// hasActions reports whether the CLI of a workspace has actions.
-func hasActions(w *Workspace) bool {
+// HasActions reports whether the CLI of a workspace has actions.
+func HasActions(w *Workspace) bool {
 	w.t.Helper()
 	var major, minor int
 	text := w.Must("version")

@@ -230,15 +230,15 @@ func TestAccService_runsRunbook(t *testing.T) {
 	s.Verb(node, "provide", "available")
 }
 
-func TestAccAbort_endsWhatWaitsForTheMachine(t *testing.T) {
+func TestAccBMC_abortEndsWhatWaitsForTheMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := acctest.StartBMCSite(t, nil) // the other real Ironics cannot clean with an agent
 	node := acctest.AddNode(t, s, "n", map[string]any{"deploy_interface": "direct", "boot_interface": "fake", "automated_clean": false})
 	s.Verb(node, "manage", "manageable")
 	if s.Fake != nil {
 		s.Fake.Set(node, "provision_state", "clean wait")
 		s.Fake.Set(node, "target_provision_state", "manageable")
-	} else { // the ramdisk never boots
+	} else { // no ramdisk ever boots
 		s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "clean", "clean_steps": steps("bios.factory_reset")})
 		s.Await(node, "provision_state", "clean wait")
 	}

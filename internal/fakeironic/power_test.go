@@ -235,3 +235,16 @@ func TestBootMode_needsRedfish(t *testing.T) {
 	a.fake.Set(uuid, "provision_state", "cleaning")
 	a.refused(http.StatusConflict, "the boot mode will not be set", http.MethodPut, "/v1/nodes/"+uuid+"/states/boot_mode", map[string]any{"target": "uefi"})
 }
+
+// 21.4 and 39.0 answer so with the driver fake-hardware; the answers with Redfish are read from the source of 39.0.
+func TestNMI_needsAManagementInterfaceThatCan(t *testing.T) {
+	t.Parallel()
+	for _, version := range bothIronics {
+		api := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
+		plain, redfish := api.node("plain", nil), api.redfish("redfish", nil)
+		path := func(uuid string) string { return "/v1/nodes/" + uuid + "/management/inject_nmi" }
+		api.refused(http.StatusBadRequest, "Driver fake-hardware does not support inject_nmi (disabled or not implemented).", http.MethodPut, path(plain), map[string]any{})
+		api.at("1.28").refused(http.StatusNotFound, "Resource could not be found.", http.MethodPut, path(redfish), map[string]any{})
+		api.must(http.StatusNoContent, http.MethodPut, path(redfish), map[string]any{})
+	}
+}

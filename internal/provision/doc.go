@@ -101,6 +101,15 @@
 //	own     PATCH /v1/nodes/{id}                 removes the provider's notes from the node
 //	own     PATCH /v1/nodes/{id}                 counts a failure, or resets the count after a success
 //
+// Action:
+//
+//	own     GET /v1/nodes/{id}                   the record, and the read before the operation
+//	own     PUT .../states/provision             clean, service, inspect; manage and provide around an inspection; abort, unhold
+//	own     PUT .../states/power                 changes of power
+//	own     GET /v1/runbooks/{id}                whether a runbook erases disks
+//	own     DELETE, POST .../vmedia              virtual media; after each of them a GET of the node
+//	own     PUT .../management/inject_nmi        NMI
+//
 // Taking over what a killed run has begun to create sends POST and DELETE /v1/chassis, a GET and a PATCH of the object.
 //
 // A lost answer adds one GET of the object that the request was about. A failed operation adds a GET of .../history if

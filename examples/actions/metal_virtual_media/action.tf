@@ -1,0 +1,15 @@
+# terraform apply -invoke=action.metal_virtual_media.tools
+action "metal_virtual_media" "tools" {
+  config {
+    node_id = metal_host.r1.id
+    attach  = "https://images.example.com/tools.iso"
+  }
+}
+
+# Empties the drive.
+action "metal_virtual_media" "none" {
+  config {
+    node_id = metal_host.r1.id
+    attach  = null
+  }
+}
