@@ -44,6 +44,6 @@ func (a *nmi) Invoke(ctx context.Context, req action.InvokeRequest, resp *action
 		return
 	}
 	a.operate(ctx, m, "send an NMI to", nmiLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
-		return machine.Interrupt(ctx, limit)
+		return machine.SendNMI(ctx, limit)
 	})
 }

@@ -361,8 +361,8 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 	return err
 }
 
-// Interrupt sends the machine a non-maskable interrupt.
-func (m *Machine) Interrupt(ctx context.Context, timeout time.Duration) error {
+// SendNMI sends the machine a non-maskable interrupt.
+func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	if err := m.refuseBusy(); err != nil {
 		return err
 	}
@@ -393,7 +393,7 @@ func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeVerb})
 }
 
-// noNMIError says that the management interface of a node sends no NMI.
+// noNMIError says that the management interface of a node sends no NMI (reference/ironic.md#nmi).
 type noNMIError struct {
 	node *ironic.Node
 	err  error

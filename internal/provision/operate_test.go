@@ -19,15 +19,19 @@ var operations = map[string]struct {
 	state string
 	do    func(t *testing.T, m *provision.Machine) error
 }{
-	"power":   {"active", func(t *testing.T, m *provision.Machine) error { return m.ChangePower(t.Context(), provision.ActionReboot, time.Hour) }},
+	"power": {"active", func(t *testing.T, m *provision.Machine) error {
+		return m.ChangePower(t.Context(), provision.ActionReboot, time.Hour)
+	}},
 	"service": {"active", func(t *testing.T, m *provision.Machine) error { return m.Service(t.Context(), harmless, time.Hour) }},
-	"clean":   {"manageable", func(t *testing.T, m *provision.Machine) error { return m.Clean(t.Context(), harmless, false, time.Hour) }},
+	"clean": {"manageable", func(t *testing.T, m *provision.Machine) error {
+		return m.Clean(t.Context(), harmless, false, time.Hour)
+	}},
 	"inspect": {"manageable", func(t *testing.T, m *provision.Machine) error { return m.Inspect(t.Context(), time.Hour) }},
 	"unhold":  {"clean hold", func(t *testing.T, m *provision.Machine) error { return m.Unhold(t.Context(), time.Hour) }},
 	"media": {"active", func(t *testing.T, m *provision.Machine) error {
 		return m.ChangeMedia(t.Context(), ironic.DeviceCDROM, "https://images.example.com/a.iso", time.Hour)
 	}},
-	"NMI": {"active", func(t *testing.T, m *provision.Machine) error { return m.Interrupt(t.Context(), time.Hour) }},
+	"NMI": {"active", func(t *testing.T, m *provision.Machine) error { return m.SendNMI(t.Context(), time.Hour) }},
 }
 
 var harmless = ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}}
