@@ -101,6 +101,24 @@ func (want cabling) reconnects(seen sight) bool {
 	return false
 }
 
+// losingNames returns the ports that must give up their names before anything is renamed, because other ports of the node get these
+// names.
+func (want cabling) losingNames(seen sight) (ports []string) {
+	takers := map[string]string{}
+	for mac, spec := range want.ports {
+		if spec.Name != "" {
+			takers[spec.Name] = mac
+		}
+	}
+	for mac, port := range seen.ports {
+		if taker, taken := takers[port.Name]; taken && taker != mac {
+			ports = append(ports, mac)
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
 // bringPorts brings the ports and port groups of the node to the configuration. Where Ironic demands it, the node is in maintenance
 // meanwhile.
 func (h *host) bringPorts(ctx context.Context, c *change) error {
@@ -155,6 +173,13 @@ func (h *host) rewire(ctx context.Context, c *change, want cabling) error {
 	}
 	if err := h.bringGroups(ctx, c, want, true); err != nil {
 		return err
+	}
+	for _, mac := range want.losingNames(c.seen) {
+		nameless, err := h.Client.RemovePortName(ctx, c.seen.ports[mac])
+		if err != nil {
+			return &portError{mac, err}
+		}
+		c.seen.ports[mac] = *nameless
 	}
 	for _, mac := range slices.Sorted(maps.Keys(want.ports)) {
 		if err := h.bringPort(ctx, c, want.ports[mac], want.members[mac]); err != nil {

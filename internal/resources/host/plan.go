@@ -50,6 +50,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
+	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)

@@ -255,6 +255,39 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 	)
 }
 
+// Names of ports are unique in Ironic. Ports of a host may exchange them, or hand them on, in one apply.
+func TestAccHost_portsExchangeTheirNames(t *testing.T) {
+	s := acctest.Start(t, nil)
+	s.SkipBefore(t, 88)
+	first, second, third := s.Name("eno1"), s.Name("eno2"), s.Name("eno3")
+	config := func(names ...string) string {
+		ports := map[int]string{}
+		for i, name := range names {
+			if ports[i+1] = ""; name != "" {
+				ports[i+1] = "name = " + acctest.Quoted(name)
+			}
+		}
+		return hostConfig(s, cabled(s, "", ports))
+	}
+	has := func(names ...string) []statecheck.StateCheck {
+		ports := map[string]knownvalue.Check{}
+		for i, name := range names {
+			ports[s.MAC(i+1)] = knownvalue.ObjectPartial(map[string]knownvalue.Check{"name": knownvalue.StringExact(name)})
+		}
+		return []statecheck.StateCheck{hostIs("ports", knownvalue.MapExact(ports))}
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config(first, second), ConfigStateChecks: has(first, second)},
+		resource.TestStep{Config: config(second, first), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(second, first)},
+		resource.TestStep{Config: config(first, third, second), ConfigStateChecks: has(first, third, second)}, // a new port gets a name of another one
+		resource.TestStep{Config: config(second, third, first), ConfigStateChecks: has(second, third, first)},
+		resource.TestStep{ // a port without a name in the configuration keeps the one that it has
+			Config: config(third, "", first), PlanOnly: true,
+			ExpectError: regexp.MustCompile(`(?s)Name of two ports.*` + acctest.Wrapped("Port "+s.MAC(2)+" has the name "+acctest.Quoted(third)+" in Ironic, and keeps it")),
+		},
+	)
+}
+
 func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
 	s := acctest.Start(t, nil)
 	if s.Newest() < 101 {
