@@ -217,7 +217,10 @@ func commonest(have map[string]int) string {
 }
 
 // ExpectedHost is a host that a plan creates or changes. An empty field is not known yet.
-type ExpectedHost struct{ ID, Name, Class string }
+type ExpectedHost struct {
+	ID, Name, Class string
+	NeverOff        *bool // disable_power_off
+}
 
 // expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
 // depends on, and in any order otherwise.
@@ -237,6 +240,15 @@ func (c *Site) ExpectHost(h ExpectedHost) {
 // host reports whether this plan creates or changes a host that may be the one with a name or UUID.
 func (e *expected) host(ref string) bool {
 	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })
+}
+
+// find returns the host of a node, if this plan changes it.
+func (e *expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
+	planned = e.any(func(h ExpectedHost) bool {
+		host = h
+		return h.ID == node.UUID
+	})
+	return host, planned
 }
 
 // class reports whether this plan creates or changes a host that may have a resource class.

@@ -58,10 +58,26 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		p.decide(ctx, &resp.Diagnostics)
 	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
+	d.refuseOff(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if changes && d.Known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
+	}
+}
+
+// refuseOff refuses a plan that has to switch off a machine which Ironic never switches off.
+func (d *deployment) refuseOff(ctx context.Context, plan, config, state *model, fresh bool, diags *diag.Diagnostics) {
+	ref := cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString())
+	if config.PowerState.ValueString() != framework.PowerOff || ref == "" || !d.Known() {
+		return
+	}
+	if !fresh && state.PowerState.ValueString() == framework.PowerOff && !plan.ProvisionState.IsUnknown() {
+		return // it is off, and stays off
+	}
+	if err := d.Client.CheckOff(ctx, ref); err != nil {
+		_, detail := provision.Explain("", err)
+		diags.AddAttributeError(path.Root("power_state"), "Power-off is disabled", detail)
 	}
 }
 

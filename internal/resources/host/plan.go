@@ -57,7 +57,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
-		h.Client.ExpectHost(provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()})
+		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
+		if !plan.DisablePowerOff.IsUnknown() {
+			expected.NeverOff = plan.DisablePowerOff.ValueBoolPointer()
+		}
+		h.Client.ExpectHost(expected)
 	}
 }
 
