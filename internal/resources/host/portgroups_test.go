@@ -124,6 +124,21 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 	)
 }
 
+// MAC addresses of port groups are unique in Ironic. Groups of a host may exchange them in one apply.
+func TestAccHost_portGroupsExchangeTheirMACs(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := func(first, second int) string {
+		return hostConfig(s, cabled(s, fmt.Sprintf("bond0 = { mac = %q }, bond1 = { mac = %q }", s.MAC(first), s.MAC(second)), map[int]string{1: `port_group = "bond0"`, 2: `port_group = "bond1"`}))
+	}
+	has := func(first, second int) []statecheck.StateCheck {
+		return bondsAre(s, map[string]bond{"bond0": {map[string]any{"address": s.MAC(first)}, []int{1}}, "bond1": {map[string]any{"address": s.MAC(second)}, []int{2}}})
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config(8, 9), ConfigStateChecks: has(8, 9)},
+		resource.TestStep{Config: config(9, 8), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(9, 8)},
+	)
+}
+
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
 	s := acctest.Start(t, nil)
