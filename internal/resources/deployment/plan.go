@@ -352,11 +352,11 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 // checkVersions refuses settings that the server's API does not have.
 func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
-	d.Requires(ctx, diags,
+	d.Requires(ctx, diags, append(framework.StepFeatures(path.Root("deploy_steps"), config.DeploySteps),
 		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
-	)
+	)...)
 }
