@@ -4,7 +4,7 @@ variable "iso" {
 
     * `url`: where Ironic downloads it. `version`: identity of its content. Default: the URL up to the "?".
     * `shared_content`: what it has for all machines, as names with identities. A change restarts no machine.
-    * `contains`: what it was built with, for machines that do not say so themselves: then a machine whose content it lacks waits.
+    * `contains`: content that it was built with, for machines without `contains`. A machine whose content is missing waits.
     * `built_at`, `quiet_period`: when it was built, and how long it must have been unchanged.
   EOT
   type = object({
