@@ -37,8 +37,8 @@ type Controller struct {
 	t testing.TB
 }
 
-// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. A
-// fake Ironic speaks to it from the first call of StartBMC on, which must come before its first request.
+// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. From
+// the first call of StartBMC on, which must come before its first request, a fake Ironic sends requests to the BMCs.
 func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	return s.StartBMCAt("127.0.0.1:0", name, config)
