@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -63,7 +63,7 @@ func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controll
 func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	b := s.newBMC(name, config)
-	authority, err := fakeca.New()
+	authority, err := fakehttp.New()
 	if err != nil {
 		s.t.Fatal(err)
 	}
