@@ -56,14 +56,7 @@ func groupsSchema() schema.Attribute {
 
 // portGroups returns the port groups by key; nil if they are null or unknown.
 func (m *model) portGroups(ctx context.Context) map[string]groupModel {
-	if !framework.IsSet(m.PortGroups) {
-		return nil
-	}
-	groups := map[string]groupModel{}
-	if m.PortGroups.ElementsAs(ctx, &groups, false).HasError() {
-		return nil
-	}
-	return groups
+	return elementsOf[groupModel](ctx, m.PortGroups)
 }
 
 func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
