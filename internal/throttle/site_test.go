@@ -123,7 +123,7 @@ func (s *site) run() (result, error) {
 			if now%s.look == time.Duration(run)*time.Second%s.look && s.anyWaiting(run) {
 				r.requests++ // the poll
 				if !s.changed && now%time.Minute != 0 {
-					continue // it shows what the one before has shown, but for hosts that begin to hang
+					continue // it shows what the one before has shown, except for hosts that begin to hang
 				}
 				if err := s.round(run, now, &r); err != nil {
 					return r, fmt.Errorf("after %s: %w", now, err)

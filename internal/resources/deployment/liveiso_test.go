@@ -101,7 +101,7 @@ type powerWatch struct {
 	seen map[string]map[string]bool // by the node's UUID: the times
 }
 
-// watchPower looks at the nodes of an Ironic until starts is called or the test ends.
+// watchPower polls the nodes of an Ironic until starts is called or the test ends.
 func watchPower(t *testing.T, s *acctest.Site) *powerWatch {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -400,7 +400,7 @@ func TestAccLiveISO_replacesImage(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: what is noted on its node is no change of the host.
+// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: the notes on its node do not show as a change of the host.
 func TestAccLiveISO_ofAManagedHost(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
