@@ -56,7 +56,7 @@ variable "reboot_policy" {
 }
 
 variable "restart_now" {
-  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not: to bring machines to the wanted ISO in groups. A machine that runs it is not restarted."
+  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not. Use it to bring machines to the wanted ISO in groups. A machine that runs this ISO is not restarted."
   type        = set(string)
   default     = []
   nullable    = false

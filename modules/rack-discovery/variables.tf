@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Name of the rack. It is written to each machine that the rack takes; another rack of the same name would take them over."
+  description = "Name of the rack. The module writes it to each node that the rack takes. Another rack of the same name would take these over."
   type        = string
   nullable    = false
 
