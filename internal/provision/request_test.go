@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -278,6 +279,24 @@ func TestRequest_oneCandidateBesideAnotherCreation(t *testing.T) {
 		b, _, err := client.Allocate(t.Context(), second)
 		if err != nil || len(a.CandidateNodes) != 5 || len(b.CandidateNodes) != 1 || b.CandidateNodes[0] == a.CandidateNodes[0] {
 			t.Errorf("%v; the candidates are %v and %v", err, a.CandidateNodes, b.CandidateNodes)
+		}
+	})
+}
+
+// The list of nodes may be older than a reservation of this run: it still shows the node as free.
+func TestRequest_reservedNodeIsNoCandidate(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(3)
+		client := newClient(fake)
+		a, _, err := reserve(t.Context(), client, wants(&provision.Requirements{MinCPUs: 16}, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := count(fake, http.MethodGet, "/v1/nodes")
+		b, _, err := client.Allocate(t.Context(), wants(&provision.Requirements{MinCPUs: 16}, 0))
+		if err != nil || len(b.CandidateNodes) != 2 || slices.Contains(b.CandidateNodes, a.NodeUUID) || count(fake, http.MethodGet, "/v1/nodes") != lists {
+			t.Errorf("%v; the candidates are %v, %s is reserved", err, b.CandidateNodes, a.NodeUUID)
 		}
 	})
 }
