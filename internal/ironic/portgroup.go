@@ -58,7 +58,8 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 }
 
 // UpdatePortGroup changes a port group to the wanted state and returns it; it sends only attributes that differ. Ironic accepts that
-// in every state of the node (reference/ironic.md#port-groups). A changed physical network is also that of the ports in the group.
+// in every state of the node (reference/ironic.md#port-groups). A change of the physical network also changes that of the ports in
+// the group.
 func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec PortGroupSpec) (*PortGroup, error) {
 	var patch Patch
 	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}} {

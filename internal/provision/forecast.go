@@ -127,7 +127,7 @@ func candidatesOf(spec ironic.AllocationSpec) []string {
 	return spec.CandidateNodes
 }
 
-// attributeOf returns the attribute that says most about which node is demanded.
+// attributeOf returns the attribute that restricts the choice of nodes most.
 func attributeOf(spec ironic.AllocationSpec) string {
 	switch {
 	case spec.Node != "":

@@ -89,7 +89,7 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 	return m.SetPower(ctx, false, timeout)
 }
 
-// CheckOff returns an error if Ironic never switches the machine off, as disable_power_off says.
+// CheckOff returns an error if disable_power_off keeps Ironic from switching the machine off.
 func (m *Machine) CheckOff() error {
 	if m.node.DisablePowerOff {
 		return &neverOffError{m.node}

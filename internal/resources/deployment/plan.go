@@ -173,7 +173,7 @@ func (p inPlace) recorded() (begun, ran bool) {
 	return waits, !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
 }
 
-// keep plans that nothing which Ironic tells changes.
+// keep plans no change of the values that come from Ironic.
 func (p inPlace) keep() {
 	m := p.plan
 	m.LastError, m.Attempts, m.ProvisionState = p.state.LastError, p.state.Attempts, p.state.ProvisionState

@@ -86,7 +86,7 @@ func (want cabling) leaving(seen sight) (ports []string) {
 	return ports
 }
 
-// reconnects reports whether the connectivity of a port changes that exists already.
+// reconnects reports whether the connectivity of an existing port changes.
 func (want cabling) reconnects(seen sight) bool {
 	if len(want.leaving(seen)) > 0 {
 		return true

@@ -342,12 +342,12 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 		{`bond0 = { mode = "lacp" }`, ``, ``, []string{`port_groups["bond0"].mode`, `"active-backup"`}},
 		{`"bond 0" = {}`, ``, ``, []string{"port_groups", "must have 1 to 200 letters"}},
 		{`bond0 = { mac = "52-54-00-AA-BB-01" }`, ``, ``, []string{`Write "52-54-00-AA-BB-01" as "52:54:00:aa:bb:01"`}},
-		{`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``, []string{"MAC address of two port groups", "Port group bond0 has the MAC address"}},
+		{`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``, []string{"Two port groups with one MAC address", "Port group bond0 has the MAC address"}},
 		{`bond0 = {}`, `port_group = "bond1"`, ``, []string{"Unknown port group", `port_groups has no group "bond1". It has bond0.`}},
 		{``, `port_group = "bond1"`, ``, []string{`port_groups has no group "bond1". It is empty.`}},
 		{`bond0 = { standalone_ports = false }`, `port_group = "bond0", pxe_enabled = true`, ``, []string{"Port cannot boot alone"}},
 		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0", physical_network = "b"`, []string{"Port group on two networks", `This port has "b", and another one has "a".`}},
-		{``, `name = "eno1"`, `name = "eno1"`, []string{"Name of two ports"}},
+		{``, `name = "eno1"`, `name = "eno1"`, []string{"Two ports with one name"}},
 	} {
 		w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, tt.groups, map[int]string{1: tt.first, 2: tt.more})))
 		acctest.Fails(t, w, []string{"plan"}, tt.want...)
