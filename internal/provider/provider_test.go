@@ -98,8 +98,8 @@ func (b block) value(t *testing.T, kind tftypes.Object, prefix string) tftypes.V
 	return tftypes.NewValue(kind, values)
 }
 
-// configured is what the provider says to a block: what it finds without the environment, or, if that is nothing, what it
-// finds with it.
+// configured returns the diagnostics for a block: those that it causes without the environment or, if there are none, those that
+// it causes with it.
 func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	t.Helper()
 	server := provider.NewServer("test")

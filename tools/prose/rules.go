@@ -48,6 +48,7 @@ var phrases = []struct {
 	{phrase(`does? without`), `write "does not need"`},
 	{phrase(`bored|gift|riddle|fears?`), "describe the fact"},
 	{phrase(`stands where`), `write "follows"`},
+	{phrase(`apart from`), `write "except for"`},
 	{phrase(`simply|of course|obviously`), "leave it out"},
 }
 

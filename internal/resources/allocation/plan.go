@@ -128,7 +128,7 @@ func (m *model) warnUnusable(node *provision.ReservedNode, diags *diag.Diagnosti
 		return
 	}
 	diags.AddWarning("Reserved node is unusable", fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. The node stays reserved, and deployments on it fail meanwhile. "+
-		"Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform apply -replace for this resource. Only the reservation of this node is lost by that.",
+		"Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform apply -replace for this resource. That ends only the reservation of this node.",
 		m.subject(), node.Label(), node.Unusable))
 }
 

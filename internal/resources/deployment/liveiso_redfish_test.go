@@ -42,7 +42,7 @@ resource "metal_host" "h" {
 `, list.String(), s.Class(), settings)
 }
 
-// bmcDeployments is the HCL of deployments of all hosts with one live ISO, of which one may have an entry of its own.
+// bmcDeployments is the HCL of deployments of all hosts with the same live ISO. One of them may have host_content.
 func bmcDeployments(url string, own int) string {
 	return fmt.Sprintf(`resource "metal_deployment" "d" {
   count    = length(local.machines)
@@ -159,10 +159,11 @@ func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 		t.Skip("the fake Ironic does not wait for the power of a BMC")
 	}
 	const limit = 2
-	bmcs, hosts := bmcFleet(s, 4, `power_state = "on"`, func(int) fakebmc.Config {
+	// A shard of its own, so that the hosts of other tests take no slots.
+	bmcs, hosts := bmcFleet(s, 4, fmt.Sprintf("power_state = \"on\"\n  shard = %q", s.Name("shard")), func(int) fakebmc.Config {
 		return fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 2 * time.Second}}
 	})
-	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))+hosts)
+	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf(`provisioning_limit = { max_concurrent = %d, scope = "shard" }`, limit))+hosts)
 	w.Must("apply", "-auto-approve")
 	type change struct {
 		at time.Time

@@ -142,7 +142,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.isImported()
 	state.fromNode(ctx, found, imported)
-	if imported && provision.Discovered(node) { // what discovery has found is no setting, and would fill the plan of a rack
+	if imported && provision.Discovered(node) { // the facts of a discovery are not settings, and would fill the plan of a rack
 		state.Ports, state.PortGroups, state.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
 	}
 	if imported {

@@ -40,6 +40,7 @@ func (s sight) groupOf(port ironic.Port) string {
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, ironic.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
+	h.Client.HostInState(m.ID.ValueString())
 	return framework.Once(ctx, func() (s sight, err error) {
 		if s.node, err = h.Client.NodeForRefresh(ctx, m.ID.ValueString()); err != nil {
 			return s, err
