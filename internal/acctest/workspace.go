@@ -28,6 +28,7 @@ type Workspace struct {
 	cli        string
 	env        []string // of the CLI
 	ownProcess bool
+	standsFor  []string
 }
 
 // build builds the provider's binary once for a test process, and returns its directory.
@@ -107,6 +108,18 @@ func (w *Workspace) write(name, content string) {
 // OwnProcess makes all calls run the provider's binary, in the working directory of the CLI.
 func (w *Workspace) OwnProcess() { w.ownProcess = true }
 
+// StandFor makes the provider of Run, Must and Plan answer for another provider, too, such as "namespace/type". A CLI asks the providers
+// that a state names for their schemas, even if it moves their resources away.
+func (w *Workspace) StandFor(provider string) {
+	w.standsFor = append(w.standsFor, "registry.terraform.io/"+provider, "registry.opentofu.org/"+provider)
+}
+
+// SetState writes the state file.
+func (w *Workspace) SetState(content string) {
+	w.t.Helper()
+	w.write(filepath.Join(w.Dir, "terraform.tfstate"), content)
+}
+
 // Setenv adds a variable for the CLI and the provider.
 func (w *Workspace) Setenv(name, value string) {
 	w.OwnProcess()
@@ -131,7 +144,7 @@ func (w *Workspace) Run(args ...string) (output string, code int) {
 	if w.ownProcess {
 		return w.Start(args...).Wait()
 	}
-	attach, end := serve(w.t)
+	attach, end := serve(w.t, w.standsFor)
 	defer end()
 	return w.start(args, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_REATTACH_PROVIDERS="+attach).Wait()
 }

@@ -98,6 +98,13 @@ func (s *Server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportR
 	})
 }
 
+// MoveResourceState calls the framework's method under guard.
+func (s *Server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+	return guard(ctx, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
+		return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
+}
+
 // ReadDataSource calls the framework's method under guard.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {
