@@ -17,21 +17,17 @@ import (
 // oldProviders have resources of the types ironic_node_v1, ironic_allocation_v1 and ironic_deployment.
 var oldProviders = []string{"openshift-metal3", "metal3-community"}
 
-// movedBlocks moves a node, an allocation and a deployment, each named web.
-const movedBlocks = `
-moved {
-  from = ironic_node_v1.web
-  to   = metal_host.web
+// movedBlocks returns the example of the guide to migration, which moves a node, an allocation and a deployment, each named web.
+func movedBlocks(t *testing.T) string {
+	t.Helper()
+	_, text, _ := strings.Cut(read(t, "../../templates/guides/from-terraform-provider-ironic.md.tmpl"), "## Move instead of import")
+	_, text, found := strings.Cut(text, "```terraform\n")
+	text, _, closed := strings.Cut(text, "```")
+	if !found || !closed {
+		t.Fatal("the guide has no moved blocks")
+	}
+	return text
 }
-moved {
-  from = ironic_allocation_v1.web
-  to   = metal_allocation.web
-}
-moved {
-  from = ironic_deployment.web
-  to   = metal_deployment.web
-}
-`
 
 const movedImage = acctest.Images + "v1.qcow2"
 
@@ -74,7 +70,7 @@ resource "metal_deployment" "web" {
     checksum = "d41d8cd98f00b204e9800998ecf8427e"
   }
 }
-`+movedBlocks)
+`+movedBlocks(t))
 	s.w.StandFor(old + "/ironic")
 	s.w.SetState(s.oldState(t, old))
 	acctest.ForgetVerbs(s.Site)

@@ -122,7 +122,8 @@ func (l *Lister) found(t *testing.T, kind string, result tfprotov6.ListResourceR
 	return f
 }
 
-// WantAsImported fails the test if the resource of a result is not what an import of it puts into state.
+// WantAsImported fails the test if the resource of a result is not what an import of it puts into state, or if Terraform would
+// generate a configuration from it that the provider refuses.
 func (l *Lister) WantAsImported(t *testing.T, kind string, f Found) {
 	t.Helper()
 	imported, err := l.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: kind, ID: f.ID})
@@ -140,6 +141,17 @@ func (l *Lister) WantAsImported(t *testing.T, kind string, f Found) {
 	}
 	if differences, err := want.Diff(f.Resource); err != nil || len(differences) > 0 {
 		t.Errorf("%s is listed otherwise than imported: %v %v", f.ID, differences, err)
+	}
+	generated, err := l.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{TypeName: kind, State: read.NewState})
+	if err != nil || len(generated.Diagnostics) > 0 {
+		t.Fatalf("generate the configuration of %s: %v %v", f.ID, err, generated)
+	}
+	valid, err := l.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: kind, Config: generated.Config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range valid.Diagnostics {
+		t.Errorf("the generated configuration of %s: %s: %s", f.ID, problem.Summary, problem.Detail)
 	}
 }
 
