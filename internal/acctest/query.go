@@ -3,6 +3,7 @@ package acctest
 import (
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/querycheck"
 	"github.com/hashicorp/terraform-plugin-testing/querycheck/queryfilter"
-	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
@@ -185,11 +185,19 @@ func Search(t *testing.T, s *Site, q Query) (all []Found) {
 		t.Fatalf("list %s: %s: %s", q.Type, problems[0].Summary, problems[0].Detail)
 	}
 	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.ID, b.ID) })
-	t.Run("CLI", func(t *testing.T) { searchByCLI(t, s, q, all) })
+	if HasQuery(t) {
+		t.Run("CLI", func(t *testing.T) { searchByCLI(t, s, q, all) })
+	}
 	return all
 }
 
-// searchByCLI fails unless a CLI finds the same. It skips the test for a CLI without "terraform query".
+// HasQuery reports whether the CLI has "terraform query": Terraform 1.14 and later.
+func HasQuery(t *testing.T) bool {
+	t.Helper()
+	return exec.CommandContext(t.Context(), cliPath(t), "query", "-help").Run() == nil
+}
+
+// searchByCLI fails the test unless the CLI finds the same.
 func searchByCLI(t *testing.T, s *Site, q Query, want []Found) {
 	checks := []querycheck.QueryResultCheck{querycheck.ExpectLength(q.Type+".found", len(want))}
 	for _, f := range want {
@@ -198,7 +206,6 @@ func searchByCLI(t *testing.T, s *Site, q Query, want []Found) {
 			querycheck.ExpectResourceDisplayName(q.Type+".found", queryfilter.ByResourceIdentity(identity), knownvalue.StringExact(f.Name)))
 	}
 	resource.Test(t, resource.TestCase{
-		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_14_0)},
 		ProtoV6ProviderFactories: Factories(),
 		Steps: []resource.TestStep{
 			{Config: s.Provider() + "output \"site\" {\n  value = \"one\"\n}\n"},

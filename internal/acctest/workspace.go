@@ -58,14 +58,7 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	skipUnlessAsked(t)
-	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if cli == "" {
-		var err error
-		if cli, err = exec.LookPath("terraform"); err != nil {
-			t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
-		}
-	}
-	w := &Workspace{Dir: dir, t: t, cli: cli}
+	w := &Workspace{Dir: dir, t: t, cli: cliPath(t)}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
@@ -74,6 +67,19 @@ func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	}
 	w.env = append(w.env, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return w
+}
+
+// cliPath returns the path of the CLI.
+func cliPath(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("TF_ACC_TERRAFORM_PATH"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
+	}
+	return path
 }
 
 // Configure replaces the configuration.
