@@ -20,6 +20,10 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	var plan, config model
 	var state *model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
+		return
+	}
 	if req.Plan.Raw.IsNull() { // destroy
 		if state != nil && !d.refuseEnd(ctx, state, "destroy", &resp.Diagnostics) {
 			d.warnEnd(ctx, state, &resp.Diagnostics)

@@ -19,14 +19,17 @@ import (
 
 // ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.
 func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return // destroy
-	}
 	var plan, config model
 	var state *model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "host "+state.label())
+	}
+	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+		return
+	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
