@@ -369,6 +369,28 @@ func TestFakeHost_failedRecablingIsFinished(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// Some network interfaces refuse standalone_ports = false while a port of the group may boot alone, so the ports change first.
+func TestFakeHost_standalonePortsEndAfterThePortsChange(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{})
+	w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0", pxe_enabled = true`})))
+	w.Must(acctest.Apply()...)
+	s.Fake.ResetRequests()
+	w.Configure(hostConfig(s, cabled(s, `bond0 = { standalone_ports = false }`, map[int]string{1: `port_group = "bond0", pxe_enabled = false`})))
+	w.Must(acctest.Apply()...)
+	var changed []string
+	for _, r := range s.Fake.Requests() {
+		if r.Method == http.MethodPatch && !strings.HasPrefix(r.Path, "/v1/nodes/") {
+			changed = append(changed, strings.Split(r.Path, "/")[2])
+		}
+	}
+	if !slices.Equal(changed, []string{"ports", "portgroups"}) {
+		t.Errorf("changed in this order: %v", changed)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
 // The MAC address of a port group is unique in Ironic: the error names the group.
 func TestFakeHost_takenMACOfPortGroup(t *testing.T) {
 	s := acctest.StartFake(t, &fakeironic.Server{})
