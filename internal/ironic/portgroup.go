@@ -76,6 +76,17 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 	if spec.PhysicalNetwork != "" && group.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
 		patch.Set("/physical_network", spec.PhysicalNetwork)
 	}
+	return c.patchPortGroup(ctx, group, patch)
+}
+
+// RemovePortGroupAddress takes the MAC address of a port group away, so that another group can get it.
+func (c *Client) RemovePortGroupAddress(ctx context.Context, group PortGroup) (*PortGroup, error) {
+	var patch Patch
+	patch.Remove("/address")
+	return c.patchPortGroup(ctx, group, patch)
+}
+
+func (c *Client) patchPortGroup(ctx context.Context, group PortGroup, patch Patch) (*PortGroup, error) {
 	if len(patch) == 0 {
 		return &group, nil
 	}

@@ -97,6 +97,26 @@ func (m *Machine) CheckOff() error {
 	return nil
 }
 
+// CheckOff returns an error if Ironic will never switch a machine off when the present plan is applied; ref is the name or UUID of the
+// node. If this plan changes the host of the node, and Terraform has planned that before, its planned disable_power_off counts. An
+// unknown node or value is no reason.
+func (c *Site) CheckOff(ctx context.Context, ref string) error {
+	node, err := c.NodeForRefresh(ctx, ref)
+	if err != nil {
+		return nil //nolint:nilerr // the apply reports it
+	}
+	if h, planned := c.expected.find(node); planned {
+		if h.NeverOff == nil || !*h.NeverOff {
+			return nil
+		}
+		return &neverOffError{node}
+	}
+	if node.DisablePowerOff {
+		return &neverOffError{node}
+	}
+	return nil
+}
+
 // isSoftUnsupported reports whether Ironic has refused a soft power change because the power interface has none
 // (reference/ironic.md#power-off).
 func isSoftUnsupported(err error) bool {
@@ -232,5 +252,5 @@ type neverOffError struct{ node *ironic.Node }
 
 // Error names the setting.
 func (e *neverOffError) Error() string {
-	return fmt.Sprintf("node %s was not switched off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
+	return fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
 }

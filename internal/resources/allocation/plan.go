@@ -20,13 +20,16 @@ import (
 // ModifyPlan refuses settings that the server's API does not have, and plans to continue an interrupted allocation, or to replace
 // one that has failed or whose node does not fit any more.
 func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
 	var plan model
 	var state *model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "allocation "+state.ID.ValueString())
+	}
+	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

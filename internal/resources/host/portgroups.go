@@ -236,6 +236,22 @@ func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.D
 	}
 }
 
+// refuseKeptNames refuses to give a port the name of another port that keeps it, because the configuration omits its name.
+func (m *model) refuseKeptNames(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	configured, holders := config.ports(ctx), map[string]string{}
+	for mac, port := range m.ports(ctx) {
+		if configured[mac].Name.IsNull() && framework.IsSet(port.Name) {
+			holders[port.Name.ValueString()] = mac
+		}
+	}
+	for mac, port := range configured {
+		if other, kept := holders[port.Name.ValueString()]; kept && framework.IsSet(port.Name) {
+			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("name"), "Name of two ports", fmt.Sprintf("Port %s has the name %s in Ironic, and keeps it, because the configuration gives it no other name. "+
+				"Names of ports are unique in Ironic. Give port %s another name, too.", other, port.Name, other))
+		}
+	}
+}
+
 // validateGroupMACs refuses two port groups with one MAC address.
 func validateGroupMACs(groups map[string]groupModel, diags *diag.Diagnostics) {
 	owners := map[string]string{}
