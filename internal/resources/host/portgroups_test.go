@@ -141,7 +141,17 @@ func TestAccHost_portGroupsExchangeTheirMACs(t *testing.T) {
 
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
-	s := acctest.Start(t, nil)
+	movePortGroup(t, acctest.Start(t, nil))
+}
+
+// Before API 1.102, a group has no network of its own: the ports leave it, change, and return.
+func TestFakeHost_portGroupOfOlderAPIMovesToAnotherNetwork(t *testing.T) {
+	movePortGroup(t, acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"}))
+}
+
+// movePortGroup moves a port group to another physical network.
+func movePortGroup(t *testing.T, s *acctest.Site) {
+	t.Helper()
 	config := func(network string) string {
 		port := fmt.Sprintf(`port_group = "bond0", physical_network = %q`, network)
 		return hostConfig(s, acctest.Target("available"), cabled(s, "bond0 = {}", map[int]string{1: port, 2: port}))
