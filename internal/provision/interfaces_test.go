@@ -1,6 +1,7 @@
 package provision_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,5 +36,28 @@ func TestInterfaces_arrivedPatch(t *testing.T) {
 				t.Errorf("maintenance is %t, and said to be that of %+v", now.Maintenance, node)
 			}
 		})
+	}
+}
+
+// The user stops the run while the node is in maintenance for the change: the node leaves maintenance all the same.
+func TestInterfaces_interruptedPatchLeavesNoMaintenance(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Set("node-000", "provision_state", "active")
+	ctx, stop := context.WithCancel(t.Context())
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.Method == http.MethodPatch {
+			stop()
+		}
+		return nil
+	}
+	client := newClient(fake)
+	before, err := client.Node(t.Context(), nodeOf(t, fake, "node-000").UUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = client.PatchHost(ctx, before, setting("/bios_interface", "no-bios")) // whether it arrives does not matter here
+	if now := nodeOf(t, fake, "node-000"); ctx.Err() == nil || now.Maintenance {
+		t.Errorf("the run was stopped: %v; maintenance is %t", ctx.Err(), now.Maintenance)
 	}
 }

@@ -141,7 +141,17 @@ func TestAccHost_portGroupsExchangeTheirMACs(t *testing.T) {
 
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
-	s := acctest.Start(t, nil)
+	movePortGroup(t, acctest.Start(t, nil))
+}
+
+// Before API 1.102, a group has no network of its own: the ports leave it, change, and return.
+func TestFakeHost_portGroupOfOlderAPIMovesToAnotherNetwork(t *testing.T) {
+	movePortGroup(t, acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"}))
+}
+
+// movePortGroup moves a port group to another physical network.
+func movePortGroup(t *testing.T, s *acctest.Site) {
+	t.Helper()
 	config := func(network string) string {
 		port := fmt.Sprintf(`port_group = "bond0", physical_network = %q`, network)
 		return hostConfig(s, acctest.Target("available"), cabled(s, "bond0 = {}", map[int]string{1: port, 2: port}))
@@ -412,6 +422,28 @@ func TestFakeHost_failedRecablingIsFinished(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	if port := portOf(s, s.MAC(1)); port["portgroup_uuid"] == nil {
 		t.Errorf("the port is in no group: %v", port)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// Some network interfaces refuse standalone_ports = false while a port of the group may boot alone, so the ports change first.
+func TestFakeHost_standalonePortsEndAfterThePortsChange(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{})
+	w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0", pxe_enabled = true`})))
+	w.Must(acctest.Apply()...)
+	s.Fake.ResetRequests()
+	w.Configure(hostConfig(s, cabled(s, `bond0 = { standalone_ports = false }`, map[int]string{1: `port_group = "bond0", pxe_enabled = false`})))
+	w.Must(acctest.Apply()...)
+	var changed []string
+	for _, r := range s.Fake.Requests() {
+		if r.Method == http.MethodPatch && !strings.HasPrefix(r.Path, "/v1/nodes/") {
+			changed = append(changed, strings.Split(r.Path, "/")[2])
+		}
+	}
+	if !slices.Equal(changed, []string{"ports", "portgroups"}) {
+		t.Errorf("changed in this order: %v", changed)
 	}
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
