@@ -80,6 +80,10 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 // planReplacement plans whether the deployment is replaced, and warns of the effects.
 func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resource.ModifyPlanResponse) {
 	plan, state := p.plan, p.state
+	if state == nil && plan.adopted() {
+		d.checkAdoption(ctx, plan, &resp.Diagnostics)
+		return
+	}
 	if state == nil {
 		d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
 		return
@@ -185,6 +189,11 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	resumes, waits := p.resumes()
 	switch {
 	case p.plan.adopted():
+		if provision.Adoptable(ironic.State(p.state.ProvisionState.ValueString())) {
+			p.starts()
+			p.warnAdopting(diags)
+			return
+		}
 		p.warnAdopted(resumes, diags)
 		p.warnPower(diags)
 		p.restart(ctx, same, diags)
@@ -287,6 +296,12 @@ func (p inPlace) restart(ctx context.Context, deploys change, diags *diag.Diagno
 }
 
 const restartSummary = "Machine is restarted"
+
+// warnAdopting warns that the apply continues an adoption.
+func (p inPlace) warnAdopting(diags *diag.Diagnostics) {
+	diags.AddWarning("Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
+		p.label(), p.state.ProvisionState.ValueString(), afterColon(p.state.LastError.ValueString())))
+}
 
 // warnAdopted warns if an adopted machine does not run. There is nothing to deploy on it.
 func (p inPlace) warnAdopted(stopped bool, diags *diag.Diagnostics) {

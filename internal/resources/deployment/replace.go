@@ -97,6 +97,10 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 	case plan.AllocationID.IsUnknown() || !d.checkAllocation(ctx, plan, node, stays, diags) || node.UUID == state.ID.ValueString():
 		return
 	}
+	if plan.adopted() {
+		d.checkAdoption(ctx, plan, diags)
+		return
+	}
 	err = provision.Deployable(node, plan.AllocationID.ValueString())
 	if err == nil {
 		return
@@ -153,6 +157,8 @@ func (d *deployment) warnEnd(ctx context.Context, state *model, diags *diag.Diag
 		switch {
 		case ironic.IsNotFound(err):
 			return
+		case err == nil && state.endsAdoption() && !provision.Finished(ironic.State(node.ProvisionState)):
+			return // it is not reserved any more, and goes back to manageable
 		case err == nil && provision.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()) != "":
 			return // another user has it now: Delete does not touch it
 		case err == nil && provision.NeedsCleaning(node, state.InstanceID.ValueString()) && state.OnDestroy.ValueString() != destroyForget:
@@ -163,11 +169,14 @@ func (d *deployment) warnEnd(ctx context.Context, state *model, diags *diag.Diag
 			label, loss = ironic.NodeLabel(node), lossOf(node)
 		}
 	}
-	if state.OnDestroy.ValueString() == destroyForget {
+	switch {
+	case state.OnDestroy.ValueString() == destroyForget:
 		diags.AddWarning(forgetsSummary, fmt.Sprintf("on_destroy is \"forget\": node %s keeps running and stays reserved. Terraform does not manage it any more.", label))
-		return
+	case state.endsAdoption():
+		diags.AddWarning(forgetsSummary, fmt.Sprintf("Ironic has adopted node %s after the apply that asked for it had failed. The node keeps running and stays reserved.", label))
+	default:
+		diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
 	}
-	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
 }
 
 const cleanedLoss = "undeployed and cleaned: it stops, and the data on its disks is lost"
@@ -207,12 +216,6 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	}
 	if err != nil || !provision.Occupied(node) {
 		return // the apply reports what is wrong with the node
-	}
-	if plan.adopted() {
-		if wants := plan.PowerState; framework.IsSet(wants) && wants.ValueString() != provision.Power(node) {
-			diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", ironic.NodeLabel(node), wants.ValueString()))
-		}
-		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
 		d.Client.Announce(node.UUID)

@@ -119,7 +119,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
-	if !plan.adopted() {
+	if plan.adopted() {
+		doing = "adopt node " + ironic.NodeLabel(machine.Node())
+		err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+	} else {
 		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
 	}
 	if err == nil {
@@ -197,13 +200,15 @@ type reservation struct {
 }
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
-// finished, or one that was to be adopted.
+// finished, or one that is adopted.
 func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
 	var refused *provision.RefusedError
 	switch {
 	case failed == nil, ironic.IsInterrupted(failed):
 		return false
-	case plan.adopted(), r.by != nil && !r.by.Done.IsZero():
+	case plan.adopted():
+		return provision.Occupied(node)
+	case r.by != nil && !r.by.Done.IsZero():
 		return true
 	}
 	return errors.As(failed, &refused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
@@ -220,7 +225,7 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.
 		}
 	}
 	if plan.adopted() {
-		r.instance, err = provision.Adopt(machine.Node(), plan.AllocationID.ValueString())
+		r.instance, r.by, err = machine.ReserveAdopted(ctx, plan.AllocationID.ValueString(), time.Now().Add(limit))
 		return machine, r, err
 	}
 	if err := machine.CheckDeploy(ctx); err != nil {
@@ -388,6 +393,10 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state.endsAdoption() {
+		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
 	}
 	if state.OnDestroy.ValueString() == destroyForget {

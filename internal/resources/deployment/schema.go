@@ -42,8 +42,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"live_iso": liveISOSchema(),
 			"adopt": schema.BoolAttribute{
 				Optional: true, Validators: []validator.Bool{boolvalidator.Equals(true)},
-				MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. `true`: records what the node already runs, without changing the machine. The node must be deployed and " +
-					"reserved.",
+				MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. `true`: takes the machine over as it runs; nothing is written to its disks. The node must be " +
+					"deployed or `manageable`. Needs `on_destroy`.",
 			},
 			"boot_status":  bootStatusSchema(),
 			"config_drive": configDriveSchema(),
@@ -64,7 +64,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"instance_info": schema.DynamicAttribute{
 				Optional: true, Validators: []validator.Dynamic{framework.JSONObjectValue{}},
-				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node.",
+				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node, except with `adopt`.",
 			},
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},
@@ -95,7 +95,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
-				MarkdownDescription: "`undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",
+				MarkdownDescription: "Required with `adopt`. `undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time-out of each attempt, without waiting for a slot. Default: `60m`.",

@@ -3,6 +3,8 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -116,14 +118,33 @@ func (u *update) switches() bool {
 
 // deploy continues an interrupted deployment of an image, or rebuilds the node, as planned.
 func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attempts int, err error) {
-	if !u.plan.ProvisionState.IsUnknown() { // ModifyPlan has planned no operation
-		return int(u.state.Attempts.ValueInt64()), u.isOurs(machine)
+	planned := u.plan.ProvisionState.IsUnknown() // ModifyPlan has planned an operation
+	if attempts = int(u.state.Attempts.ValueInt64()); u.plan.adopted() {
+		return attempts, u.adopt(ctx, machine, planned)
+	}
+	if !planned {
+		return attempts, u.isOurs(machine)
 	}
 	options := provision.DeployOptions{Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known}
 	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
 		options.Other = provision.RebuildOther
 	}
 	return machine.Deploy(ctx, u.what, options)
+}
+
+// adopt continues an interrupted adoption, if planned, or gives the adopted machine a changed instance_info.
+func (u *update) adopt(ctx context.Context, machine *provision.Machine, planned bool) error {
+	if planned {
+		return machine.Adopt(ctx, u.what, u.state.InstanceID.ValueString(), u.limit)
+	}
+	if err := u.isOurs(machine); err != nil || u.plan.InstanceInfo.IsNull() || u.plan.InstanceInfo.Equal(u.state.InstanceInfo) {
+		return err
+	}
+	var former []string
+	if u.state.adopted() {
+		former = slices.Collect(maps.Keys(framework.JSONObject(u.state.InstanceInfo)))
+	}
+	return machine.Describe(ctx, u.what, former)
 }
 
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the

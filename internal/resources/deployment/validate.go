@@ -60,10 +60,15 @@ func (m *model) validateKind(diags *diag.Diagnostics) {
 	}
 	unused := m.content()
 	unused["rebuild_triggers"] = m.RebuildTriggers
+	delete(unused, "image") // excluded above
+	delete(unused, "instance_info")
 	for _, name := range slices.Sorted(maps.Keys(unused)) {
-		if name != "image" && !unused[name].IsNull() {
+		if !unused[name].IsNull() {
 			diags.AddAttributeError(path.Root(name), "Unused setting", name+" has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
 		}
+	}
+	if m.OnDestroy.IsNull() {
+		diags.AddAttributeError(path.Root("on_destroy"), "Missing setting", "An adopted machine needs on_destroy: \"forget\" leaves it running when the resource is destroyed, \"undeploy\" undeploys and cleans it, which erases its data.")
 	}
 }
 
