@@ -5,7 +5,7 @@
 // about its clients.
 //
 // Each file calls only files before it in this list: values, states, call, document, server, node, drivers, machine, fields,
-// allocation, groups, operation, power, boot, deploy, ports, nodes, discovery, allocations, nodelist, vmedia, nodepatch,
+// allocation, groups, vifs, operation, power, boot, deploy, ports, nodes, discovery, allocations, nodelist, vmedia, nodepatch,
 // provision, routes, inspector.
 package fakeironic
 

@@ -71,6 +71,9 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	}
 	runs := false
 	if err == nil {
+		err = state.disconnect(ctx, machine)
+	}
+	if err == nil {
 		runs, err = machine.EndAdoption(ctx, instance, limit)
 	}
 	if err != nil {

@@ -40,6 +40,7 @@ type model struct {
 	Traits          types.Set      `tfsdk:"traits"`
 	RootDevice      types.Map      `tfsdk:"root_device"`
 	InstanceInfo    types.Dynamic  `tfsdk:"instance_info"`
+	VIFs            types.List     `tfsdk:"vifs"`
 	OnChange        types.String   `tfsdk:"on_change"`
 	RebuildTriggers types.Map      `tfsdk:"rebuild_triggers"`
 	RestartTriggers types.Map      `tfsdk:"restart_triggers"`

@@ -118,6 +118,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
+	doing = "connect node " + ironic.NodeLabel(machine.Node())
+	if err := machine.ConnectVIFs(ctx, plan.vifs(), nil); err != nil {
+		return doing, 0, err
+	}
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
 	if plan.adopted() {
 		doing = "adopt node " + ironic.NodeLabel(machine.Node())
@@ -291,6 +295,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.volatile(node)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
+	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
@@ -305,7 +310,7 @@ func (m *model) noteUnchanged(ctx context.Context, private framework.SettablePri
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
 // applied last.
 func (m *model) nothingToDecide() bool {
-	return m.LiveISO.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
+	return m.LiveISO.IsNull() && m.VIFs.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
 }
 
 // runs reports whether the node's last deployment, finished or in progress, has the content of a state or configuration.
@@ -418,7 +423,9 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		defer d.Client.Deleting(state.ID.ValueString())(false)
-		lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		if err = state.disconnect(ctx, machine); err == nil {
+			lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		}
 		label = ironic.NodeLabel(machine.Node())
 	}
 	if ironic.IsInterrupted(err) {

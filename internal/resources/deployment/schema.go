@@ -66,6 +66,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.Dynamic{framework.JSONObjectValue{}},
 				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node, except with `adopt`.",
 			},
+			"vifs": vifsSchema(),
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},
 				MarkdownDescription: "Effect of a change of `image`, `config_drive` or another attribute that rebuilds the node, except `rebuild_triggers`. `rebuild`: in place, **wipes the root disk**. `replace`: Terraform destroys and creates the deployment; " +

@@ -65,6 +65,7 @@ type updateStep int
 // The steps, in order.
 const (
 	updateUnprotects updateStep = iota
+	updateConnects
 	updateDeploys
 	updateRestarts
 	updateSwitches
@@ -73,7 +74,7 @@ const (
 
 // of returns the step as an infinitive, for messages.
 func (s updateStep) of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
+	return fmt.Sprintf([...]string{"end the protection of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
 }
 
 // run takes all steps. It returns the step that failed, together with its error.
@@ -83,6 +84,8 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 		switch {
 		case step == updateUnprotects && framework.IsFalse(u.config.Protected):
 			err = machine.Protect(ctx, false)
+		case step == updateConnects:
+			err = u.connect(ctx, machine)
 		case step == updateDeploys && u.what.LiveISO != nil:
 			attempts, err = u.boot(ctx, client, machine)
 		case step == updateDeploys:

@@ -28,6 +28,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	if drive := m.configDrive(ctx); drive != nil {
 		drive.validate(&resp.Diagnostics)
 	}
+	m.validateVIFs(&resp.Diagnostics)
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)
 		image.validatePullSecret(&resp.Diagnostics)
