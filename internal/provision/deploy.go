@@ -220,11 +220,7 @@ func (m *Machine) endUndeploy(ctx context.Context, o DeployOptions) error {
 }
 
 func orderOf(d Deployment) ironic.Order {
-	with := ironic.Order{DeploySteps: d.DeploySteps}
-	if d.ConfigDrive != nil {
-		with.ConfigDrive = d.ConfigDrive
-	}
-	return with
+	return ironic.Order{DeploySteps: d.DeploySteps, ConfigDrive: d.ConfigDrive}
 }
 
 // prepare writes instance_info and the marker. Ironic validates them when it receives the verb.

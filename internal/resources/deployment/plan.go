@@ -353,12 +353,13 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
 	d.Requires(ctx, diags,
-		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && drive.isReady(), Since: ironic.VersionRebuildDrive, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && !drive.isReady(), Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
-		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.adopted(), Since: ironic.VersionAdopt, Name: path.Root("adopt")},
 		framework.Feature{Used: !config.VIFs.IsNull(), Since: ironic.VersionVIFs, Name: path.Root("vifs")},
 		framework.Feature{Used: config.namesPorts(), Since: ironic.VersionVIFPort, Name: path.Root("vifs")},
+		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)

@@ -185,8 +185,13 @@ func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
 func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags *diag.Diagnostics) provision.Deployment {
 	wanted, problems := config.deployment(ctx)
 	diags.Append(problems...)
-	if text, ok := wanted.ConfigDrive["user_data"].(string); ok {
-		d.Client.Hide(text)
+	switch drive := wanted.ConfigDrive.(type) {
+	case string:
+		d.Client.Hide(drive)
+	case map[string]any:
+		if text, ok := drive["user_data"].(string); ok {
+			d.Client.Hide(text)
+		}
 	}
 	if wanted.Image != nil && wanted.Image.PullSecret != "" {
 		d.Client.Hide(wanted.Image.PullSecret)
@@ -290,12 +295,12 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case known.OtherImage(node):
 		state.showImage(ctx, node)
 	}
+	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
-	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }

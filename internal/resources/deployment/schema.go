@@ -169,8 +169,11 @@ func configDriveSchema() schema.Attribute {
 		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description, Validators: validators}
 	}
 	here := path.MatchRelative().AtParent()
+	ready := func(description string, valid validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description + " Excludes all other attributes of `config_drive`.", Validators: []validator.String{valid}}
+	}
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "Config drive for cloud-init. A change rebuilds the node, which **wipes the root disk**. Needs API 1.56.",
+		Optional: true, MarkdownDescription: "Config drive for cloud-init. A change rebuilds the node, which **wipes the root disk**. Needs API 1.56, except for a ready-made one.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Host name, added to `meta_data`.", Validators: []validator.String{framework.Hostname},
@@ -192,6 +195,9 @@ func configDriveSchema() schema.Attribute {
 			"meta_data":    document("Meta data, as a JSON object."),
 			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.ConfigDriveNetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
+			"url": ready("URL of a ready-made config drive, an ISO 9660 or VFAT image that is compressed with gzip and encoded as base64. Ironic fetches it when it deploys the node.",
+				framework.DriveURL),
+			"content_base64": ready("Ready-made config drive: the image itself, such as `filebase64(\"drive.iso.gz\")`. At most 64 MiB. Stored in the state.", framework.ConfigDriveContent{}),
 		},
 	}
 }

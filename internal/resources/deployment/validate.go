@@ -73,8 +73,23 @@ func (m *model) validateKind(diags *diag.Diagnostics) {
 	}
 }
 
-// validate refuses a host name that is set twice.
+// validate refuses settings beside a ready-made config drive, one that is too large, and a host name that is set twice.
 func (m *configDriveModel) validate(diags *diag.Diagnostics) {
+	at, size := path.Root("config_drive"), 0
+	parts := map[string]attr.Value{"hostname": m.Hostname, "user_data": m.UserData, "user_data_wo": m.UserDataWO, "meta_data": m.MetaData, "network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		ready := "url"
+		if m.URL.IsNull() {
+			ready = "content_base64"
+		}
+		if m.isReady() && name != ready && !parts[name].IsNull() {
+			diags.AddAttributeError(at.AtName(name), "Settings exclude each other", fmt.Sprintf("config_drive.%s is a ready-made config drive, to which nothing can be added. Remove it or config_drive.%s.", ready, name))
+		}
+		size += len(parts[name].String())
+	}
+	if !m.isReady() && size > framework.MaxConfigDrive {
+		diags.AddAttributeError(at, "Config drive too large", fmt.Sprintf("The config drive has %d MiB, and Ironic takes at most %d MiB.", size>>20, framework.MaxConfigDrive>>20))
+	}
 	var meta map[string]any
 	if m.Hostname.IsNull() || !framework.IsSet(m.MetaData) || json.Unmarshal([]byte(m.MetaData.ValueString()), &meta) != nil {
 		return
