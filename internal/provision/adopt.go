@@ -84,11 +84,12 @@ func (m *Machine) EndAdoption(ctx context.Context, instance string, timeout time
 		return false, nil
 	}
 	var refused *RefusedError
-	if err := m.Reach(ctx, GoalManageable, timeout); err != nil && !(errors.As(err, &refused) && Occupied(m.node)) {
-		return false, err
-	}
-	if Occupied(m.node) {
+	err = m.Reach(ctx, GoalManageable, timeout)
+	switch {
+	case Occupied(m.node) && (err == nil || errors.As(err, &refused)):
 		return true, nil
+	case err != nil:
+		return false, err
 	}
 	_, err = m.release(ctx, instance, nil, timeout)
 	return false, err
