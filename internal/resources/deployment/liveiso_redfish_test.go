@@ -159,10 +159,11 @@ func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 		t.Skip("the fake Ironic does not wait for the power of a BMC")
 	}
 	const limit = 2
-	bmcs, hosts := bmcFleet(s, 4, `power_state = "on"`, func(int) fakebmc.Config {
+	// A shard of its own, so that the hosts of other tests take no slots.
+	bmcs, hosts := bmcFleet(s, 4, fmt.Sprintf("power_state = \"on\"\n  shard = %q", s.Name("shard")), func(int) fakebmc.Config {
 		return fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 2 * time.Second}}
 	})
-	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))+hosts)
+	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf(`provisioning_limit = { max_concurrent = %d, scope = "shard" }`, limit))+hosts)
 	w.Must("apply", "-auto-approve")
 	type change struct {
 		at time.Time
