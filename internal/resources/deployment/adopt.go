@@ -22,7 +22,7 @@ const adoptedSummary = "Machine is adopted"
 func (d *deployment) checkAdoption(ctx context.Context, plan *model, diags *diag.Diagnostics) {
 	label := plan.NodeID.ValueString()
 	if d.Known() && framework.IsSet(plan.NodeID) {
-		node, err := d.Client.Node(ctx, label)
+		node, err := d.plannedNode(ctx, plan)
 		if ironic.IsNotFound(err) {
 			d.warnUnknown(ctx, label, diags)
 		}

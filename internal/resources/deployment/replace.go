@@ -157,12 +157,12 @@ func (d *deployment) warnEnd(ctx context.Context, state *model, diags *diag.Diag
 		switch {
 		case ironic.IsNotFound(err):
 			return
-		case err == nil && state.endsAdoption() && !provision.Finished(ironic.State(node.ProvisionState)):
-			return // it is not reserved any more, and goes back to manageable
 		case err == nil && provision.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()) != "":
 			return // another user has it now: Delete does not touch it
 		case err == nil && provision.NeedsCleaning(node, state.InstanceID.ValueString()) && state.OnDestroy.ValueString() != destroyForget:
 			label, loss = ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost"
+		case err == nil && state.adopted() && !provision.Occupied(node) && (state.endsAdoption() || !provision.InProgress(node)):
+			return // its adoption has not succeeded: it goes back to manageable
 		case err == nil && provision.Settled(provision.GoalUndeployed, ironic.State(node.ProvisionState)):
 			return // the node is not deployed
 		case err == nil:
@@ -199,6 +199,14 @@ func (d *deployment) warnUnknown(ctx context.Context, ref string, diags *diag.Di
 		"For a host of the same configuration, write the id of the metal_host, so that Terraform creates the host first.")
 }
 
+// plannedNode reads the node of a plan.
+func (d *deployment) plannedNode(ctx context.Context, plan *model) (*ironic.Node, error) {
+	if id := plan.NodeID.ValueString(); framework.UUIDPattern.MatchString(id) {
+		return d.Client.NodeForRefresh(ctx, id) // one list serves all nodes
+	}
+	return d.Client.Node(ctx, plan.NodeID.ValueString())
+}
+
 // checkOccupied warns if the node of a new deployment is deployed already, and refuses a node that is protected. If a killed run has
 // begun the deployment, checkOccupied says that the apply continues it. Terraform does not tell the provider that it replaces a
 // tainted resource: the provider sees only a creation. For -replace there is no warning, because Terraform drops those of the creation.
@@ -206,11 +214,7 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	if !d.Known() || !framework.IsSet(plan.NodeID) {
 		return
 	}
-	look := d.Client.Node
-	if framework.UUIDPattern.MatchString(plan.NodeID.ValueString()) {
-		look = d.Client.NodeForRefresh // one list serves all nodes
-	}
-	node, err := look(ctx, plan.NodeID.ValueString())
+	node, err := d.plannedNode(ctx, plan)
 	if ironic.IsNotFound(err) {
 		d.warnUnknown(ctx, plan.NodeID.ValueString(), diags)
 	}

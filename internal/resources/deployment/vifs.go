@@ -75,7 +75,7 @@ func (d *deployment) checkVIFs(ctx context.Context, plan, state *model, diags *d
 	if len(plan.VIFs.Elements()) == 0 || !framework.IsSet(plan.NodeID) || state != nil && plan.VIFs.Equal(state.VIFs) {
 		return
 	}
-	node, err := d.Client.Node(ctx, plan.NodeID.ValueString())
+	node, err := d.plannedNode(ctx, plan)
 	if err != nil || provision.KeepsVIFs(node) {
 		return // the apply reports what is wrong with the node
 	}
@@ -102,9 +102,9 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 }
 
 // connect attaches and detaches VIFs as planned. A VIF that gets another port is detached first. Without vifs in the configuration,
-// those that are attached stay.
+// those that are attached stay. The first apply after an import only records them: the next plan shows those that are not attached.
 func (u *update) connect(ctx context.Context, machine *provision.Machine) error {
-	if u.plan.VIFs.IsNull() || u.plan.VIFs.Equal(u.state.VIFs) {
+	if u.imported || u.plan.VIFs.IsNull() || u.plan.VIFs.Equal(u.state.VIFs) {
 		return nil
 	}
 	if err := u.isOurs(machine); err != nil {

@@ -129,7 +129,7 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestFakeDeployment_importHasNoVIFs(t *testing.T) {
+func TestFakeDeployment_vifsAfterImport(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
@@ -138,7 +138,10 @@ func TestFakeDeployment_importHasNoVIFs(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2)))
 	w.Must("import", acctest.DeploymentAddress, node)
 	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 1) // the first apply records only
+	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 1, 2)
+	acctest.NoChanges(t, w)
 	acctest.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
