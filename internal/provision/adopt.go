@@ -12,7 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// CheckAdoption returns a RefusedError unless something runs on the node that can be adopted, or Ironic can adopt the machine.
+// CheckAdoption returns a RefusedError unless something runs on the node that can be adopted, or Ironic can adopt the machine
+// (reference/ironic.md#adopting-a-node).
 func CheckAdoption(n *ironic.Node) error {
 	state := ironic.State(n.ProvisionState)
 	if state == nodes.Active || n.InstanceUUID != "" && Finished(state) || Adoptable(state) {

@@ -109,7 +109,7 @@ func (u *update) isOurs(machine *provision.Machine) error {
 	return provision.CheckReservation(machine.Node(), u.state.InstanceID.ValueString())
 }
 
-// restarts reports whether the plan has announced a restart by power, apart from a deployment.
+// restarts reports whether the plan has announced a restart by power, besides those of a deployment.
 func (u *update) restarts() bool {
 	return !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
 }
