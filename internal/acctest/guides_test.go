@@ -23,6 +23,20 @@ const guides = examples + "/guides"
 var guideSites = map[string]func(t *testing.T, site *acctest.Site){
 	"brownfield":                     enrollRack,
 	"from-terraform-provider-ironic": enrollRack,
+	"take-over":                      enrollRunning,
+}
+
+// enrollRunning enrolls two machines that run without Ironic's knowledge, as another client.
+func enrollRunning(t *testing.T, site *acctest.Site) {
+	t.Helper()
+	for n := 1; n <= 2; n++ {
+		name := fmt.Sprintf("db-%02d", n)
+		site.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
+			"redfish_address": fmt.Sprintf("https://192.0.2.1%d", n), "redfish_system_id": "/redfish/v1/Systems/1",
+			"redfish_username": "root", "redfish_password": "the BMC's password",
+		}})
+		site.Verb(name, "manage", "manageable")
+	}
 }
 
 // enrollRack enrolls three machines as another client, and deploys an image on the last one for the allocation web-1.

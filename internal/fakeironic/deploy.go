@@ -89,6 +89,9 @@ func (s *Server) deployment(n *node) operation {
 			s.deployed(n)
 		}
 	}
+	if o.defect == "" {
+		o.defect = s.networkDefect(n)
+	}
 	return o
 }
 
@@ -306,6 +309,7 @@ func (s *Server) undeploy(n *node) error {
 		}
 		n.put("instance_info", map[string]any{})
 		n.put("instance_uuid", nil)
+		s.forgetVIFs(n)
 		s.dropAllocation(n)
 	}
 	s.begin(n, operation{

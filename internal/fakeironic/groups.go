@@ -119,26 +119,3 @@ func (s *Server) deleteChassis(ch *chassis) error {
 	s.chassis = slices.DeleteFunc(s.chassis, func(other *chassis) bool { return other == ch })
 	return nil
 }
-
-// routeVIFs answers /v1/nodes/{node}/vifs. The noop network interface accepts attachments and does not store them.
-func (s *Server) routeVIFs(c *call, n *node, rest []string) (reply, error) {
-	if c.minor < 28 {
-		return reply{}, routerFault(http.StatusNotFound, "")
-	}
-	switch {
-	case c.method == http.MethodGet && len(rest) == 0:
-		return ok(http.StatusOK, ordered{{"vifs", []any{}}}), nil
-	case c.method == http.MethodPost && len(rest) == 0:
-		body, err := c.object("vif")
-		if err != nil {
-			return reply{}, err
-		}
-		if text(body["id"]) == "" {
-			return reply{}, fault(http.StatusBadRequest, "Schema error for vif: 'id' is a required property")
-		}
-		return done(http.StatusNoContent), n.locked()
-	case c.method == http.MethodDelete && len(rest) == 1:
-		return done(http.StatusNoContent), n.locked()
-	}
-	return reply{}, methodNotAllowed("GET, POST")
-}

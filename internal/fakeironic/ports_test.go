@@ -100,6 +100,33 @@ func TestVIF_isNotStored(t *testing.T) {
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n1/vifs/"+someUUID, nil)
 }
 
+func TestVIF_neutronKeepsAndNeedsIt(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	node := a.node("n1", map[string]any{"network_interface": "neutron"})
+	port := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node}))
+	a.fake.Set(node, "provision_state", "available")
+	deploy := func(want string) {
+		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "active"})
+		if got := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1", nil)["provision_state"]; got != want {
+			t.Errorf("the node is %v, want %s", got, want)
+		}
+	}
+	deploy("deploy failed")
+	vif := map[string]any{"id": someUUID, "port_uuid": port}
+	a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/n1/vifs", vif)
+	a.must(http.StatusConflict, http.MethodPost, "/v1/nodes/n1/vifs", vif)
+	a.must(http.StatusBadRequest, http.MethodPost, "/v1/nodes/n1/vifs", map[string]any{"id": port}) // no port is free
+	a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n1/vifs/"+someUUID, nil)
+	a.must(http.StatusBadRequest, http.MethodDelete, "/v1/nodes/n1/vifs/"+someUUID, nil)
+	a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/n1/vifs", vif)
+	deploy("active")
+	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "deleted"})
+	if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1/vifs", nil), "vifs"); len(got) != 0 {
+		t.Errorf("after the undeploy, vifs = %v", got)
+	}
+}
+
 func TestChassis_uuidIsUnique(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

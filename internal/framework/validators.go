@@ -105,6 +105,14 @@ var (
 			return slices.Contains([]string{"http", "https", "file", "oci", "glance"}, scheme) && rest != ""
 		},
 	}
+	// DriveURL accepts what the agent on a machine can fetch.
+	DriveURL = text{
+		summary: "Not the URL of a config drive", must: "must begin with http:// or https://",
+		ok: func(s string) bool {
+			scheme, rest, _ := strings.Cut(s, "://")
+			return (scheme == "http" || scheme == "https") && rest != ""
+		},
+	}
 	Checksum = text{
 		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL of a file of checksums",
 		ok: checksumPattern.MatchString,

@@ -23,8 +23,12 @@ const newest Microversion = 115
 
 // The first versions of optional features (reference/ironic.md#microversions).
 const (
+	VersionAdopt        Microversion = 17
 	VersionSoftPower    Microversion = 27
+	VersionVIFs         Microversion = 28
 	VersionNMI          Microversion = 29
+	VersionRebuildDrive Microversion = 35 // rebuild takes a config drive
+	VersionVIFPort      Microversion = 67 // a VIF names its port
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78
 	versionInventory    Microversion = 81

@@ -140,7 +140,7 @@ func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*
 // isFree reports whether discovery has made the node of a conflict for the candidate.
 func (c *Site) isFree(ctx context.Context, x conflict) (bool, error) {
 	if x.what == SharedName {
-		return DiscoveryOf(x.node) != nil && adoptable(x.node), nil
+		return DiscoveryOf(x.node) != nil && unmanaged(x.node), nil
 	}
 	return c.unnamed(ctx, x.node)
 }

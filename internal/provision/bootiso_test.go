@@ -155,7 +155,7 @@ func TestBootISO_firstTime(t *testing.T) {
 func ways() map[string]struct {
 	api    string
 	driver map[string]any
-	drive  map[string]any // config drive
+	drive  any // config drive
 	verbs  []string
 	media  int // requests to attach virtual media
 } {
@@ -163,7 +163,7 @@ func ways() map[string]struct {
 	return map[string]struct {
 		api    string
 		driver map[string]any
-		drive  map[string]any
+		drive  any
 		verbs  []string
 		media  int
 	}{

@@ -72,21 +72,6 @@ func refusal(node *ironic.Node) error {
 	return refused(node, GoalDeployed, m.reason)
 }
 
-// Adopt returns the instance that runs on a node, for a caller that takes it over as it is. allocation is the reservation that the
-// caller expects, or "". It returns a RefusedError or a ReservedError if no such instance runs.
-func Adopt(node *ironic.Node, allocation string) (instance string, err error) {
-	if state := ironic.State(node.ProvisionState); !Finished(state) {
-		return "", &RefusedError{Node: node, Goal: GoalDeployed, Reason: "no deployment to adopt runs on it. To deploy one, set image instead of adopt"}
-	}
-	if allocation != "" {
-		return allocation, CheckReservation(node, allocation)
-	}
-	if node.InstanceUUID == "" {
-		return "", &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is not reserved. Reserve it first, with a metal_allocation whose backfill_node is this node, and set allocation_id"}
-	}
-	return node.InstanceUUID, nil
-}
-
 // protectedReason is the protected_reason of a node that this provider protects.
 const protectedReason = "protected by Terraform"
 
@@ -235,11 +220,7 @@ func (m *Machine) endUndeploy(ctx context.Context, o DeployOptions) error {
 }
 
 func orderOf(d Deployment) ironic.Order {
-	with := ironic.Order{DeploySteps: d.DeploySteps}
-	if d.ConfigDrive != nil {
-		with.ConfigDrive = d.ConfigDrive
-	}
-	return with
+	return ironic.Order{DeploySteps: d.DeploySteps, ConfigDrive: d.ConfigDrive}
 }
 
 // prepare writes instance_info and the marker. Ironic validates them when it receives the verb.

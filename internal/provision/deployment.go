@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -43,7 +44,7 @@ type Deployment struct {
 	Traits       []string // nil: the traits of the allocation
 	RootDevice   map[string]any
 	InstanceInfo map[string]any // additional keys
-	ConfigDrive  map[string]any // user_data, meta_data, network_data, vendor_data; nil: none
+	ConfigDrive  any            // a map of user_data, meta_data, network_data and vendor_data; a string: a URL, or a drive in base64; nil: none
 	DeploySteps  []ironic.DeployStep
 	// Triggers are part of Digest only: with other triggers the same content is deployed again.
 	Triggers map[string]string
@@ -148,12 +149,10 @@ func ImageOf(n *ironic.Node) *Image {
 // Digest identifies a deployment: deployments that write the same have the same digest.
 func (d Deployment) Digest() string {
 	config := d.ConfigDrive
-	if d.SecretVersion != "" {
-		config = map[string]any{}
-		for key, value := range d.ConfigDrive {
-			config[key] = value
-		}
-		config["user_data"] = d.SecretVersion
+	if parts, are := config.(map[string]any); are && d.SecretVersion != "" {
+		parts = maps.Clone(parts)
+		parts["user_data"] = d.SecretVersion
+		config = parts
 	}
 	info := d.instanceInfo()
 	if d.Image != nil && d.Image.PullSecretVersion != "" {

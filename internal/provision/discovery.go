@@ -437,7 +437,7 @@ func (c *Site) releaseClaim(ctx context.Context, id, claim string) error {
 
 // unnamed reports whether a node was discovered and has no name yet.
 func (c *Site) unnamed(ctx context.Context, n *ironic.Node) (bool, error) {
-	if n.Name != "" || !adoptable(n) {
+	if n.Name != "" || !unmanaged(n) {
 		return false, nil
 	}
 	if DiscoveryOf(n) != nil || !enrolledManually(n, nil) {

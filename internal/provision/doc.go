@@ -77,13 +77,15 @@
 //	own     PATCH /v1/nodes/{id}                 reserves the node, if there is no allocation
 //	own     GET /v1/allocations/{id}             its traits, if an earlier deployment has changed them
 //	own     PATCH /v1/nodes/{id}                 instance_info and the marker
-//	own     PUT .../states/provision             active
+//	own     GET, POST .../vifs, GET /v1/ports    vifs: what is attached, each VIF, and the node's ports if it names one
+//	own     PUT .../states/provision             active, or adopt
 //	own     GET /v1/nodes/{id}                   the read before the verb, if no list of a round serves
 //	own     PUT .../states/power                 power_state
 //	own     PATCH /v1/nodes/{id}                 protected
 //	own     PATCH /v1/nodes/{id}                 writes into the mark that the creation is finished; its answer has the image
 //
-// Deployment, update: as create, with the verb rebuild and without a reservation. A live ISO may be attached instead:
+// Deployment, update: as create, with the verb rebuild and without a reservation. A changed vifs sends DELETE .../vifs/{id}, too; a
+// refresh of a deployment with vifs sends a GET .../vifs. A live ISO may be attached instead:
 //
 //	own     DELETE, POST .../vmedia              detaches the old ISO, attaches the new one
 //	own     PUT .../management/boot_device       boots from it
@@ -96,7 +98,8 @@
 //	own     GET /v1/nodes/{id}                   the record: is it still the deployed instance
 //	shared  GET /v1/allocations                  the allocation to create again
 //	own     PATCH /v1/nodes/{id}                 notes that allocation on the node
-//	own     PUT .../states/provision             deleted
+//	own     PUT .../states/provision             deleted; manage after a failed adoption
+//	own     GET, DELETE .../vifs                 vifs of a node that was never deployed; otherwise Ironic detaches them
 //	own     POST /v1/allocations                 creates the allocation again
 //	own     PATCH /v1/nodes/{id}                 removes the provider's notes from the node
 //	own     PATCH /v1/nodes/{id}                 counts a failure, or resets the count after a success

@@ -99,6 +99,12 @@ func base() Deployment {
 	}
 }
 
+// drive returns the parts of the config drive of base.
+func drive(d *Deployment) map[string]any {
+	parts, _ := d.ConfigDrive.(map[string]any)
+	return parts
+}
+
 func TestInstance_digest(t *testing.T) {
 	t.Parallel()
 	want := base().Digest()
@@ -111,9 +117,10 @@ func TestInstance_digest(t *testing.T) {
 		"image":         func(d *Deployment) { d.Image.URL = "v" },
 		"checksum":      func(d *Deployment) { d.Image.Checksum = sha256Sum },
 		"no image":      func(d *Deployment) { d.Image = nil },
-		"user data":     func(d *Deployment) { d.ConfigDrive["user_data"] = "#cloud-config\n" },
-		"meta data":     func(d *Deployment) { d.ConfigDrive["meta_data"] = map[string]any{} },
-		"vendor data":   func(d *Deployment) { d.ConfigDrive["vendor_data"] = map[string]any{} },
+		"user data":     func(d *Deployment) { drive(d)["user_data"] = "#cloud-config\n" },
+		"meta data":     func(d *Deployment) { drive(d)["meta_data"] = map[string]any{} },
+		"vendor data":   func(d *Deployment) { drive(d)["vendor_data"] = map[string]any{} },
+		"ready drive":   func(d *Deployment) { d.ConfigDrive = "http://x/drive" },
 		"no drive":      func(d *Deployment) { d.ConfigDrive = nil },
 		"capability":    func(d *Deployment) { d.Capabilities["a"] = "4" },
 		"trait":         func(d *Deployment) { d.Traits = []string{"CUSTOM_RT"} },
@@ -134,7 +141,7 @@ func TestInstance_digestHidesSecrets(t *testing.T) {
 	t.Parallel()
 	secret := func(content, version string) string {
 		d := base()
-		d.ConfigDrive["user_data"], d.SecretVersion = content, version
+		drive(&d)["user_data"], d.SecretVersion = content, version
 		return d.Digest()
 	}
 	if secret("tiger", "1") != secret("lion", "1") {
@@ -145,7 +152,7 @@ func TestInstance_digestHidesSecrets(t *testing.T) {
 	}
 	d := base()
 	d.SecretVersion = "1"
-	if d.Digest(); d.ConfigDrive["user_data"] != "#cloud-config" {
+	if d.Digest(); drive(&d)["user_data"] != "#cloud-config" {
 		t.Error("computing the digest has changed the config drive")
 	}
 }

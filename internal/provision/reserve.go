@@ -28,7 +28,7 @@ func (m *Machine) ReserveNew(ctx context.Context, d Deployment, instance string,
 			return "", nil, err
 		}
 	}
-	if by, err = m.finishReservation(ctx, d, deadline); by != nil || err != nil {
+	if by, err = m.finishReservation(ctx, func() bool { return m.state() != nodes.Active || d.DeployedWith(m.node) }, deadline); by != nil || err != nil {
 		if by != nil {
 			instance = by.Instance
 		}
@@ -50,6 +50,11 @@ func (m *Machine) reserve(ctx context.Context, instance string, mark *Creation) 
 	if err := Deployable(m.node, ""); err != nil {
 		return err
 	}
+	return m.claim(ctx, instance, mark)
+}
+
+// claim sets the instance UUID of a node that has none, and writes the mark of a creation unless it is nil.
+func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) error {
 	var patch ironic.Patch
 	patch.Set("/instance_uuid", instance)
 	if mark != nil {
@@ -91,10 +96,11 @@ func (s *Site) begunReservation(n *ironic.Node) *Creation {
 	return mark
 }
 
-// finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none.
-func (m *Machine) finishReservation(ctx context.Context, d Deployment, deadline time.Time) (*Creation, error) {
+// finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. fits reports whether
+// that is what the caller wants.
+func (m *Machine) finishReservation(ctx context.Context, fits func() bool, deadline time.Time) (*Creation, error) {
 	begun := func() *Creation {
-		if m.state() == nodes.Active && !d.DeployedWith(m.node) {
+		if !fits() {
 			return nil
 		}
 		return m.site.begunReservation(m.node)

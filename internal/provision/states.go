@@ -134,8 +134,8 @@ func inCleaning(node *ironic.Node) bool {
 	return state == nodes.Cleaning || state == nodes.CleanWait || state == nodes.CleanFail
 }
 
-// adoptable reports whether a node in enroll is not reserved, claimed or managed.
-func adoptable(n *ironic.Node) bool {
+// unmanaged reports whether a node in enroll is not reserved, claimed or managed.
+func unmanaged(n *ironic.Node) bool {
 	d := DiscoveryOf(n)
 	return n.InstanceUUID == "" && ironic.State(n.ProvisionState) == nodes.Enroll && (d == nil || !d.Taken)
 }
@@ -208,7 +208,12 @@ func InstallsInstance(verb ironic.Verb) bool {
 // touchesHardware reports whether a verb makes a machine boot or write. Such a verb needs a slot of the provisioning limit and the
 // guard's permission.
 func touchesHardware(verb ironic.Verb) bool {
-	return verb != nodes.TargetManage && verb != nodes.TargetAbort
+	return verb != nodes.TargetManage && verb != nodes.TargetAbort && verb != nodes.TargetAdopt
+}
+
+// Adoptable reports whether Ironic adopts a node from this state, or is adopting it.
+func Adoptable(state ironic.State) bool {
+	return nextMove(GoalAdopted, state, false).verb == nodes.TargetAdopt || state == nodes.Adopting
 }
 
 // Deployed reports whether something runs or may run on a node, or the node is reserved for a deployment.

@@ -25,6 +25,8 @@ const (
 	GoalDeployed Goal = "deployed"
 	// GoalRebuilt: active after a rebuild by this walk.
 	GoalRebuilt Goal = "rebuilt"
+	// GoalAdopted: active with what the machine runs already; nothing is written to its disks.
+	GoalAdopted Goal = "adopted"
 	// GoalUndeployed: without an instance, and the cleaning that follows in Ironic has ended.
 	GoalUndeployed Goal = "undeployed"
 )
@@ -46,6 +48,8 @@ func (g Goal) Doing() string {
 		return "deploying it"
 	case GoalRebuilt:
 		return "rebuilding it"
+	case GoalAdopted:
+		return "adopting it"
 	case GoalUndeployed:
 		return "undeploying it"
 	}
@@ -77,6 +81,7 @@ const (
 	reasonAdopt    = "its adoption failed. Adopt it again or manage it first"
 	reasonNotReady = "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")"
 	reasonNoBMC    = "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info"
+	reasonNoAdopt  = "no deployment to adopt runs on it. If the machine runs something, make the node manageable first (metal_host target_state = \"manageable\"). To deploy an image, set image instead of adopt"
 	reasonNoneRuns = "nothing is deployed on it any more. Run terraform plan again first"
 	reasonBusy     = "an operation on it is in progress. Apply again when it is available"
 	reasonNoGoal   = "the provider does not know how to continue from there"
@@ -104,6 +109,9 @@ func nextMove(goal Goal, state ironic.State, sent bool) move {
 	case nodes.CleanFail, nodes.InspectFail:
 		return byGoal(goal, move{kind: repair, verb: nodes.TargetManage}, move{kind: refuse, reason: reasonNotReady})
 	case nodes.AdoptFail:
+		if goal == GoalAdopted {
+			return move{kind: repair, verb: nodes.TargetAdopt}
+		}
 		return byGoal(goal, move{kind: repair, verb: nodes.TargetManage}, move{kind: refuse, reason: reasonAdopt})
 	case nodes.Error:
 		return instanceGone(goal)
@@ -130,6 +138,8 @@ func byGoal(goal Goal, prepare, deploy move) move {
 		return deploy
 	case GoalServiced:
 		return move{kind: refuse, reason: reasonNoneRuns}
+	case GoalAdopted:
+		return move{kind: refuse, reason: reasonNoAdopt}
 	case GoalUndeployed:
 		if prepare.kind == repair {
 			return prepare
@@ -168,6 +178,8 @@ func fromManageable(goal Goal, sent bool) move {
 			return move{kind: done}
 		}
 		return move{kind: send, verb: nodes.TargetClean}
+	case GoalAdopted:
+		return move{kind: send, verb: nodes.TargetAdopt}
 	case GoalDeployed, GoalRebuilt:
 		return move{kind: refuse, reason: reasonNotReady}
 	case GoalServiced:
@@ -184,6 +196,8 @@ func fromAvailable(goal Goal) move {
 		return move{kind: send, verb: nodes.TargetManage}
 	case GoalDeployed, GoalRebuilt:
 		return move{kind: send, verb: nodes.TargetActive}
+	case GoalAdopted:
+		return move{kind: refuse, reason: reasonNoAdopt}
 	case GoalServiced:
 		return move{kind: refuse, reason: reasonNoneRuns}
 	}
@@ -192,7 +206,7 @@ func fromAvailable(goal Goal) move {
 
 func fromActive(goal Goal, sent bool) move {
 	switch goal {
-	case GoalDeployed:
+	case GoalDeployed, GoalAdopted:
 		return move{kind: done}
 	case GoalRebuilt:
 		if sent {
@@ -216,7 +230,7 @@ func fromDeployFail(goal Goal) move {
 		return move{kind: repair, verb: nodes.TargetActive}
 	case GoalUndeployed:
 		return move{kind: send, verb: nodes.TargetDeleted}
-	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalServiced:
+	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalServiced, GoalAdopted:
 		return move{kind: refuse, reason: reasonDeployed}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}

@@ -13,45 +13,45 @@ import (
 // moves is what nextMove must say, for a walk that has not sent its goal's verb yet: a verb to send, "VERB!" for a repair,
 // done, wait, or "-REASON" for a refusal.
 const moves = `
-state           | manageable | available | inspected | deployed  | rebuilt   | undeployed | configured | serviced
-enroll          | manage     | manage    | manage    | -unready  | -unready  | done       | manage     | -none
-verifying       | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-manageable      | done       | provide   | inspect   | -unready  | -unready  | done       | clean      | -none
-available       | manage     | done      | manage    | active    | active    | done       | manage     | -none
-active          | -deployed  | -deployed | -deployed | done      | rebuild   | deleted    | -deployed  | service
-deploying       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-wait call-back  | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait
-deploy complete | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-rebuild         | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-deploy failed   | -deployed  | -deployed | -deployed | active!   | active!   | deleted    | -deployed  | -deployed
-deploy hold     | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held
-deleting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-deleted         | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-error           | -undeploy  | -undeploy | -undeploy | -undeploy | -undeploy | deleted!   | -undeploy  | -undeploy
-cleaning        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-clean wait      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-clean failed    | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none
-clean hold      | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held
-inspecting      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-inspect wait    | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-inspect failed  | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none
-adopting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait
-adopt failed    | manage!    | manage!   | manage!   | -adopt    | -adopt    | manage!    | manage!    | -none
-rescuing        | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-rescue wait     | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait
-rescue          | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue
-rescue failed   | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue
-unrescuing      | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-unrescue failed | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue
-servicing       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait
-service wait    | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait
-service failed  | -deployed  | -deployed | -deployed | -deployed | -deployed | deleted    | -deployed  | service!
-service hold    | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held
+state           | manageable | available | inspected | deployed  | rebuilt   | undeployed | configured | serviced  | adopted
+enroll          | manage     | manage    | manage    | -unready  | -unready  | done       | manage     | -none     | -noadopt
+verifying       | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+manageable      | done       | provide   | inspect   | -unready  | -unready  | done       | clean      | -none     | adopt
+available       | manage     | done      | manage    | active    | active    | done       | manage     | -none     | -noadopt
+active          | -deployed  | -deployed | -deployed | done      | rebuild   | deleted    | -deployed  | service   | done
+deploying       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+wait call-back  | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
+deploy complete | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+rebuild         | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+deploy failed   | -deployed  | -deployed | -deployed | active!   | active!   | deleted    | -deployed  | -deployed  | -deployed
+deploy hold     | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
+deleting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+deleted         | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+error           | -undeploy  | -undeploy | -undeploy | -undeploy | -undeploy | deleted!   | -undeploy  | -undeploy  | -undeploy
+cleaning        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+clean wait      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+clean failed    | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -noadopt
+clean hold      | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
+inspecting      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+inspect wait    | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+inspect failed  | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -noadopt
+adopting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
+adopt failed    | manage!    | manage!   | manage!   | -adopt    | -adopt    | manage!    | manage!    | -none     | adopt!
+rescuing        | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+rescue wait     | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
+rescue          | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
+rescue failed   | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
+unrescuing      | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+unrescue failed | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
+servicing       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
+service wait    | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
+service failed  | -deployed  | -deployed | -deployed | -deployed | -deployed | deleted    | -deployed  | service!  | -deployed
+service hold    | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
 `
 
 // notes are the reasons by their short names in the table.
 var notes = map[string]string{
-	reasonNotReady: "unready", reasonNoneRuns: "none", reasonDeployed: "deployed", reasonHold: "held", reasonRescue: "rescue", reasonAdopt: "adopt",
+	reasonNotReady: "unready", reasonNoneRuns: "none", reasonDeployed: "deployed", reasonHold: "held", reasonRescue: "rescue", reasonAdopt: "adopt", reasonNoAdopt: "noadopt",
 	"undeploying it failed. Undeploy it again first": "undeploy",
 }
 
@@ -99,7 +99,7 @@ func TestTransition_table(t *testing.T) {
 			t.Errorf("from %q to %s: %s, want %s", state, goal, got, want)
 		}
 	})
-	const states, goals = 33, 8 // all of gophercloud, all of ours
+	const states, goals = 33, 9 // all of gophercloud, all of ours
 	if cells != states*goals {
 		t.Errorf("the table has %d cells, want %d", cells, states*goals)
 	}

@@ -151,7 +151,7 @@ func refused(node *ironic.Node, goal Goal, reason string) error {
 // ReservedError.
 func (w *walk) instanceGone() (bool, error) {
 	switch w.goal {
-	case GoalDeployed, GoalRebuilt, GoalServiced:
+	case GoalDeployed, GoalRebuilt, GoalServiced, GoalAdopted:
 		return false, CheckReservation(w.node, w.instance)
 	case GoalUndeployed:
 		state := w.state()

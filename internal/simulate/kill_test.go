@@ -58,6 +58,19 @@ func unallocated(image string) configuration {
 	return config
 }
 
+// adopting is a configuration whose deployment adopts the machine.
+func adopting() configuration {
+	config := without(without(unallocated("v1"), "metal_deployment.a", "image"), "metal_host.a", "power_state")
+	config = with(config, "metal_host.a", "target_state", "manageable")
+	return with(with(config, "metal_deployment.a", "adopt", true), "metal_deployment.a", "on_destroy", "undeploy")
+}
+
+// connected is a configuration whose deployment has a VIF.
+func connected(vif string) configuration {
+	config := with(unallocated("v1"), "metal_host.a", "hardware_interfaces", object{"network": "neutron"})
+	return with(config, "metal_deployment.a", "vifs", []any{object{"id": "00000000-0000-4000-8000-00000000000" + vif}})
+}
+
 // TestMain collects garbage less often: lives leave much of it, and end soon.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
@@ -83,14 +96,16 @@ type phase struct {
 }
 
 // fewestRequests is less than any phase needs.
-const fewestRequests = 8
+const fewestRequests = 7
 
 func TestKill_everyRequest(t *testing.T) {
 	t.Parallel()
 	for _, p := range []phase{
 		{"create", configuration{}, oneOfEach("v1"), []string{"manage", "provide", "active"}},
 		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}},
-		{"create without an allocation", configuration{}, unallocated("v1"), []string{"manage", "provide", "active"}},
+		{"create with a VIF, without an allocation", configuration{}, connected("1"), []string{"manage", "provide", "active"}},
+		{"adopt", configuration{}, adopting(), []string{"manage", "adopt"}},
+		{"another VIF", connected("1"), connected("2"), nil},
 		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}},
 		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}},
 		{"recable", cabled("bond0"), cabled("bond1"), nil},

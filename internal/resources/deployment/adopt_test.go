@@ -1,11 +1,16 @@
 package deployment_test
 
 import (
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
+
+// adopt is the HCL of a deployment that adopts, and undeploys when it is destroyed.
+const adopt = "adopt = true\n  on_destroy = \"undeploy\""
 
 func TestAccDeployment_exactlyOneKind(t *testing.T) {
 	t.Parallel()
@@ -18,6 +23,7 @@ func TestAccDeployment_exactlyOneKind(t *testing.T) {
 		{acctest.Image("v1") + "\nadopt = true", "Remove image or adopt"},
 		{live + "\nadopt = true", "Remove live_iso or adopt"},
 		{`adopt = false`, `adopt Value must be "true"`},
+		{`adopt = true`, "An adopted machine needs on_destroy"},
 		{"adopt = true\nconfig_drive = { user_data = \"a\" }", "config_drive has no effect with adopt = true"},
 		{"adopt = true\nrebuild_triggers = { a = \"1\" }", "rebuild_triggers has no effect with adopt = true"},
 	} {
@@ -37,7 +43,7 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Allocation(s, `backfill_node = "`+node+`"`) + acctest.Allocated(settings...)
 	}
-	w := acctest.NewWorkspace(t, config(`adopt = true`))
+	w := acctest.NewWorkspace(t, config(adopt))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 
@@ -68,7 +74,7 @@ func TestAccDeployment_adoptNeedsADeployment(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `adopt = true`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
 	acctest.Fails(t, w, acctest.Apply(), "no deployment to adopt runs on it", "set image instead of adopt")
 	deployByHand(s, node, acctest.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
@@ -95,7 +101,7 @@ func TestFakeDeployment_failedAdoptionIsNotInState(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	deployByHand(s, node, acctest.ForeignInstance(s))
 	s.Fake.Set(node, "power_state", "power on")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `adopt = true`, `power_state = "off"`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt, `power_state = "off"`))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Power is switched")
 	acctest.Fails(t, w, acctest.Apply(), "Could not switch node")
@@ -115,7 +121,7 @@ func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
 	}
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), `config_drive = { user_data = "a" }`))
 	w.Must("apply", "-auto-approve")
-	for _, settings := range [][]string{{`adopt = true`}, {acctest.Image("v2")}, {`adopt = true`}} {
+	for _, settings := range [][]string{{adopt}, {acctest.Image("v2")}, {adopt}} {
 		w.Configure(config(settings...))
 		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 		w.Must("apply", "saved")
@@ -144,7 +150,7 @@ func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
 	w := acctest.NewWorkspace(t, config(live("a")))
 	w.Must("apply", "-auto-approve")
 	cycles := s.Fake.PowerCycles(node)
-	for _, settings := range [][]string{{`adopt = true`}, {live("a")}, {`adopt = true`}} {
+	for _, settings := range [][]string{{adopt}, {live("a")}, {adopt}} {
 		w.Configure(config(settings...))
 		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 		w.Must("apply", "saved")
@@ -164,4 +170,196 @@ func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
 	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`, `capabilities = { boot_mode = "uefi" }`, `on_change = "replace"`))
 	acctest.Mention(t, w.Must("plan"), "must be replaced")
 	w.Must("destroy", "-auto-approve")
+}
+
+// running adds a node that is manageable, as that of a machine that runs without Ironic's knowledge.
+func running(t *testing.T, s *acctest.Site, name string) string {
+	t.Helper()
+	node := acctest.AddNode(t, s, name, nil)
+	s.Verb(node, "manage", "manageable")
+	acctest.ForgetVerbs(s)
+	return node
+}
+
+func TestAccDeployment_adoptsManageableMachine(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := running(t, s, "n1")
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, adopt)...)
+	}
+	w := acctest.NewWorkspace(t, config(`instance_info = { image_source = "http://x/a", root_gb = 10 }`))
+	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "nothing is written to its disks", "undeploys and cleans it, which erases its data", "1 to add")
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "adopt")
+	d := acctest.Deployed(t, w)
+	if n := s.Node(node); n["provision_state"] != "active" || n["instance_uuid"] == nil || n["instance_uuid"] != d.Values["instance_id"] {
+		t.Errorf("the node is %v, reserved by %v, and in state is %v", n["provision_state"], n["instance_uuid"], d.Values)
+	}
+	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/a" {
+		t.Errorf("instance_info is %v", info)
+	}
+	acctest.NoChanges(t, w)
+
+	w.Configure(config(`instance_info = { image_source = "http://x/b" }`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+	w.Must("apply", "saved")
+	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/b" || info["root_gb"] != nil {
+		t.Errorf("instance_info is %v", info)
+	}
+	acctest.NoChanges(t, w)
+	w.Configure(config())
+	w.Must("apply", "-auto-approve")
+	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/b" {
+		t.Errorf("removing instance_info from the configuration has changed it: %v", info)
+	}
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "adopt")
+
+	acctest.Mention(t, w.Must("plan", "-destroy"), "Destroying undeploys the machine")
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "adopt", "deleted")
+}
+
+func TestAccDeployment_adoptedMachineIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := running(t, s, "n1")
+	config := s.Provider() + acctest.Deployment(acctest.Quoted(node), `adopt = true`, `on_destroy = "forget"`)
+	w := acctest.NewWorkspace(t, config)
+	acctest.Mention(t, w.Must("plan"), "Destroying the resource leaves it running")
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)["instance_uuid"]
+	acctest.NoChanges(t, w)
+	acctest.Mention(t, w.Must("destroy", "-auto-approve"), "Destroying leaves the machine running")
+	if n := s.Node(node); n["provision_state"] != "active" || n["instance_uuid"] != before {
+		t.Errorf("the node is %v, reserved by %v", n["provision_state"], n["instance_uuid"])
+	}
+	w.Must("apply", "-auto-approve") // takes it back
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "adopt")
+	if got := s.Node(node)["instance_uuid"]; got != before {
+		t.Errorf("the node is reserved by %v, and was by %v", got, before)
+	}
+	s.Verb(node, "deleted", "available")
+}
+
+// An active node that is not reserved is free for others to take, so the deployment reserves it.
+func TestAccDeployment_adoptReservesActiveNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := running(t, s, "n1")
+	s.Verb(node, "adopt", "active")
+	acctest.ForgetVerbs(s)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
+	w.Must("apply", "-auto-approve")
+	if d := acctest.Deployed(t, w); d.Values["instance_id"] == nil || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
+		t.Errorf("in state is %v", d.Values)
+	}
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_hostAndAdoptionInOneApply(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	config := func(end string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `on_destroy = "delete"`) +
+			acctest.Deployment("metal_host.h.id", `adopt = true`, "on_destroy = "+acctest.Quoted(end))
+	}
+	w := acctest.NewWorkspace(t, config("undeploy"))
+	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "2 to add")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	node := acctest.Text(acctest.Deployed(t, w).Values["id"])
+	acctest.WantVerbs(t, s, node, "manage", "adopt")
+	w.Configure(config("forget"))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Configure(config("undeploy"))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "manage", "adopt", "deleted")
+}
+
+// failsAdoption is a fake whose adoptions fail while broken is set.
+func failsAdoption(t *testing.T, broken *atomic.Bool) *acctest.Site {
+	t.Helper()
+	broken.Store(true)
+	return acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+		if verb == "adopt" && broken.Load() {
+			return "Validation of the boot interface failed: no image_source"
+		}
+		return ""
+	}})
+}
+
+func TestFakeDeployment_failedAdoptionEndsManageable(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s := failsAdoption(t, &broken)
+	for _, end := range []string{"undeploy", "forget"} {
+		node := running(t, s, end)
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `adopt = true`, "on_destroy = "+acctest.Quoted(end), `instance_info = { root_gb = 1 }`))
+		acctest.Fails(t, w, acctest.Apply(), "Could not adopt node "+s.Name(end), "no image_source", "adopt failed")
+		if d := acctest.Deployed(t, w); !d.Tainted || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
+			t.Errorf("in state is %+v", d)
+		}
+		acctest.NeverMention(t, w.Must("plan", "-destroy"), "data on its disks is lost")
+		w.Must("destroy", "-auto-approve")
+		acctest.WantVerbs(t, s, node, "adopt", "manage")
+		if n := s.Node(node); n["provision_state"] != "manageable" || n["instance_uuid"] != nil || len(acctest.InstanceInfo(s, node)) > 0 {
+			t.Errorf("the node is %v, reserved by %v, with %v", n["provision_state"], n["instance_uuid"], acctest.InstanceInfo(s, node))
+		}
+		s.Verb(node, "provide", "available")
+	}
+}
+
+func TestFakeDeployment_nextApplyAdoptsAgain(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s := failsAdoption(t, &broken)
+	node := running(t, s, "n1")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
+	acctest.Fails(t, w, acctest.Apply(), "Could not adopt node")
+	broken.Store(false)
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "data on its disks is lost")
+	acctest.WantVerbs(t, s, node, "adopt", "manage", "adopt")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A creation that has failed is tainted. If the machine runs after all, the next apply must not undeploy it.
+func TestFakeDeployment_lateAdoptionIsKept(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	s := failsAdoption(t, &broken)
+	node := running(t, s, "n1")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
+	acctest.Fails(t, w, acctest.Apply(), "Could not adopt node")
+	broken.Store(false)
+	s.Verb(node, "adopt", "active") // by another client
+	acctest.Mention(t, w.Must("plan"), "nothing is written to its disks")
+	acctest.Mention(t, w.Must("plan", "-destroy"), "keeps running and stays reserved")
+	w.Must("apply", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "adopt", "adopt")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_interruptedAdoptionIsContinued(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 5 * time.Second})
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+		node := running(t, s, name)
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
+		run := w.Start("apply", "-auto-approve")
+		acctest.AwaitState(t, s, node, "adopting")
+		end(t, s, run)
+		w.Must("apply", "-auto-approve")
+		acctest.WantVerbs(t, s, node, "adopt")
+		acctest.NoChanges(t, w)
+		w.Must("destroy", "-auto-approve")
+	}
 }

@@ -69,9 +69,6 @@ func (m *model) redeploys(ctx context.Context, state *model, onChange string) ch
 	return max(content, compare(ctx, m.RebuildTriggers, state.RebuildTriggers))
 }
 
-// adopted reports whether the machine runs what others have deployed on it.
-func (m *model) adopted() bool { return m.Adopt.ValueBool() }
-
 // onChangeOf returns on_change of a configuration or state, or the provider's default. It adds an error if that is not known.
 func (d *deployment) onChangeOf(m *model, diags *diag.Diagnostics) string {
 	for where, value := range []types.String{m.OnChange, d.OnChange} {

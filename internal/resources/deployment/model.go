@@ -40,6 +40,7 @@ type model struct {
 	Traits          types.Set      `tfsdk:"traits"`
 	RootDevice      types.Map      `tfsdk:"root_device"`
 	InstanceInfo    types.Dynamic  `tfsdk:"instance_info"`
+	VIFs            types.List     `tfsdk:"vifs"`
 	OnChange        types.String   `tfsdk:"on_change"`
 	RebuildTriggers types.Map      `tfsdk:"rebuild_triggers"`
 	RestartTriggers types.Map      `tfsdk:"restart_triggers"`
@@ -80,6 +81,8 @@ type configDriveModel struct {
 	MetaData          jsontypes.Normalized `tfsdk:"meta_data"`
 	NetworkData       jsontypes.Normalized `tfsdk:"network_data"`
 	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
+	URL               types.String         `tfsdk:"url"`
+	ContentBase64     types.String         `tfsdk:"content_base64"`
 }
 
 // image returns the image block; nil if it is null or unknown.
@@ -159,8 +162,16 @@ func (m *model) deployment(ctx context.Context) (d provision.Deployment, diags d
 // hostnameKeys are the keys of meta_data in which cloud-init and similar tools look for the host name.
 func hostnameKeys() []string { return []string{"hostname", "local-hostname", "name"} }
 
-// content returns the parts from which Ironic builds the config drive.
-func (m *configDriveModel) content(diags *diag.Diagnostics) map[string]any {
+// isReady reports whether the config drive is ready-made.
+func (m *configDriveModel) isReady() bool { return !m.URL.IsNull() || !m.ContentBase64.IsNull() }
+
+// content returns a ready-made config drive, or the parts from which Ironic builds one.
+func (m *configDriveModel) content(diags *diag.Diagnostics) any {
+	for _, whole := range []types.String{m.URL, m.ContentBase64} {
+		if framework.IsSet(whole) {
+			return whole.ValueString()
+		}
+	}
 	drive := map[string]any{}
 	meta := map[string]any{}
 	if framework.IsSet(m.Hostname) {

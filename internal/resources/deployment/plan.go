@@ -67,6 +67,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if changes && d.Known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
+		d.checkVIFs(ctx, &plan, state, &resp.Diagnostics)
 	}
 }
 
@@ -100,6 +101,10 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 // planReplacement plans whether the deployment is replaced, and warns of the effects.
 func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resource.ModifyPlanResponse) {
 	plan, state := p.plan, p.state
+	if state == nil && plan.adopted() {
+		d.checkAdoption(ctx, plan, &resp.Diagnostics)
+		return
+	}
 	if state == nil {
 		d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
 		return
@@ -205,6 +210,11 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	resumes, waits := p.resumes()
 	switch {
 	case p.plan.adopted():
+		if provision.Adoptable(ironic.State(p.state.ProvisionState.ValueString())) {
+			p.starts()
+			p.warnAdopting(diags)
+			return
+		}
 		p.warnAdopted(resumes, diags)
 		p.warnPower(diags)
 		p.restart(ctx, same, diags)
@@ -308,6 +318,12 @@ func (p inPlace) restart(ctx context.Context, deploys change, diags *diag.Diagno
 
 const restartSummary = "Machine is restarted"
 
+// warnAdopting warns that the apply continues an adoption.
+func (p inPlace) warnAdopting(diags *diag.Diagnostics) {
+	diags.AddWarning("Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
+		p.label(), p.state.ProvisionState.ValueString(), afterColon(p.state.LastError.ValueString())))
+}
+
 // warnAdopted warns if an adopted machine does not run. There is nothing to deploy on it.
 func (p inPlace) warnAdopted(stopped bool, diags *diag.Diagnostics) {
 	if stopped {
@@ -357,8 +373,12 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
 	d.Requires(ctx, diags, append(framework.StepFeatures(path.Root("deploy_steps"), config.DeploySteps),
-		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && drive.isReady(), Since: ironic.VersionRebuildDrive, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && !drive.isReady(), Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
+		framework.Feature{Used: config.adopted(), Since: ironic.VersionAdopt, Name: path.Root("adopt")},
+		framework.Feature{Used: !config.VIFs.IsNull(), Since: ironic.VersionVIFs, Name: path.Root("vifs")},
+		framework.Feature{Used: config.namesPorts(), Since: ironic.VersionVIFPort, Name: path.Root("vifs")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},

@@ -97,6 +97,10 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 	case plan.AllocationID.IsUnknown() || !d.checkAllocation(ctx, plan, node, stays, diags) || node.UUID == state.ID.ValueString():
 		return
 	}
+	if plan.adopted() {
+		d.checkAdoption(ctx, plan, diags)
+		return
+	}
 	err = provision.Deployable(node, plan.AllocationID.ValueString())
 	if err == nil {
 		return
@@ -157,17 +161,22 @@ func (d *deployment) warnEnd(ctx context.Context, state *model, diags *diag.Diag
 			return // another user has it now: Delete does not touch it
 		case err == nil && provision.NeedsCleaning(node, state.InstanceID.ValueString()) && state.OnDestroy.ValueString() != destroyForget:
 			label, loss = ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost"
+		case err == nil && state.adopted() && !provision.Occupied(node) && (state.endsAdoption() || !provision.InProgress(node)):
+			return // its adoption has not succeeded: it goes back to manageable
 		case err == nil && provision.Settled(provision.GoalUndeployed, ironic.State(node.ProvisionState)):
 			return // the node is not deployed
 		case err == nil:
 			label, loss = ironic.NodeLabel(node), lossOf(node)
 		}
 	}
-	if state.OnDestroy.ValueString() == destroyForget {
+	switch {
+	case state.OnDestroy.ValueString() == destroyForget:
 		diags.AddWarning(forgetsSummary, fmt.Sprintf("on_destroy is \"forget\": node %s keeps running and stays reserved. Terraform does not manage it any more.", label))
-		return
+	case state.endsAdoption():
+		diags.AddWarning(forgetsSummary, fmt.Sprintf("Ironic has adopted node %s after the apply that asked for it had failed. The node keeps running and stays reserved.", label))
+	default:
+		diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
 	}
-	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
 }
 
 const cleanedLoss = "undeployed and cleaned: it stops, and the data on its disks is lost"
@@ -190,6 +199,14 @@ func (d *deployment) warnUnknown(ctx context.Context, ref string, diags *diag.Di
 		"For a host of the same configuration, write the id of the metal_host, so that Terraform creates the host first.")
 }
 
+// plannedNode reads the node of a plan.
+func (d *deployment) plannedNode(ctx context.Context, plan *model) (*ironic.Node, error) {
+	if id := plan.NodeID.ValueString(); framework.UUIDPattern.MatchString(id) {
+		return d.Client.NodeForRefresh(ctx, id) // one list serves all nodes
+	}
+	return d.Client.Node(ctx, plan.NodeID.ValueString())
+}
+
 // checkOccupied warns if the node of a new deployment is deployed already, and refuses a node that is protected. If a killed run has
 // begun the deployment, checkOccupied says that the apply continues it. Terraform does not tell the provider that it replaces a
 // tainted resource: the provider sees only a creation. For -replace there is no warning, because Terraform drops those of the creation.
@@ -197,22 +214,12 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	if !d.Known() || !framework.IsSet(plan.NodeID) {
 		return
 	}
-	look := d.Client.Node
-	if framework.UUIDPattern.MatchString(plan.NodeID.ValueString()) {
-		look = d.Client.NodeForRefresh // one list serves all nodes
-	}
-	node, err := look(ctx, plan.NodeID.ValueString())
+	node, err := d.plannedNode(ctx, plan)
 	if ironic.IsNotFound(err) {
 		d.warnUnknown(ctx, plan.NodeID.ValueString(), diags)
 	}
 	if err != nil || !provision.Occupied(node) {
 		return // the apply reports what is wrong with the node
-	}
-	if plan.adopted() {
-		if wants := plan.PowerState; framework.IsSet(wants) && wants.ValueString() != provision.Power(node) {
-			diags.AddAttributeWarning(path.Root("power_state"), "Power is switched", fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", ironic.NodeLabel(node), wants.ValueString()))
-		}
-		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
 		d.Client.Announce(node.UUID)

@@ -118,8 +118,15 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
+	doing = "connect node " + ironic.NodeLabel(machine.Node())
+	if err := machine.ConnectVIFs(ctx, plan.vifs(), nil); err != nil {
+		return doing, 0, err
+	}
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
-	if !plan.adopted() {
+	if plan.adopted() {
+		doing = "adopt node " + ironic.NodeLabel(machine.Node())
+		err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+	} else {
 		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
 	}
 	if err == nil {
@@ -178,8 +185,13 @@ func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
 func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags *diag.Diagnostics) provision.Deployment {
 	wanted, problems := config.deployment(ctx)
 	diags.Append(problems...)
-	if text, ok := wanted.ConfigDrive["user_data"].(string); ok {
-		d.Client.Hide(text)
+	switch drive := wanted.ConfigDrive.(type) {
+	case string:
+		d.Client.Hide(drive)
+	case map[string]any:
+		if text, ok := drive["user_data"].(string); ok {
+			d.Client.Hide(text)
+		}
 	}
 	if wanted.Image != nil && wanted.Image.PullSecret != "" {
 		d.Client.Hide(wanted.Image.PullSecret)
@@ -197,13 +209,15 @@ type reservation struct {
 }
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
-// finished, or one that was to be adopted.
+// finished, or one that is adopted.
 func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
 	var refused *provision.RefusedError
 	switch {
 	case failed == nil, ironic.IsInterrupted(failed):
 		return false
-	case plan.adopted(), r.by != nil && !r.by.Done.IsZero():
+	case plan.adopted():
+		return provision.Occupied(node)
+	case r.by != nil && !r.by.Done.IsZero():
 		return true
 	}
 	return errors.As(failed, &refused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
@@ -220,7 +234,7 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.
 		}
 	}
 	if plan.adopted() {
-		r.instance, err = provision.Adopt(machine.Node(), plan.AllocationID.ValueString())
+		r.instance, r.by, err = machine.ReserveAdopted(ctx, plan.AllocationID.ValueString(), time.Now().Add(limit))
 		return machine, r, err
 	}
 	if err := machine.CheckDeploy(ctx); err != nil {
@@ -283,6 +297,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case known.OtherImage(node):
 		state.showImage(ctx, node)
 	}
+	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
@@ -302,7 +317,7 @@ func (m *model) noteUnchanged(ctx context.Context, private framework.SettablePri
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
 // applied last.
 func (m *model) nothingToDecide() bool {
-	return m.LiveISO.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
+	return m.LiveISO.IsNull() && m.VIFs.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
 }
 
 // runs reports whether the node's last deployment, finished or in progress, has the content of a state or configuration.
@@ -392,6 +407,10 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if state.endsAdoption() {
+		d.endAdoption(ctx, &state, &resp.Diagnostics)
+		return
+	}
 	if state.OnDestroy.ValueString() == destroyForget {
 		if !d.Client.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
 			d.Client.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
@@ -411,7 +430,9 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		defer d.Client.Deleting(state.ID.ValueString())(false)
-		lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		if err = state.disconnect(ctx, machine); err == nil {
+			lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		}
 		label = ironic.NodeLabel(machine.Node())
 	}
 	if ironic.IsInterrupted(err) {

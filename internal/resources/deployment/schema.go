@@ -42,8 +42,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"live_iso": liveISOSchema(),
 			"adopt": schema.BoolAttribute{
 				Optional: true, Validators: []validator.Bool{boolvalidator.Equals(true)},
-				MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. `true`: records what the node already runs, without changing the machine. The node must be deployed and " +
-					"reserved.",
+				MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. `true`: takes the machine over as it runs; nothing is written to its disks. The node must be " +
+					"deployed or `manageable`. Needs `on_destroy`.",
 			},
 			"boot_status":  bootStatusSchema(),
 			"config_drive": configDriveSchema(),
@@ -64,8 +64,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"instance_info": schema.DynamicAttribute{
 				Optional: true, Validators: []validator.Dynamic{framework.JSONObjectValue{}},
-				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node.",
+				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node, except with `adopt`.",
 			},
+			"vifs": vifsSchema(),
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},
 				MarkdownDescription: "Effect of a change of `image`, `config_drive` or another attribute that rebuilds the node, except `rebuild_triggers`. `rebuild`: in place, **wipes the root disk**. `replace`: Terraform destroys and creates the deployment; " +
@@ -95,7 +96,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
-				MarkdownDescription: "`undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",
+				MarkdownDescription: "Required with `adopt`. `undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time-out of each attempt, without waiting for a slot. Default: `60m`.",
@@ -168,8 +169,11 @@ func configDriveSchema() schema.Attribute {
 		return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description, Validators: validators}
 	}
 	here := path.MatchRelative().AtParent()
+	ready := func(description string, valid validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description + " Excludes all other attributes of `config_drive`.", Validators: []validator.String{valid}}
+	}
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "Config drive for cloud-init. A change rebuilds the node, which **wipes the root disk**. Needs API 1.56.",
+		Optional: true, MarkdownDescription: "Config drive for cloud-init. A change rebuilds the node, which **wipes the root disk**. Needs API 1.56, except for a ready-made one.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Host name, added to `meta_data`.", Validators: []validator.String{framework.Hostname},
@@ -191,6 +195,9 @@ func configDriveSchema() schema.Attribute {
 			"meta_data":    document("Meta data, as a JSON object."),
 			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.ConfigDriveNetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
+			"url": ready("URL of a ready-made config drive, an ISO 9660 or VFAT image that is compressed with gzip and encoded as base64. Ironic fetches it when it deploys the node.",
+				framework.DriveURL),
+			"content_base64": ready("Ready-made config drive: the image itself, such as `filebase64(\"drive.iso.gz\")`. At most 64 MiB. Stored in the state.", framework.ConfigDriveContent{}),
 		},
 	}
 }

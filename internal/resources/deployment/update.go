@@ -3,6 +3,8 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -63,6 +65,7 @@ type updateStep int
 // The steps, in order.
 const (
 	updateUnprotects updateStep = iota
+	updateConnects
 	updateDeploys
 	updateRestarts
 	updateSwitches
@@ -71,7 +74,7 @@ const (
 
 // of returns the step as an infinitive, for messages.
 func (s updateStep) of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
+	return fmt.Sprintf([...]string{"end the protection of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
 }
 
 // run takes all steps. It returns the step that failed, together with its error.
@@ -81,6 +84,8 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 		switch {
 		case step == updateUnprotects && framework.IsFalse(u.config.Protected):
 			err = machine.Protect(ctx, false)
+		case step == updateConnects:
+			err = u.connect(ctx, machine)
 		case step == updateDeploys && u.what.LiveISO != nil:
 			attempts, err = u.boot(ctx, client, machine)
 		case step == updateDeploys:
@@ -116,14 +121,33 @@ func (u *update) switches() bool {
 
 // deploy continues an interrupted deployment of an image, or rebuilds the node, as planned.
 func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attempts int, err error) {
-	if !u.plan.ProvisionState.IsUnknown() { // ModifyPlan has planned no operation
-		return int(u.state.Attempts.ValueInt64()), u.isOurs(machine)
+	planned := u.plan.ProvisionState.IsUnknown() // ModifyPlan has planned an operation
+	if attempts = int(u.state.Attempts.ValueInt64()); u.plan.adopted() {
+		return attempts, u.adopt(ctx, machine, planned)
+	}
+	if !planned {
+		return attempts, u.isOurs(machine)
 	}
 	options := provision.DeployOptions{Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known}
 	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
 		options.Other = provision.RebuildOther
 	}
 	return machine.Deploy(ctx, u.what, options)
+}
+
+// adopt continues an interrupted adoption, if planned, or gives the adopted machine a changed instance_info.
+func (u *update) adopt(ctx context.Context, machine *provision.Machine, planned bool) error {
+	if planned {
+		return machine.Adopt(ctx, u.what, u.state.InstanceID.ValueString(), u.limit)
+	}
+	if err := u.isOurs(machine); err != nil || u.plan.InstanceInfo.IsNull() || u.plan.InstanceInfo.Equal(u.state.InstanceInfo) {
+		return err
+	}
+	var former []string
+	if u.state.adopted() {
+		former = slices.Collect(maps.Keys(framework.JSONObject(u.state.InstanceInfo)))
+	}
+	return machine.Describe(ctx, u.what, former)
 }
 
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the

@@ -28,6 +28,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	if drive := m.configDrive(ctx); drive != nil {
 		drive.validate(&resp.Diagnostics)
 	}
+	m.validateVIFs(&resp.Diagnostics)
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)
 		image.validatePullSecret(&resp.Diagnostics)
@@ -60,15 +61,35 @@ func (m *model) validateKind(diags *diag.Diagnostics) {
 	}
 	unused := m.content()
 	unused["rebuild_triggers"] = m.RebuildTriggers
+	delete(unused, "image") // excluded above
+	delete(unused, "instance_info")
 	for _, name := range slices.Sorted(maps.Keys(unused)) {
-		if name != "image" && !unused[name].IsNull() {
+		if !unused[name].IsNull() {
 			diags.AddAttributeError(path.Root(name), "Unused setting", name+" has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
 		}
 	}
+	if m.OnDestroy.IsNull() {
+		diags.AddAttributeError(path.Root("on_destroy"), "Missing setting", "An adopted machine needs on_destroy: \"forget\" leaves it running when the resource is destroyed, \"undeploy\" undeploys and cleans it, which erases its data.")
+	}
 }
 
-// validate refuses a host name that is set twice.
+// validate refuses settings beside a ready-made config drive, one that is too large, and a host name that is set twice.
 func (m *configDriveModel) validate(diags *diag.Diagnostics) {
+	at, size := path.Root("config_drive"), 0
+	parts := map[string]attr.Value{"hostname": m.Hostname, "user_data": m.UserData, "user_data_wo": m.UserDataWO, "meta_data": m.MetaData, "network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		ready := "url"
+		if m.URL.IsNull() {
+			ready = "content_base64"
+		}
+		if m.isReady() && name != ready && !parts[name].IsNull() {
+			diags.AddAttributeError(at.AtName(name), "Settings exclude each other", fmt.Sprintf("config_drive.%s is a ready-made config drive, to which nothing can be added. Remove it or config_drive.%s.", ready, name))
+		}
+		size += len(parts[name].String())
+	}
+	if !m.isReady() && size > framework.MaxConfigDrive {
+		diags.AddAttributeError(at, "Config drive too large", fmt.Sprintf("The config drive has %d MiB, and Ironic takes at most %d MiB.", size>>20, framework.MaxConfigDrive>>20))
+	}
 	var meta map[string]any
 	if m.Hostname.IsNull() || !framework.IsSet(m.MetaData) || json.Unmarshal([]byte(m.MetaData.ValueString()), &meta) != nil {
 		return

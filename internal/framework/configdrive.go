@@ -1,0 +1,60 @@
+package framework
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// MaxConfigDrive is the largest size of a config drive in bytes, both as sent and unpacked (reference/ironic.md#config-drives).
+const MaxConfigDrive = 64 << 20
+
+// ConfigDriveContent accepts a ready-made config drive: the base64 of a gzip stream. Ironic itself would find most faults only when it
+// writes the disk.
+type ConfigDriveContent struct{}
+
+// Description returns the rule.
+func (ConfigDriveContent) Description(context.Context) string {
+	return "must be the base64 of a gzip stream"
+}
+
+// MarkdownDescription returns the rule.
+func (c ConfigDriveContent) MarkdownDescription(ctx context.Context) string {
+	return c.Description(ctx)
+}
+
+// ValidateString adds an error that never contains the value.
+func (ConfigDriveContent) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !IsSet(req.ConfigValue) {
+		return
+	}
+	if fault := driveFault(req.ConfigValue.ValueString()); fault != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a config drive", fmt.Sprintf("%s %s", req.Path, fault))
+	}
+}
+
+// driveFault says what is wrong with a config drive; "" if it is fine.
+func driveFault(text string) string {
+	const tooLarge = "has more than %d MiB, which Ironic refuses."
+	if len(text) > MaxConfigDrive-1<<20 { // the request contains more than that
+		return fmt.Sprintf(tooLarge, MaxConfigDrive>>20-1)
+	}
+	decoder := base64.NewDecoder(base64.StdEncoding, strings.NewReader(text))
+	unpacked, err := gzip.NewReader(decoder)
+	if err == nil {
+		var size int64
+		size, err = io.Copy(io.Discard, io.LimitReader(unpacked, MaxConfigDrive+1))
+		if size > MaxConfigDrive {
+			return "unpacked " + fmt.Sprintf(tooLarge, MaxConfigDrive>>20)
+		}
+	}
+	if err != nil {
+		return fmt.Sprintf("must be an image that is compressed with gzip and then encoded as base64 (%s). For a file that is not compressed, such as an ISO, run gzip first, and use filebase64(\"config-drive.iso.gz\").", err)
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+func vifsSchema() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment; a change connects the running machine anew. Undeploying detaches them. " +
+			"Needs API 1.28 and a network interface that keeps them: not `noop`.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Required: true, MarkdownDescription: "UUID of the Neutron port.",
+				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of a Neutron port")},
+			},
+			"port": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "MAC address of the node's port. Needs API 1.67. Default: Ironic chooses a free port.", Validators: []validator.String{framework.MACAddress},
+			},
+		}},
+	}
+}
+
+// vifAttribute returns an attribute of an element of vifs, a string.
+func vifAttribute(element attr.Value, name string) types.String {
+	object, _ := element.(types.Object)
+	value, _ := object.Attributes()[name].(types.String)
+	return value
+}
+
+// vifs returns the VIFs of a model.
+func (m *model) vifs() (vifs []provision.VIF) {
+	for _, element := range m.VIFs.Elements() {
+		vifs = append(vifs, provision.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()})
+	}
+	return vifs
+}
+
+// namesPorts reports whether a VIF names its port.
+func (m *model) namesPorts() bool {
+	return slices.ContainsFunc(m.VIFs.Elements(), func(element attr.Value) bool { return !vifAttribute(element, "port").IsNull() })
+}
+
+// validateVIFs refuses a VIF or port that occurs twice.
+func (m *model) validateVIFs(diags *diag.Diagnostics) {
+	for _, name := range []string{"id", "port"} {
+		seen := map[string]bool{}
+		for i, element := range m.VIFs.Elements() {
+			value := vifAttribute(element, name)
+			if framework.IsSet(value) && seen[value.ValueString()] {
+				diags.AddAttributeError(path.Root("vifs").AtListIndex(i).AtName(name), "Setting configured twice",
+					fmt.Sprintf("%s %s occurs twice in vifs. Remove one of them.", name, value.ValueString()))
+			}
+			seen[value.ValueString()] = true
+		}
+	}
+}
+
+// checkVIFs warns if the node's network interface keeps no VIFs.
+func (d *deployment) checkVIFs(ctx context.Context, plan, state *model, diags *diag.Diagnostics) {
+	if len(plan.VIFs.Elements()) == 0 || !framework.IsSet(plan.NodeID) || state != nil && plan.VIFs.Equal(state.VIFs) {
+		return
+	}
+	node, err := d.plannedNode(ctx, plan)
+	if err != nil || provision.KeepsVIFs(node) {
+		return // the apply reports what is wrong with the node
+	}
+	diags.AddAttributeWarning(path.Root("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
+		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node)))
+}
+
+// readVIFs removes from the state the VIFs that are not attached any more. It cannot tell for a network interface that keeps none.
+func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
+	if len(state.VIFs.Elements()) == 0 || !provision.KeepsVIFs(node) {
+		return
+	}
+	attached, err := d.Client.VIFs(ctx, node.UUID)
+	if err != nil {
+		framework.Report(diags, "read the VIFs of node "+ironic.NodeLabel(node), err)
+		return
+	}
+	left := slices.DeleteFunc(state.VIFs.Elements(), func(element attr.Value) bool {
+		return !slices.Contains(attached, vifAttribute(element, "id").ValueString())
+	})
+	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
+	diags.Append(problems...)
+	state.VIFs = list
+}
+
+// connect attaches and detaches VIFs as planned. A VIF that gets another port is detached first. Without vifs in the configuration,
+// those that are attached stay. The first apply after an import only records them: the next plan shows those that are not attached.
+func (u *update) connect(ctx context.Context, machine *provision.Machine) error {
+	if u.imported || u.plan.VIFs.IsNull() || u.plan.VIFs.Equal(u.state.VIFs) {
+		return nil
+	}
+	if err := u.isOurs(machine); err != nil {
+		return err
+	}
+	wanted := u.plan.vifs()
+	var unwanted []string
+	for _, vif := range u.state.vifs() {
+		if !slices.Contains(wanted, vif) {
+			unwanted = append(unwanted, vif.ID)
+		}
+	}
+	return machine.ConnectVIFs(ctx, wanted, unwanted)
+}
+
+// disconnect detaches the VIFs of a machine on which nothing was deployed. Ironic detaches those of a machine that it undeploys.
+func (m *model) disconnect(ctx context.Context, machine *provision.Machine) error {
+	if node := machine.Node(); provision.Occupied(node) || provision.InProgress(node) || node.InstanceUUID != m.InstanceID.ValueString() {
+		return nil
+	}
+	var ids []string
+	for _, vif := range m.vifs() {
+		ids = append(ids, vif.ID)
+	}
+	return machine.ConnectVIFs(ctx, nil, ids)
+}

@@ -1,0 +1,205 @@
+package deployment_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// vif is the UUID of a port of Neutron.
+func vif(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// vifs is the HCL of VIFs.
+func vifs(numbers ...int) string {
+	elements := make([]string, len(numbers))
+	for i, n := range numbers {
+		elements[i] = "{ id = " + acctest.Quoted(vif(n)) + " }"
+	}
+	return "vifs = [" + strings.Join(elements, ", ") + "]"
+}
+
+// attached returns the VIFs of a node.
+func attached(s *acctest.Site, node string) []string {
+	list, _ := s.Must(http.MethodGet, "nodes/"+node+"/vifs", nil)["vifs"].([]any)
+	ids := []string{}
+	for _, each := range list {
+		entry, _ := each.(map[string]any)
+		ids = append(ids, acctest.Text(entry["id"]))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// wantAttached fails a test unless a node has exactly these VIFs.
+func wantAttached(t *testing.T, s *acctest.Site, node string, numbers ...int) {
+	t.Helper()
+	want := []string{}
+	for _, n := range numbers {
+		want = append(want, vif(n))
+	}
+	if got := attached(s, node); !slices.Equal(got, want) {
+		t.Errorf("attached are %v, want %v", got, want)
+	}
+}
+
+// onNeutron adds a node with two ports whose network interface is neutron.
+func onNeutron(t *testing.T, s *acctest.Site, name string) string {
+	t.Helper()
+	node := acctest.AddNode(t, s, name, map[string]any{"network_interface": "neutron"})
+	for n := range 2 {
+		s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": node, "address": s.MAC(n + 1), "pxe_enabled": n == 0})
+	}
+	return node
+}
+
+func TestFakeDeployment_vifs(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := onNeutron(t, s, "n1")
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
+	}
+	w := acctest.NewWorkspace(t, config(vifs(1)))
+	acctest.NeverMention(t, w.Must("plan"), "VIFs have no effect")
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 1)
+	acctest.NoChanges(t, w)
+
+	w.Configure(config(vifs(2, 3))) // in place
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+	w.Must("apply", "saved")
+	wantAttached(t, s, node, 2, 3)
+	acctest.NoChanges(t, w)
+
+	s.Must(http.MethodDelete, "nodes/"+node+"/vifs/"+vif(2), nil) // drift
+	if _, changes := w.Plan(); !changes {
+		t.Error("the plan does not show that a VIF is not attached any more")
+	}
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 2, 3)
+	acctest.NoChanges(t, w)
+
+	w.Configure(config()) // not managed any more
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 2, 3)
+	acctest.NoChanges(t, w)
+	w.Configure(config(vifs(3)))
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 2, 3) // the other is not ours any more
+	acctest.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+	wantAttached(t, s, node)
+}
+
+func TestFakeDeployment_vifNamesPort(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := onNeutron(t, s, "n1")
+	config := func(n int) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(n)))
+	}
+	at := func() string {
+		t.Helper()
+		ports, _ := s.Must(http.MethodGet, "ports/detail?node="+node, nil)["ports"].([]any)
+		for _, each := range ports {
+			port, _ := each.(map[string]any)
+			info, _ := port["internal_info"].(map[string]any)
+			if info["tenant_vif_port_id"] == vif(1) {
+				return acctest.Text(port["address"])
+			}
+		}
+		return ""
+	}
+	w := acctest.NewWorkspace(t, config(2))
+	for _, n := range []int{2, 1} {
+		w.Configure(config(n))
+		w.Must("apply", "-auto-approve")
+		if got := at(); got != s.MAC(n) {
+			t.Errorf("the VIF is attached to %s, want %s", got, s.MAC(n))
+		}
+		acctest.NoChanges(t, w)
+	}
+	w.Configure(config(7))
+	acctest.Fails(t, w, acctest.Apply(), "has no port "+s.MAC(7), "Add it to ports of its metal_host")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_vifsAfterImport(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := onNeutron(t, s, "n1")
+	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1)})
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2)))
+	w.Must("import", acctest.DeploymentAddress, node)
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 1) // the first apply records only
+	w.Must("apply", "-auto-approve")
+	wantAttached(t, s, node, 1, 2)
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+// A deployment that never began leaves no VIF behind, and a failed one keeps it until it is destroyed.
+func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := onNeutron(t, s, "n1")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	acctest.Fails(t, w, acctest.Apply(), "No neutron ports or portgroups are associated with node")
+	w.Must("destroy", "-auto-approve")
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
+	acctest.Fails(t, w, acctest.Apply(), "Could not connect node", "not enough free physical ports")
+	wantAttached(t, s, node, 1, 2)
+	w.Must("destroy", "-auto-approve")
+	wantAttached(t, s, node)
+}
+
+func TestAccDeployment_vifsOnNoop(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	config := func(numbers ...int) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(numbers...))
+	}
+	w := acctest.NewWorkspace(t, config(1))
+	acctest.Mention(t, w.Must("plan"), "VIFs have no effect", "hardware_interfaces = { network = \"neutron\" }")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Configure(config(2))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_vifsAreValidated(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for settings, want := range map[string]string{
+		vifs(1, 1):              vif(1) + " occurs twice in vifs",
+		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
+		fmt.Sprintf("vifs = [{ id = %q, port = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
+		fmt.Sprintf("vifs = [{ id = %q, port = \"52:54:00:00:00:01\" }, { id = %q, port = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "port 52:54:00:00:00:01 occurs twice",
+	} {
+		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), settings))
+		acctest.Fails(t, w, []string{"validate"}, want)
+	}
+}
+
+func TestFakeDeployment_vifsNeedVersion(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	node := acctest.AddNode(t, s, "n1", nil)
+	for version, settings := range map[string]string{"1.27": vifs(1), "1.66": fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(1))} {
+		w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("microversion = %q", version), "provisioning_limit = { max_concurrent = 0 }")+
+			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), settings))
+		acctest.Fails(t, w, []string{"plan"}, "vifs")
+	}
+}
