@@ -87,6 +87,34 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 	}
 }
 
+// A run is killed while it reserves nodes for a group. The next apply takes over what the run has reserved, or releases it.
+func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	for i := range 3 {
+		acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
+	}
+	k := &killer{method: http.MethodPatch, ending: ""}
+	behind := s.Behind(t, k.disturb)
+	config := func(size int) string {
+		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
+	}
+	w := acctest.NewWorkspace(t, config(3))
+	w.OwnProcess()
+	if output, code := k.start(w, "apply", "-auto-approve").Wait(); code == 0 || !k.done {
+		t.Fatalf("the run was not killed:\n%s", output)
+	}
+	w.Configure(config(2))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued")
+	acctest.NoChanges(t, w)
+	for i, want := range []bool{true, true, false} {
+		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != want {
+			t.Errorf("allocation %s exists: %t", name, !want)
+		}
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
 // variable returns a number in the environment, or its default.
 func variable(t *testing.T, name string, otherwise int) int {
 	t.Helper()

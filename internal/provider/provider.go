@@ -27,6 +27,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocationgroup"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deploytemplate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/discoveryimport"
@@ -89,7 +90,7 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		host.New, allocation.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New, inspectionrule.New, runbook.New,
+		host.New, allocation.New, allocationgroup.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New, inspectionrule.New, runbook.New,
 	}
 }
 

@@ -62,7 +62,8 @@ func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allo
 		if err != nil {
 			return nil, err
 		}
-		if !c.unfinished(mark, on) {
+		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark)
+		if !isLeft || !r.mayTakeOver(mark) {
 			return nil, c.refuseTakeOver(mark)
 		}
 		if same, err := c.sameRequest(ctx, r, a); err != nil || !same {
@@ -217,7 +218,7 @@ func (c *Site) Release(ctx context.Context, id, nodeID string) error {
 			return err
 		case node.InstanceUUID == id && Occupied(node):
 			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
-				"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>"}
+				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>"}
 		}
 	}
 	return c.DeleteAllocation(ctx, id)
@@ -267,7 +268,8 @@ func (e *NoMatchError) quote() (fact, words string) {
 
 // Advice says what the user can do.
 func (e *NoMatchError) Advice() string {
-	const dependsOn = "If the same configuration makes the hosts, add depends_on with those metal_host resources to the allocation, so that it waits for them. "
+	what := e.Request.what()
+	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what + ", so that it waits for them. "
 	coming, states := e.Census.coming()
 	switch {
 	case len(e.gaps) > 0:
@@ -281,7 +283,7 @@ func (e *NoMatchError) Advice() string {
 	case e.Census.Unread > 0:
 		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), or set properties of the nodes.", inventoriesOfRun)
 	case coming > 0:
-		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the allocation may wait."
+		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the " + what + " may wait."
 	case e.Census.NoPower > 0:
 		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
 	}

@@ -40,6 +40,7 @@ type Creation struct {
 	Since    time.Time `json:"since"`
 	Done     time.Time `json:"done,omitzero"`      // when the run finished; zero before
 	Instance string    `json:"instance,omitempty"` // of a reservation: the instance UUID
+	Group    string    `json:"group,omitempty"`    // of a member of a group of allocations: the name of the group
 }
 
 // String names the run and its start.
@@ -305,7 +306,7 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 			return err
 		}
 		mine := c.begun()
-		mine.Instance = mark.Instance
+		mine.Instance, mine.Group = mark.Instance, mark.Group
 		var patch ironic.Patch
 		patch.Replace(mark.path(key), mark)
 		patch.Set("/extra/"+string(key), mine.value())

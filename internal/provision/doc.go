@@ -71,6 +71,14 @@
 //	own     PATCH, GET /v1/allocations/{id}      changed name or extra; the record
 //	own     PATCH /v1/allocations/{id}           removes the mark of an earlier run
 //
+// Group of allocations, create, update and delete, besides the requests of its allocations:
+//
+//	lock    POST, GET, DELETE /v1/chassis/{id}   groups of a class reserve one after the other
+//	own     GET /v1/allocations                  members that exist: those of a killed run
+//	shared  GET /v1/nodes?fields=...             free nodes, once before the lock and once under it; all fields for spread_by extra.* or chassis
+//	own     GET /v1/allocations/{id}             failure: whether another run has taken over the member that is released
+//	own     GET /v1/nodes/{id}                   a member that is taken over, or leaves the group: what is on its node
+//
 // Deployment, create:
 //
 //	own     GET /v1/nodes/{id}                   the record: reservation, state, what it runs

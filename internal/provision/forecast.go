@@ -18,6 +18,7 @@ import (
 type Doubt struct {
 	Attribute       string // the attribute of metal_allocation that demands it
 	Summary, Detail string
+	Fatal           bool // the apply fails certainly
 }
 
 // Foresee returns what speaks against an allocation that is planned, from the list of nodes that all plans share. vague says that some
@@ -37,14 +38,7 @@ func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, err
 		return nil, err
 	}
 	excluded := c.unknownExcluded(r, all)
-	var doubts []Doubt
-	for _, g := range gapsOf(spec, all) {
-		switch {
-		case g.isNode() && c.expected.host(g.value), !g.isNode() && expectsClass:
-		default:
-			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + r.unlessPlanned()})
-		}
-	}
+	doubts := c.gapDoubts(r, all, expectsClass)
 	if len(doubts) > 0 || vague || expectsClass || expectsNode {
 		return append(doubts, excluded...), nil
 	}
@@ -68,11 +62,60 @@ func (c *Site) unknownExcluded(r Request, all map[string]*ironic.Node) (doubts [
 	for _, ref := range r.Require.Exclude {
 		for _, g := range gapsOf(ironic.AllocationSpec{Node: ref}, all) {
 			if !c.expected.host(ref) {
-				doubts = append(doubts, Doubt{Attribute: "require", Summary: g.summary(), Detail: g.String() + " So require.exclude does not keep the allocation from any node by that name."})
+				doubts = append(doubts, Doubt{Attribute: "require", Summary: g.summary(), Detail: g.String() + " So require.exclude does not keep the " + r.what() + " from any node by that name."})
 			}
 		}
 	}
 	return doubts
+}
+
+// gapDoubts names what a request demands and no node has, unless this plan creates or changes a host that may have it.
+func (c *Site) gapDoubts(r Request, all map[string]*ironic.Node, expectsClass bool) (doubts []Doubt) {
+	for _, g := range gapsOf(r.AllocationSpec, all) {
+		switch {
+		case g.isNode() && c.expected.host(g.value), !g.isNode() && expectsClass:
+		default:
+			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + r.unlessPlanned()})
+		}
+	}
+	return doubts
+}
+
+// ForeseeGroup is Foresee for a group that is planned. A doubt that no host can remove which others may add is fatal.
+func (c *Site) ForeseeGroup(ctx context.Context, g *Group, vague bool) ([]Doubt, error) {
+	g.group = g.Name
+	if vague || c.expected.class(g.ResourceClass) || len(g.lacking()) == 0 {
+		return nil, nil
+	}
+	all, err := c.NodesForPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	excluded := c.unknownExcluded(g.Request, all)
+	if doubts := c.gapDoubts(g.Request, all, false); len(doubts) > 0 {
+		return append(doubts, excluded...), nil
+	}
+	if reason := g.cannotHold(all); reason != "" {
+		return []Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Detail: reason + " Raise max_per_domain, or make the group smaller.", Fatal: true}}, nil
+	}
+	need := 0
+	for _, m := range g.lacking() {
+		if !c.existsAlready(ctx, m.Name) {
+			need++
+		}
+	}
+	g.enough = inventoriesOfPlans
+	census, free, err := c.examine(ctx, g.Request, all, inventoriesOfPlans)
+	usable := len(g.Spread.choose(free, g.used(), need))
+	if err != nil || usable+census.Unread >= need {
+		return excluded, err
+	}
+	attribute := attributeOf(g.AllocationSpec)
+	if usable < len(free) {
+		attribute = "max_per_domain"
+	}
+	short := Doubt{Attribute: attribute, Summary: "Too few nodes match now", Detail: fmt.Sprintf("%s, and %d can have one: %s. %s", needs(need), usable, census, g.unlessPlanned())}
+	return append([]Doubt{short}, excluded...), nil
 }
 
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
@@ -111,12 +154,13 @@ func (c *Site) existsAlready(ctx context.Context, name string) bool {
 
 // unlessPlanned ends the description of a doubt.
 func (r *Request) unlessPlanned() string {
-	const dependsOn = "If this configuration creates or changes the host that is meant, " +
-		"add depends_on with that metal_host to the allocation: without it, Terraform may make the allocation before the host."
+	what := r.what()
+	dependsOn := "If this configuration creates or changes the host that is meant, " +
+		"add depends_on with that metal_host to the " + what + ": without it, Terraform may make the " + what + " before the host."
 	if r.Wait > 0 {
-		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this allocation. ", r.Wait) + dependsOn
+		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this %s. ", r.Wait, what) + dependsOn
 	}
-	return "The apply fails for this allocation, unless that changes before. " + dependsOn
+	return "The apply fails for this " + what + ", unless that changes before. " + dependsOn
 }
 
 // candidatesOf returns the names and UUIDs of nodes in an allocation.

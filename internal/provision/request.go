@@ -24,6 +24,11 @@ type Request struct {
 	until   time.Time // when the wait ends
 	chosen  []string  // UUIDs of the candidates that meet the requirements
 	claimed string    // UUID of the node that this creation counts on
+
+	// Of a member of a group:
+	group    string // the name of the group
+	isBroken bool   // a killed run has created members, and was not finished with the group
+	enough   int    // how many free nodes that fit are looked for; zero: enoughNodes
 }
 
 // spec returns what Ironic gets.
@@ -38,6 +43,17 @@ func (r *Request) spec() ironic.AllocationSpec {
 // Continue makes the request that of an allocation which exists already.
 func (r *Request) Continue(a *ironic.Allocation) {
 	r.UUID, r.Extra, r.chosen = a.UUID, a.Extra, a.CandidateNodes
+}
+
+// mayTakeOver reports whether the mark of an allocation is that of the same group, or of an allocation without one.
+func (r *Request) mayTakeOver(mark *Creation) bool { return mark != nil && mark.Group == r.group }
+
+// what names in messages the resource that the request is for.
+func (r *Request) what() string {
+	if r.group != "" {
+		return "group"
+	}
+	return "allocation"
 }
 
 // waits reports whether the request may wait for a node.

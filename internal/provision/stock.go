@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +42,7 @@ type stock struct {
 	mu      sync.Mutex
 	nodes   map[string]*ironic.Node
 	asked   time.Time            // when the list was requested
+	whole   bool                 // lists have all fields: a group spreads its members by one of them
 	next    time.Time            // when an allocation that waits may request the next one
 	claimed map[string]bool      // nodes that a creation in progress of this run counts on
 	taken   map[string]time.Time // nodes that this run has reserved, and when
@@ -82,8 +84,12 @@ func (c *Site) stockSince(ctx context.Context, oldest time.Time) (map[string]*ir
 	if version >= versionLessee {
 		fields = append(slices.Clone(fields), "lessee")
 	}
+	list := func() ([]ironic.Node, error) { return c.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
+	if c.stock.whole {
+		list = func() ([]ironic.Node, error) { return c.ListNodes(ctx, ironic.NodeFilter{}) }
+	}
 	asked := time.Now()
-	all, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
+	all, err := list()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -132,7 +138,7 @@ func (c *Site) examine(ctx context.Context, r Request, all map[string]*ironic.No
 	census, fit, open := sift(r, all)
 	free = c.stock.free(fit)
 	for _, node := range c.inRunOrder(open) {
-		if len(free) >= enoughNodes {
+		if len(free) >= cmp.Or(r.enough, enoughNodes) {
 			break
 		}
 		inventory, isRead, err := c.inventoryOf(ctx, node, most)
@@ -189,6 +195,32 @@ func (c *Site) inventoryOf(ctx context.Context, node *ironic.Node, most int) (in
 	}
 	c.stock.inventories[node.UUID] = inventory
 	return inventory, true, nil
+}
+
+// readWhole makes lists that begin from now on have all fields.
+func (s *stock) readWhole(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	if !s.whole {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.whole, s.nodes = true, nil
+	}
+	return nil
+}
+
+// claimOne claims a node for a request, as its only candidate. It returns false if another creation counts on the node.
+func (s *stock) claimOne(r *Request, node *ironic.Node) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unclaimed([]*ironic.Node{node})) == 0 {
+		return false
+	}
+	r.claimed, r.chosen = node.UUID, []string{node.UUID}
+	s.claimed[node.UUID] = true
+	return true
 }
 
 // free returns the nodes that no creation of this run counts on or has reserved since the list.

@@ -70,6 +70,22 @@ func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, tim
 	return lost, err
 }
 
+// IsSuspended reports whether the provider will create an allocation again: its node has a note of it, and no other reservation.
+func (s *Site) IsSuspended(ctx context.Context, allocation, node string) (bool, error) {
+	if node == "" {
+		return false, nil
+	}
+	n, err := s.Node(ctx, node)
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	spec := SuspendedAllocation(n)
+	return spec != nil && spec.UUID == allocation && n.InstanceUUID == "", nil
+}
+
 // releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation first,
 // so that it can be created again.
 func (m *Machine) releaseReservation(ctx context.Context, allocation string) error {

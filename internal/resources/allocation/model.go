@@ -3,13 +3,11 @@ package allocation
 import (
 	"context"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -63,60 +61,10 @@ func (m *model) hasNoCandidates() bool {
 	return framework.IsSet(m.CandidateNodes) && len(m.CandidateNodes.Elements()) == 0
 }
 
-// requireModel is the attribute require.
-type requireModel struct {
-	MinCPUs        types.Int64  `tfsdk:"min_cpus"`
-	MinMemoryMB    types.Int64  `tfsdk:"min_memory_mb"`
-	MinDiskGB      types.Int64  `tfsdk:"min_disk_gb"`
-	DiskType       types.String `tfsdk:"disk_type"`
-	MinNICMbps     types.Int64  `tfsdk:"min_nic_mbps"`
-	CPUArch        types.String `tfsdk:"cpu_arch"`
-	Manufacturer   types.String `tfsdk:"manufacturer"`
-	Product        types.String `tfsdk:"product"`
-	Capabilities   types.Map    `tfsdk:"capabilities"`
-	ConductorGroup types.String `tfsdk:"conductor_group"`
-	Exclude        types.Set    `tfsdk:"exclude"`
-}
-
-// required returns the attribute require; nil if it is null or unknown.
-func (m *model) required(ctx context.Context) *requireModel {
-	if !framework.IsSet(m.Require) {
-		return nil
-	}
-	var require requireModel
-	if diags := m.Require.As(ctx, &require, basetypes.ObjectAsOptions{}); diags.HasError() {
-		return nil // cannot happen: the schema has these attributes
-	}
-	return &require
-}
-
-// requirements returns what the node must have that Ironic does not match; nil for nothing.
-func (m *model) requirements(ctx context.Context) *provision.Requirements {
-	require := m.required(ctx)
-	if require == nil {
-		return nil
-	}
-	return &provision.Requirements{
-		MinCPUs: require.MinCPUs.ValueInt64(), MinMemoryMB: require.MinMemoryMB.ValueInt64(), MinDiskGB: require.MinDiskGB.ValueInt64(),
-		DiskType: provision.DiskType(require.DiskType.ValueString()), MinNICMbps: require.MinNICMbps.ValueInt64(), CPUArch: require.CPUArch.ValueString(),
-		Manufacturer: pattern(require.Manufacturer), Product: pattern(require.Product), Capabilities: framework.StringMap(require.Capabilities),
-		ConductorGroup: require.ConductorGroup.ValueStringPointer(), Exclude: framework.StringSet(require.Exclude),
-	}
-}
-
-// pattern compiles a regular expression that a validator has accepted; nil for none.
-func pattern(text types.String) *regexp.Regexp {
-	expression, err := regexp.Compile(text.ValueString())
-	if err != nil || text.ValueString() == "" {
-		return nil
-	}
-	return expression
-}
-
 // request returns what the allocation demands.
 func (m *model) request(ctx context.Context, id string) provision.Request {
 	wait, _ := time.ParseDuration(m.WaitFor.ValueString()) // a validator has accepted it
-	return provision.Request{AllocationSpec: m.spec(id), Require: m.requirements(ctx), Wait: wait}
+	return provision.Request{AllocationSpec: m.spec(id), Require: framework.Requirements(ctx, m.Require), Wait: wait}
 }
 
 func (m *model) spec(id string) ironic.AllocationSpec {

@@ -53,16 +53,13 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !a.Known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
 		return
 	}
-	require := plan.required(ctx)
-	a.Requires(ctx, &resp.Diagnostics,
+	a.Requires(ctx, &resp.Diagnostics, append(framework.RequireFeatures(plan.Require),
 		framework.Feature{Used: true, Since: 52, Name: path.Root("resource_class")},
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: 57, Name: path.Root("name")},
 		framework.Feature{Used: state != nil && !plan.Extra.Equal(state.Extra), Since: 57, Name: path.Root("extra")},
 		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: 58, Name: path.Root("backfill_node")},
-		framework.Feature{Used: require != nil && !require.DiskType.IsNull(), Since: 81, Name: path.Root("require").AtName("disk_type")},
-		framework.Feature{Used: require != nil && !require.MinNICMbps.IsNull(), Since: 81, Name: path.Root("require").AtName("min_nic_mbps")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
-	)
+	)...)
 }
 
 // foresee warns of a new allocation for which Ironic would find no node now. It does not warn during an apply: the apply says itself
@@ -150,7 +147,7 @@ func (m *model) keepRequire(ctx context.Context, state *model, node *provision.R
 		return
 	}
 	if node != nil && framework.FullyKnown(ctx, m.Require) {
-		if lacks := node.Lacks(m.requirements(ctx)); lacks != "" {
+		if lacks := node.Lacks(framework.Requirements(ctx, m.Require)); lacks != "" {
 			diags.AddAttributeWarning(path.Root("require"), "Reserved node does not meet require", fmt.Sprintf("%sNode %s does not meet require any more (%s). It stays reserved, because require limits only the search for a node. "+
 				"To reserve another node, use terraform apply -replace for this resource: that also replaces its deployment, and wipes the machine.", m.subject(), node.Label(), lacks))
 		}

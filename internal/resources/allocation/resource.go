@@ -115,7 +115,8 @@ func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, d
 	}
 }
 
-// Read refreshes the state. It keeps an allocation whose node is being undeployed and then allocated again.
+// Read refreshes the state. It keeps an allocation whose node is being undeployed and then allocated again. For that it reads the node
+// now, because the nodes that the refresh has listed may be older.
 func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -126,7 +127,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	found, err := a.Client.AllocationForRefresh(ctx, state.ID.ValueString())
 	switch {
 	case ironic.IsNotFound(err):
-		switch suspended, err := a.suspended(ctx, &state); {
+		switch suspended, err := a.Client.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
 		case !suspended:
@@ -153,23 +154,6 @@ func (m *model) noteUnchanged(ctx context.Context, usable bool, private framewor
 	if !diags.HasError() && usable && m.State.ValueString() == string(ironic.AllocationActive) {
 		diags.Append(framework.NothingToDecide(ctx, private)...)
 	}
-}
-
-// suspended reports whether the provider will make the allocation again: its node has a note of it, and no other reservation. It
-// reads the node now, because the nodes that the refresh has listed may be older.
-func (a *allocation) suspended(ctx context.Context, state *model) (bool, error) {
-	if !framework.IsSet(state.NodeID) {
-		return false, nil
-	}
-	node, err := a.Client.Node(ctx, state.NodeID.ValueString())
-	if ironic.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	spec := provision.SuspendedAllocation(node)
-	return spec != nil && spec.UUID == state.ID.ValueString() && node.InstanceUUID == "", nil
 }
 
 // Update changes name and extra, and waits for an allocation that an interrupted run has created.

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/objectvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -18,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Values of on_unusable.
@@ -55,7 +52,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "UUIDs or names of the nodes from which Ironic may select. Default: all nodes. Once a node is reserved, a change has no effect. " +
 					"Not together with `backfill_node`.",
 			},
-			"require": requireSchema(),
+			"require": framework.RequireAttribute("#hardware", objectvalidator.ConflictsWith(path.MatchRoot("backfill_node"))),
 			"wait_for_capacity": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.NotNegativeDuration, stringvalidator.ConflictsWith(path.MatchRoot("backfill_node"))},
 				MarkdownDescription: "How long the apply waits while no node matches, such as `30m`; `timeouts` do not include this time. All allocations that wait share one list of the nodes per `poll_interval`. " +
@@ -90,40 +87,6 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`. After an interrupted apply also `allocating`, which the next apply continues, or `error`, which it replaces."},
 			"last_error": schema.StringAttribute{Computed: true, MarkdownDescription: "Why Ironic found no node; null without an error."},
 			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time of creation (RFC 3339).", PlanModifiers: stays},
-		},
-	}
-}
-
-// requireSchema describes require.
-func requireSchema() schema.Attribute {
-	least := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.AtLeast(1)}}
-	}
-	text := func(description string, validators ...validator.String) schema.Attribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
-	}
-	return schema.SingleNestedAttribute{
-		Optional: true, Validators: []validator.Object{objectvalidator.ConflictsWith(path.MatchRoot("backfill_node"))},
-		MarkdownDescription: "Requirements that Ironic cannot check: the provider selects the nodes that meet them, and sends these as candidates. Once a node is reserved, a change has no effect, and the plan warns if the node does not fit. " +
-			"If a required fact about a node is not known, the node does not fit. See [Hardware](#hardware).",
-		Attributes: map[string]schema.Attribute{
-			"min_cpus":      least("Smallest number of CPUs, as Ironic counts them."),
-			"min_memory_mb": least("Smallest memory, in MiB."),
-			"min_disk_gb":   least("Smallest size of the largest disk, in GiB. With `disk_type`, of the largest disk of that type."),
-			"disk_type":     text("Type that one disk must have: `hdd`, `ssd` (NVMe included) or `nvme`. Needs API 1.81.", stringvalidator.OneOf(provision.DiskTypes()...)),
-			"min_nic_mbps":  least("Smallest speed of the fastest network card, in Mbit/s. The inspection sees the speed of cards with a link. Needs API 1.81."),
-			"cpu_arch":      text("Architecture, such as `x86_64`.", stringvalidator.LengthAtLeast(1)),
-			"manufacturer":  text("Regular expression (RE2) for the manufacturer, such as `^Dell`.", framework.RegularExpression, stringvalidator.LengthAtLeast(1)),
-			"product":       text("Regular expression (RE2) for the product.", framework.RegularExpression, stringvalidator.LengthAtLeast(1)),
-			"capabilities": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Entries that `properties.capabilities` of the node must have, such as `{ boot_mode = \"uefi\" }`.",
-				Validators: []validator.Map{mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability)},
-			},
-			"conductor_group": text("Conductor group of the node; `\"\"` for nodes without one."),
-			"exclude": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names or UUIDs of nodes that do not fit.",
-				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
-			},
 		},
 	}
 }

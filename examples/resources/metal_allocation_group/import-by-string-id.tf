@@ -1,0 +1,4 @@
+import {
+  to = metal_allocation_group.k8s
+  id = "k8s/3"
+}

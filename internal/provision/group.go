@@ -1,0 +1,388 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+const (
+	// membersAtOnce is how many members of a group are reserved or released at once.
+	membersAtOnce = 10
+	// releaseGrace is how long a run that the user has interrupted may release what it has reserved for a group.
+	releaseGrace = time.Minute
+)
+
+// Group is a request for the allocations of a group: either all of its members get a node, or none does.
+type Group struct {
+	Request        // of each member, without a name and a UUID
+	Name    string // the marks of the members have it
+	Size    int    // how many members the group will have
+	Members []*Member
+	Spread  Spread
+
+	by *Creation // the killed run whose members this one has taken over; nil if there is none
+}
+
+// Member is an allocation of a group. One without a node needs one.
+type Member struct {
+	Name   string // of the allocation
+	ID     string // UUID of the allocation; "" if there is none
+	NodeID string
+
+	NodeName, Domain string // of the node
+
+	request *Request           // nil if the member had a node from the start
+	made    *ironic.Allocation // nil if this run has reserved nothing for it
+	asked   bool               // the allocation may exist
+}
+
+// lacking returns the members without a node.
+func (g *Group) lacking() (all []*Member) {
+	for _, m := range g.Members {
+		if m.NodeID == "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// used counts the members with a node by domain.
+func (g *Group) used() map[string]int {
+	used := map[string]int{}
+	for _, m := range g.Members {
+		if m.NodeID != "" {
+			used[m.Domain]++
+		}
+	}
+	return used
+}
+
+// prepare makes the requests of the members that need a node.
+func (g *Group) prepare(c *Site) {
+	g.begin()
+	g.group = g.Name
+	if g.enough = max(enoughNodes, len(g.Members)); g.Spread.By != "" {
+		g.enough = inventoriesOfRun
+	}
+	for _, m := range g.lacking() {
+		mark := c.begun()
+		mark.Group = g.Name
+		request := g.Request
+		request.UUID, request.Name, request.Extra = cmp.Or(m.ID, ironic.NewUUID()), m.Name, marked(nil, mark)
+		if request.Require == nil {
+			request.Require = &Requirements{} // the provider chooses the node of each member
+		}
+		m.request = &request
+	}
+}
+
+// take records what an allocation has reserved. node is its node.
+func (g *Group) take(m *Member, a *ironic.Allocation, node *ironic.Node) {
+	m.made, m.ID, m.NodeID, m.NodeName, m.Domain = a, a.UUID, node.UUID, node.Name, g.Spread.Domain(node)
+}
+
+// ReserveGroup reserves a node for each member of a group that has none. It takes over members that a killed run has created, and then
+// also returns the mark of that run; it releases those of them that the group does not have any more. If a node is missing, if anything fails or if the user interrupts the run, it releases what it has
+// reserved, and returns an error. Members that it could not release keep their ID. Groups of one resource class reserve one after
+// the other, over all runs: two groups that compete for nodes could otherwise each get too few. ReserveGroup sends each allocation
+// with one candidate, because Ironic chooses at random from several.
+func (c *Site) ReserveGroup(ctx context.Context, g *Group, timeout time.Duration) (by *Creation, err error) {
+	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+		return nil, err
+	}
+	g.prepare(c)
+	err = c.reserveAll(ctx, g, timeout)
+	if err == nil {
+		err = worst(eachMember(g.Members, func(m *Member) error { return c.endMember(ctx, m) }))
+	}
+	if err != nil && !IsSuperseded(err) {
+		err = c.withdraw(ctx, g, err)
+	}
+	return g.by, err
+}
+
+// reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
+func (c *Site) reserveAll(ctx context.Context, g *Group, timeout time.Duration) error {
+	if g.Spread.needsAllFields() {
+		if err := c.stock.readWhole(ctx); err != nil {
+			return err
+		}
+	}
+	var short *ShortGroupError
+	if len(g.lacking()) > 0 {
+		// This reads inventories before the run takes the lock. Whether there are enough nodes matters only then.
+		if _, err := c.pick(ctx, g, time.Now().Add(-stockAge)); err != nil && !errors.As(err, &short) {
+			return err
+		}
+	}
+	for logged := false; ; logged = true {
+		err := throttle.WithLock(ctx, limited{c}, "group:"+g.ResourceClass, func() error { return c.reserveNow(ctx, g, timeout) })
+		if !errors.As(err, &short) || !g.waits() {
+			return err
+		}
+		if left := c.withdraw(ctx, g, nil); left != nil {
+			return errors.Join(err, left)
+		}
+		if !logged {
+			c.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.none.Census.String())
+		}
+		for err != nil {
+			oldest, stop := c.nextStock(ctx, short.none.asked)
+			if stop != nil {
+				return stop
+			}
+			if _, err = c.pick(ctx, g, oldest); err == nil {
+				break
+			}
+			if !errors.As(err, &short) && !ironic.MayPass(err) || !g.waits() {
+				return err
+			}
+		}
+	}
+}
+
+// reserveNow takes over members, and reserves nodes for the others. It chooses other nodes for members that have lost theirs to another
+// client.
+func (c *Site) reserveNow(ctx context.Context, g *Group, timeout time.Duration) error {
+	if err := c.collect(ctx, g, timeout); err != nil {
+		return err
+	}
+	pause := rest.Backoff{First: time.Second, Max: 10 * time.Second, Factor: 2}
+	for races := 1; len(g.lacking()) > 0; races++ {
+		chosen, err := c.pick(ctx, g, time.Now())
+		if err != nil {
+			return err
+		}
+		nodeFor := map[*Member]*ironic.Node{}
+		for i, m := range g.lacking() {
+			nodeFor[m] = chosen[i]
+		}
+		err = worst(eachMember(g.lacking(), func(m *Member) error { return c.reserveMember(ctx, g, m, nodeFor[m], timeout) }))
+		if err != nil && (!isLostRace(err) || races >= mostRaces) {
+			return err
+		}
+		if err != nil {
+			if err := rest.Sleep(ctx, pause.Next()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pick chooses a node for each member that has none, from a list that is not older than oldest.
+func (c *Site) pick(ctx context.Context, g *Group, oldest time.Time) ([]*ironic.Node, error) {
+	all, asked, err := c.stockSince(ctx, oldest)
+	if err != nil {
+		return nil, err
+	}
+	census, free, err := c.examine(ctx, g.Request, all, inventoriesOfRun)
+	if err != nil {
+		return nil, err
+	}
+	need := len(g.lacking())
+	chosen := g.Spread.choose(free, g.used(), need)
+	if len(chosen) < need {
+		none := c.noMatch(&g.Request, census)
+		none.asked = asked
+		return nil, &ShortGroupError{none: none, spread: g.Spread, need: need, free: len(free), usable: len(chosen)}
+	}
+	return chosen, nil
+}
+
+// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. A NoMatchError says
+// that another client has taken the node.
+func (c *Site) reserveMember(ctx context.Context, g *Group, m *Member, node *ironic.Node, timeout time.Duration) error {
+	if !c.stock.claimOne(m.request, node) {
+		return &NoMatchError{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}
+	}
+	m.asked = true
+	a, err := c.CreateAllocation(ctx, m.request.spec())
+	if err == nil {
+		m.made = a
+		a, err = c.AwaitAllocation(ctx, *m.request, a, timeout)
+	}
+	return c.settleMember(g, m, a, node, err)
+}
+
+// settleMember records how the wait for an allocation has ended.
+func (c *Site) settleMember(g *Group, m *Member, a *ironic.Allocation, node *ironic.Node, err error) error {
+	if err != nil {
+		c.stock.release(m.request, "")
+		if isLostRace(err) {
+			m.made, m.asked = nil, false // AwaitAllocation has deleted it
+		}
+		return err
+	}
+	c.stock.release(m.request, a.NodeUUID)
+	g.take(m, a, node)
+	return nil
+}
+
+// collect finds the members that exist already. It takes over those that a killed run has created, and releases those that the group does
+// not have any more.
+func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) error {
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return err
+	}
+	ofKilledRun := func(a ironic.Allocation) bool {
+		mark := creationOf(a.Extra, MarkCreation)
+		return mark != nil && mark.Group == g.Name && c.isDead(mark)
+	}
+	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool {
+		return ofKilledRun(a) && creationOf(a.Extra, MarkCreation).Done.IsZero()
+	})
+	var found []*Member
+	for _, m := range g.lacking() {
+		m.request.isBroken = isBroken
+		i := slices.IndexFunc(all, func(a ironic.Allocation) bool { return a.UUID == m.ID || a.Name == m.Name })
+		if i < 0 {
+			continue
+		}
+		if err := c.continueMember(ctx, g, m, &all[i]); err != nil {
+			return err
+		}
+		if m.made != nil {
+			found = append(found, m)
+		}
+	}
+	for _, a := range all {
+		isMember := func(m *Member) bool { return m.ID == a.UUID || m.Name == a.Name }
+		left := ofKilledRun(a) && (isBroken || c.unfinished(creationOf(a.Extra, MarkCreation), nil))
+		if !left || slices.ContainsFunc(g.Members, isMember) {
+			continue
+		}
+		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
+			return fmt.Errorf("release allocation %s, which a killed run has created for the group: %w", a.Name, err)
+		}
+	}
+	err = worst(eachMember(found, func(m *Member) error {
+		a, err := c.AwaitAllocation(ctx, *m.request, m.made, timeout)
+		var node *ironic.Node
+		if err == nil {
+			node, err = c.Node(ctx, a.NodeUUID)
+		}
+		return c.settleMember(g, m, a, node, err)
+	}))
+	if isLostRace(err) {
+		return nil // the member gets another node
+	}
+	return err
+}
+
+// continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.
+func (c *Site) continueMember(ctx context.Context, g *Group, m *Member, a *ironic.Allocation) error {
+	if a.UUID != m.ID {
+		taken, by, err := c.finishAllocation(ctx, m.request)
+		switch {
+		case err != nil:
+			return err
+		case taken == nil:
+			return &NameTakenError{Name: m.Name, ID: a.UUID}
+		}
+		a, g.by = taken, by
+	}
+	m.asked = true
+	if a.State == ironic.AllocationError {
+		err := c.DeleteAllocation(ctx, a.UUID)
+		m.asked = err != nil
+		return err
+	}
+	m.request.Continue(a)
+	m.made = a
+	return nil
+}
+
+// endMember writes into the mark of a new member that its creation is finished, or removes the mark of a killed run.
+func (c *Site) endMember(ctx context.Context, m *Member) error {
+	if m.made == nil {
+		return nil
+	}
+	c.ForgetAllocationMark(ctx, m.made)
+	return c.EndAllocation(ctx, m.made, nil)
+}
+
+// withdraw releases what this run has reserved for a group, also after an interruption. It joins its errors to a cause, which may be nil.
+func (c *Site) withdraw(ctx context.Context, g *Group, cause error) error {
+	ctx, stop := rest.OutlastFor(ctx, releaseGrace)
+	defer stop()
+	left := errors.Join(eachMember(g.Members, func(m *Member) error {
+		if m.request == nil || !m.asked {
+			return nil
+		}
+		id := m.request.UUID
+		now, err := c.Allocation(ctx, id)
+		if err == nil {
+			m.ID = id // until it is released
+			if lost := c.superseded("allocation "+id, now.Extra, MarkCreation); lost != nil {
+				return lost
+			}
+			err = c.Release(ctx, id, now.NodeUUID)
+		}
+		if err != nil && !ironic.IsNotFound(err) {
+			return fmt.Errorf("release allocation %s: %w", id, err)
+		}
+		m.made, m.asked, m.ID, m.NodeID, m.NodeName, m.Domain = nil, false, "", "", "", ""
+		return nil
+	})...)
+	if left == nil {
+		return cause
+	}
+	return errors.Join(cause, left)
+}
+
+// eachMember calls do for members, several at once, and returns their errors. It turns a panic into an error, because a panic outside the
+// goroutine of an RPC would end the process.
+func eachMember(members []*Member, do func(*Member) error) []error {
+	errs := make([]error, len(members))
+	places := make(chan struct{}, membersAtOnce)
+	var all sync.WaitGroup
+	for i, m := range members {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					errs[i] = fmt.Errorf("the provider has a bug: %v\n%s", r, debug.Stack())
+				}
+				<-places
+			}()
+			errs[i] = do(m)
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// worst returns the most serious of the errors that members have met: that another run has taken over the group, then any other than
+// the loss of a node, which only needs another try.
+func worst(errs []error) error {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case isLostRace(err):
+			return 1
+		case IsSuperseded(err):
+			return 3
+		}
+		return 2
+	}
+	return slices.MaxFunc(append(errs, nil), func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// isLostRace reports whether an allocation has found its node taken, and does not exist any more.
+func isLostRace(err error) bool {
+	var none *NoMatchError
+	return errors.As(err, &none) && !none.Left
+}

@@ -1,0 +1,159 @@
+package provision_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// groupOf returns a group of new members of the fleet's class.
+func groupOf(size int) *provision.Group {
+	g := &provision.Group{Request: provision.Request{AllocationSpec: ironic.AllocationSpec{ResourceClass: "baremetal"}}, Name: "g", Size: size}
+	for i := range size {
+		g.Members = append(g.Members, &provision.Member{Name: provision.MemberName("g", i)})
+	}
+	return g
+}
+
+// wantReserved checks how many nodes of the fake are reserved, each by an allocation.
+func wantReserved(t *testing.T, fake *fakeironic.Server, want int) {
+	t.Helper()
+	list, _ := asOther(t, fake, "GET", "allocations", nil)["allocations"].([]any)
+	nodes := 0
+	for _, node := range fake.Nodes() {
+		if node.InstanceUUID != "" {
+			nodes++
+		}
+	}
+	if nodes != want || len(list) != want {
+		t.Errorf("%d nodes are reserved, and there are %d allocations, want %d", nodes, len(list), want)
+	}
+}
+
+func TestGroup_interruptionReleasesEverything(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int32{1, 2, 4} {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(6)
+				ctx, interrupt := context.WithCancel(t.Context())
+				var posts atomic.Int32
+				client := newClient(fake, func(cfg *provision.Config) {
+					cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+						if r.Method == http.MethodPost && r.URL.Path == "/v1/allocations" && posts.Add(1) == at {
+							interrupt()
+						}
+						return fake.RoundTrip(r)
+					})
+				})
+				if _, err := client.ReserveGroup(ctx, groupOf(4), time.Hour); !ironic.IsInterrupted(err) {
+					t.Errorf("the error is %v", err)
+				}
+				wantReserved(t, fake, 0)
+			})
+		})
+	}
+}
+
+func TestGroup_failureReleasesEverything(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(6)
+		client := newClient(fake, func(cfg *provision.Config) {
+			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPost && r.URL.Path == "/v1/allocations" {
+					body, err := r.GetBody()
+					if err != nil {
+						return nil, err
+					}
+					text := make([]byte, 1<<10)
+					n, _ := body.Read(text)
+					if strings.Contains(string(text[:n]), `"g-2"`) {
+						r.URL.Path = "/v1/allocations/" // Ironic refuses it
+						r.Method = http.MethodPut
+					}
+				}
+				return fake.RoundTrip(r)
+			})
+		})
+		g := groupOf(4)
+		if _, err := client.ReserveGroup(t.Context(), g, time.Hour); err == nil {
+			t.Error("the group has its nodes")
+		}
+		wantReserved(t, fake, 0)
+		if slices.ContainsFunc(g.Members, func(m *provision.Member) bool { return m.ID != "" || m.NodeID != "" }) {
+			t.Errorf("members are left")
+		}
+	})
+}
+
+// A run is killed between the marks of two members. What it has finished is taken over, too, however old it is.
+func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(6)
+		killed := groupOf(4)
+		if _, err := newClient(fake).ReserveGroup(t.Context(), killed, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		list, _ := asOther(t, fake, "GET", "allocations", nil)["allocations"].([]any)
+		first, _ := list[0].(map[string]any)
+		runs, _ := first["extra"].(map[string]any)["terraform_metal_creation"].(map[string]any)
+		for id, mark := range runs {
+			delete(mark.(map[string]any), "done")                                   //nolint:forcetypeassert // a mark is an object
+			asOther(t, fake, "PATCH", "allocations/"+first["uuid"].(string), []any{ //nolint:forcetypeassert // a UUID is text
+				map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + id, "value": mark},
+			})
+		}
+		<-time.After(24 * time.Hour)
+		g := groupOf(3) // the configuration has changed meanwhile
+		by, err := newClient(fake).ReserveGroup(t.Context(), g, time.Hour)
+		if err != nil || by == nil {
+			t.Fatalf("taken over from %v: %v", by, err)
+		}
+		for i, m := range g.Members {
+			if m.ID != killed.Members[i].ID || m.NodeID != killed.Members[i].NodeID {
+				t.Errorf("member %d was %+v and is %+v", i, killed.Members[i], m)
+			}
+		}
+		wantReserved(t, fake, 3)
+	})
+}
+
+// Two runs want ten of 15 nodes at the same time.
+func TestGroup_oneOfTwoGetsItsNodes(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(15)
+			errs := make(chan error, 2)
+			for _, name := range []string{"a", "b"} {
+				g := groupOf(10)
+				for i, m := range g.Members {
+					m.Name = provision.MemberName(name, i)
+				}
+				g.Name = name
+				client := newClient(fake)
+				go func() {
+					_, err := client.ReserveGroup(t.Context(), g, time.Hour)
+					errs <- err
+				}()
+			}
+			first, second := <-errs, <-errs
+			if (first == nil) == (second == nil) {
+				t.Errorf("the groups end with %v and %v", first, second)
+			}
+			wantReserved(t, fake, 10)
+		})
+	}
+}

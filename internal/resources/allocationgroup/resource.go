@@ -1,0 +1,255 @@
+// Package allocationgroup implements the resource metal_allocation_group: allocations of which either all get a node or none does.
+package allocationgroup
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*group)(nil)
+	_ resource.ResourceWithIdentity    = (*group)(nil)
+	_ resource.ResourceWithImportState = (*group)(nil)
+	_ resource.ResourceWithModifyPlan  = (*group)(nil)
+)
+
+const (
+	reserveTimeout = 10 * time.Minute
+	releaseTimeout = 2 * time.Hour
+)
+
+// New returns metal_allocation_group.
+func New() resource.Resource { return &group{} }
+
+type group struct{ framework.WithClient }
+
+// Metadata names the resource.
+func (r *group) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = "metal_allocation_group"
+}
+
+// IdentitySchema describes its identity.
+func (r *group) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = framework.IdentitySchema("UUID of the allocation that the first member had when the group was created.")
+}
+
+// Create reserves a node for each member, or none.
+func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	limit, diags := plan.Timeouts.Create(ctx, reserveTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	wanted, byKey := plan.group(ctx, plan.Name.ValueString(), nil, int(plan.Size.ValueInt64()))
+	err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
+	left := slices.IndexFunc(wanted.Members, func(m *provision.Member) bool { return m.ID != "" })
+	if err != nil && (left < 0 || provision.IsSuperseded(err)) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	plan.ID = types.StringValue(wanted.Members[left].ID) // of the first member, unless only others could not be released
+	plan.take(byKey)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// noCandidates explains why a group without candidates fails. Ironic would take an empty list for no limit.
+const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name the nodes, or remove candidate_nodes to choose from all nodes."
+
+// reserve reserves nodes for the members that have none, and reports and returns its error.
+func (r *group) reserve(ctx context.Context, plan *model, wanted *provision.Group, limit time.Duration, diags *diag.Diagnostics) error {
+	needsNodes := slices.ContainsFunc(wanted.Members, func(m *provision.Member) bool { return m.NodeID == "" })
+	if needsNodes && framework.IsSet(plan.CandidateNodes) && len(plan.CandidateNodes.Elements()) == 0 {
+		diags.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
+		return provision.ErrNoCandidates
+	}
+	by, err := r.Client.ReserveGroup(ctx, wanted, limit)
+	doing := "reserve nodes for the " + plan.label()
+	switch {
+	case ironic.IsInterrupted(err):
+		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had reserved. Apply again.")
+	case err != nil:
+		framework.ReportUndone(diags, doing, err)
+	case by != nil:
+		framework.WarnTakenOver(diags, "members of the "+plan.label(), by)
+	}
+	return err
+}
+
+// Read refreshes the state.
+func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	entries := state.entries(ctx)
+	found, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	exists, err := r.Client.RefreshGroup(ctx, found)
+	switch {
+	case err != nil:
+		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
+		return
+	case !exists:
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	state.Name = nameOf(found.Members)
+	state.take(byKey)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// nameOf returns the name of a group that its members have; null if they have different ones: another client or a killed run has renamed
+// some of them.
+func nameOf(members []*provision.Member) types.String {
+	name := types.StringNull()
+	for i, m := range members {
+		of := strings.TrimSuffix(m.Name, provision.MemberName("", i))
+		switch {
+		case m.ID == "":
+		case name.IsNull():
+			name = types.StringValue(of)
+		case name.ValueString() != of:
+			return types.StringNull()
+		}
+	}
+	return name
+}
+
+// Update renames, shrinks and grows the group, and reserves nodes for members that have lost theirs.
+func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var plan, now model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &now)...)
+	limit, diags := plan.Timeouts.Create(ctx, reserveTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: now.ID})...)
+	before, prefix := now.entries(ctx), now.keyPrefix()
+	if !plan.Name.Equal(now.Name) {
+		renamed, _ := plan.group(ctx, prefix, before, len(before))
+		if err := r.Client.RenameMembers(ctx, renamed.Members); err != nil {
+			framework.ReportUndone(&resp.Diagnostics, "rename the "+now.label(), err)
+			return
+		}
+		now.Name = plan.Name
+		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...)
+	}
+	if r.shrink(ctx, &plan, &now, &resp.Diagnostics); resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...)
+		return
+	}
+	wanted, byKey := plan.group(ctx, prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
+	if err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics); err != nil {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
+		return
+	}
+	if !plan.SpreadBy.Equal(now.SpreadBy) {
+		if _, err := r.Client.RefreshGroup(ctx, wanted); err != nil {
+			framework.ReportUndone(&resp.Diagnostics, "read the "+plan.label(), err)
+			return
+		}
+	}
+	plan.take(byKey)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// shrink releases the members that the planned group does not have, and removes them from what exists now. It reports an error for each
+// member that stays.
+func (r *group) shrink(ctx context.Context, plan, now *model, diags *diag.Diagnostics) {
+	limit, timeoutDiags := plan.Timeouts.Update(ctx, releaseTimeout)
+	diags.Append(timeoutDiags...)
+	entries, prefix := now.entries(ctx), now.keyPrefix()
+	gone := beyond(entries, prefix, int(plan.Size.ValueInt64()))
+	if diags.HasError() || len(gone) == 0 {
+		return
+	}
+	_, byKey := now.group(ctx, prefix, entries, len(entries))
+	var leaving []*provision.Member
+	for _, key := range gone {
+		leaving = append(leaving, byKey[key])
+	}
+	for i, err := range r.Client.ReleaseMembers(ctx, leaving, limit) {
+		if err != nil {
+			framework.ReportUndone(diags, "release member "+gone[i]+" of the "+now.label(), err)
+			continue
+		}
+		entries[gone[i]] = memberModel{}
+	}
+	if !diags.HasError() { // while one stays, all stay in the state: members have consecutive numbers
+		maps.DeleteFunc(entries, func(key string, _ memberModel) bool { return slices.Contains(gone, key) })
+	}
+	now.setEntries(entries)
+}
+
+// Delete releases the nodes of all members.
+func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	entries := state.entries(ctx)
+	_, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	keys := slices.Sorted(maps.Keys(byKey))
+	kept := func(key string) bool { return r.Client.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
+	if slices.ContainsFunc(keys, kept) {
+		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label())
+		keys = slices.DeleteFunc(keys, kept)
+	}
+	var members []*provision.Member
+	for _, key := range keys {
+		members = append(members, byKey[key])
+	}
+	for i, err := range r.Client.ReleaseGroup(ctx, members) {
+		if err != nil {
+			framework.ReportUndone(&resp.Diagnostics, "release member "+keys[i]+" of the "+state.label(), err)
+		}
+	}
+}
+
+// ImportState finds the group by its name, NAME/SIZE, or the UUID of its first member.
+func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	found, first, err := r.Client.FindGroup(ctx, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import group "+id, err)
+		return
+	}
+	byKey := map[string]*provision.Member{}
+	for _, m := range found.Members {
+		byKey[m.Name] = m
+	}
+	var m model
+	m.take(byKey)
+	for name, value := range map[string]any{
+		"id": first.UUID, "name": found.Name, "size": int64(found.Size), "resource_class": framework.OrNull(first.ResourceClass),
+		"traits": framework.SetValue(first.Traits), "owner": framework.OrNull(first.Owner), "members": m.Members,
+	} {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(first.UUID)})...)
+}

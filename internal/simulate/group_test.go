@@ -1,0 +1,120 @@
+package simulate_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+const groupNodes = 6
+
+// groupOf is a group of allocations.
+func groupOf(name string, size int) configuration {
+	return configuration{"metal_allocation_group.a": {"name": name, "resource_class": fleetClass, "size": size}}
+}
+
+// groupPhase is a part of the life of a group in which the provider is killed.
+type groupPhase struct {
+	name     string
+	from, to configuration
+	want     []string      // the names of the allocations afterwards
+	lose     string        // an allocation that another client deletes before
+	then     configuration // is applied after the kill; nil: the same
+}
+
+// groupNames are the names of the members of a group.
+func groupNames(name string, size int) (names []string) {
+	for i := range size {
+		names = append(names, fmt.Sprintf("%s-%d", name, i))
+	}
+	return names
+}
+
+func TestKill_everyRequestOfAGroup(t *testing.T) {
+	t.Parallel()
+	for _, p := range []groupPhase{
+		{"create", configuration{}, groupOf("a", 3), groupNames("a", 3), "", nil},
+		{"create, and then fewer", configuration{}, groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1)},
+		{"grow", groupOf("a", 1), groupOf("a", 3), groupNames("a", 3), "", nil},
+		{"replace a lost member", groupOf("a", 3), groupOf("a", 3), groupNames("a", 3), "a-1", nil},
+		{"rename and grow", groupOf("a", 2), groupOf("b", 3), groupNames("b", 3), "", nil},
+		{"shrink", groupOf("a", 3), groupOf("a", 1), groupNames("a", 1), "", nil},
+		{"destroy", groupOf("a", 3), configuration{}, nil, "", nil},
+	} {
+		for _, after := range []bool{false, true} {
+			for _, lost := range []time.Duration{0, lastWrites} {
+				t.Run(fmt.Sprintf("%s, after %t, lost %s", p.name, after, lost), func(t *testing.T) {
+					t.Parallel()
+					kills := 0
+					for killed := true; killed && !t.Failed(); kills++ {
+						inVirtualTime(t, func(t *testing.T) { killed = p.kill(t, death{request: kills + 1, after: after}, lost) })
+					}
+					t.Logf("killed %d times", kills-1)
+				})
+			}
+		}
+	}
+}
+
+// kill lives through a phase in which the provider is killed, and checks what is left. It returns false if the phase has no such request.
+func (p groupPhase) kill(t *testing.T, when death, lost time.Duration) bool {
+	t.Helper()
+	s := newSite(uint64(when.request))
+	s.fake.AddFleet(groupNodes, fleetClass)
+	w := s.workspace("w", nil)
+	defer s.check(t, fmt.Sprintf("%s, request %d, after %t, lost %s", p.name, when.request, when.after, lost))
+	if len(p.from) > 0 && w.apply(t, p.from, death{}).failed {
+		s.broken("the first apply has failed")
+		return false
+	}
+	if p.lose != "" {
+		s.call(t, "DELETE", "allocations/"+p.lose, nil)
+	}
+	<-time.After(time.Hour) // so that marks of the first run are old, and its states are not lost
+	end := w.apply(t, p.to, when)
+	if end.failed {
+		s.broken("the apply has failed")
+	}
+	if end.killed && lost > 0 {
+		w.lose(lost)
+	}
+	<-time.After(10 * time.Minute) // less than the age of finished marks that a run may take over
+	then := p.to
+	if p.then != nil {
+		then = p.then
+	}
+	if (end.killed || p.then != nil) && w.apply(t, then, death{}).failed {
+		s.broken("the apply after the kill has failed")
+	}
+	if left := w.replan(t, then); !left.empty() {
+		s.broken("the plan in the end is %s", left)
+	}
+	p.checkSite(t, s)
+	return end.killed
+}
+
+// checkSite checks that the site has exactly the allocations of the group, each with a node of its own.
+func (p groupPhase) checkSite(t *testing.T, s *site) {
+	t.Helper()
+	_, answer := s.call(t, "GET", "allocations", nil)
+	var names []string
+	nodes := map[any]bool{}
+	for _, a := range answer["allocations"].([]any) { //nolint:forcetypeassert // the fake is ours
+		allocation, _ := a.(object)
+		name, _ := allocation["name"].(string)
+		names = append(names, name)
+		nodes[allocation["node_uuid"]] = true
+	}
+	slices.Sort(names)
+	reserved := 0
+	for _, n := range s.fake.Nodes() {
+		if n.InstanceUUID != "" {
+			reserved++
+		}
+	}
+	if !slices.Equal(names, p.want) || len(nodes) != len(p.want) || reserved != len(p.want) {
+		s.broken("the allocations are %v, and %d nodes are reserved, want %v", names, reserved, p.want)
+	}
+	s.checkClean(t)
+}
