@@ -101,7 +101,9 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resource.ModifyPlanResponse) {
 	plan, state := p.plan, p.state
 	if state == nil {
-		d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
+		if !d.planTry(ctx, plan, &resp.Diagnostics) {
+			d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
+		}
 		return
 	}
 	resp.RequiresReplace = p.replacedFor(ctx)
@@ -361,6 +363,7 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
+		framework.Feature{Used: config.quarantines(), Since: provision.VersionRetired, Name: path.Root("on_failure")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)...)
 }
