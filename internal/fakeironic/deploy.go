@@ -47,6 +47,9 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 		o.defect = "No deploy steps returned by the driver"
 	}
 	s.begin(n, o, active)
+	if o.defect == "" {
+		n.put("deploy_step", map[string]any{"interface": "deploy", "step": "deploy", "priority": 100, "argsinfo": nil})
+	}
 	return nil
 }
 

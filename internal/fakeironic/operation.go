@@ -36,6 +36,7 @@ func (s *Server) begin(n *node, o operation, target state) {
 	n.work = &o
 	n.put("target_provision_state", string(target))
 	n.put("last_error", nil)
+	n.put("deploy_step", map[string]any{})
 	s.enterPhase(n, n.work)
 }
 
@@ -138,6 +139,7 @@ func (s *Server) ownChild(n *node) string {
 // rest ends an operation in a stable state. After a failure the node keeps its target.
 func (s *Server) rest(n *node, in, target state, lastError string) {
 	s.enter(n, in)
+	n.put("deploy_step", map[string]any{})
 	n.put("target_provision_state", orNull(string(target)))
 	if lastError != "" {
 		n.put("last_error", lastError)

@@ -9,7 +9,7 @@ import (
 // pollFields are the fields that waiting for a node needs (reference/ironic.md#lists-of-nodes). They include the provider's notes
 // in extra, with which the list is half as large again and still less than a third of a full list.
 const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
-	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group,extra"
+	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group,deploy_step,extra"
 
 // PollNode waits for the next poll of a node, and returns only the fields that waiting needs, and when the request for them began.
 // It returns ErrNoPoll if no poll comes within the given time.

@@ -207,7 +207,10 @@ func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocat
 	}
 }
 
-// Release deletes an allocation. It reads the node first and returns a RefusedError if something is deployed on it: in maintenance,
+// undeployTimeout is how long the release of an allocation waits for the undeploy of a node in quarantine.
+const undeployTimeout = time.Hour
+
+// Release deletes an allocation. It finishes a quarantine that a killed run has begun. It reads the node first and returns a RefusedError if something is deployed on it: in maintenance,
 // Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
 func (c *Site) Release(ctx context.Context, id, nodeID string) error {
 	if nodeID != "" {
@@ -216,6 +219,10 @@ func (c *Site) Release(ctx context.Context, id, nodeID string) error {
 		case ironic.IsNotFound(err):
 		case err != nil:
 			return err
+		case node.InstanceUUID == id && unfinishedQuarantine(node, id) != nil: // a killed run has left it
+			if _, err := c.Record(node).Undeploy(ctx, id, "", undeployTimeout); err != nil {
+				return err
+			}
 		case node.InstanceUUID == id && Occupied(node):
 			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>"}

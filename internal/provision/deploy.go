@@ -247,6 +247,7 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 		}
 		patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))
 	}
+	EndQuarantine(&patch, node) // an operator has returned the node
 	if mark := creationOf(node.Extra, MarkReservation); o.Creates && (mark == nil || mark.Run != m.site.run) {
 		mine := m.site.begun()
 		mine.Instance = o.Instance

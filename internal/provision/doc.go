@@ -129,6 +129,13 @@
 //
 // Taking over what a killed run has begun to create sends POST and DELETE /v1/chassis, a GET and a PATCH of the object.
 //
+// With on_failure = "quarantine", a deployment adds:
+//
+//	own     GET /v1/allocations/{id}             create: the name of the allocation
+//	shared  GET /v1/nodes?retired=True           create: on which nodes it has failed
+//	own     PATCH /v1/nodes/{id}                 failed: retires the node and notes why
+//	own     PUT .../states/provision             failed: deleted; then a PATCH that removes the mark
+//
 // A lost answer adds one GET of the object that the request was about. A failed operation adds a GET of .../history if
-// last_error is empty.
+// last_error is empty, and a failed deployment also if last_error names no step.
 package provision

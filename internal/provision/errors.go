@@ -23,13 +23,23 @@ import (
 type FailedError struct {
 	Node *ironic.Node // as last seen
 	Goal Goal
+
+	Step     string // the deploy step that failed, such as "deploy.write_image"; empty if Ironic does not tell
+	LastStep string // if so, the last deploy step that was seen in progress
 }
 
 // Error returns the node's state and last_error.
 func (e *FailedError) Error() string { return quoted(e) }
 
 func (e *FailedError) quote() (fact, words string) {
-	return fmt.Sprintf("node %s is in state %q", ironic.NodeLabel(e.Node), e.Node.ProvisionState), ironic.FirstLine(e.Node.LastError)
+	fact = fmt.Sprintf("node %s is in state %q", ironic.NodeLabel(e.Node), e.Node.ProvisionState)
+	switch {
+	case e.Step != "":
+		fact += ", because deploy step " + e.Step + " failed"
+	case e.LastStep != "":
+		fact += "; the last deploy step seen was " + e.LastStep
+	}
+	return fact, ironic.FirstLine(e.Node.LastError)
 }
 
 // quoted returns the text of an error that ends with Ironic's words.

@@ -108,6 +108,7 @@ func (m *Machine) applyPoll(polled *ironic.Node) {
 	n.ProvisionState, n.TargetProvisionState, n.ProvisionUpdatedAt = polled.ProvisionState, polled.TargetProvisionState, polled.ProvisionUpdatedAt
 	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
 	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
+	n.DeployStep = polled.DeployStep
 	if !n.Maintenance {
 		n.MaintenanceReason = ""
 	}

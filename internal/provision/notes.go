@@ -24,6 +24,8 @@ const (
 	keyFailures = "terraform_metal_failures"
 	// keyInspection: the inspection that triggers have requested last.
 	keyInspection = "terraform_metal_inspection"
+	// keyQuarantine: which allocation's deployment failed on the node, so that the provider has retired it.
+	keyQuarantine = "terraform_metal_quarantine"
 	// keyMarker, in instance_info: what the node was deployed with.
 	keyMarker = "terraform_metal"
 )

@@ -46,6 +46,9 @@ type stock struct {
 	next    time.Time            // when an allocation that waits may request the next one
 	claimed map[string]bool      // nodes that a creation in progress of this run counts on
 	taken   map[string]time.Time // nodes that this run has reserved, and when
+
+	retired   []ironic.Node // with the notes of quarantines. Only for the holder of the turn
+	retiredAt time.Time     // when the list was requested
 }
 
 func newStock() *stock {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,10 +36,7 @@ func (m *Machine) walk(ctx context.Context, goal Goal, instance string, with iro
 	}
 	var failed *FailedError
 	if errors.As(err, &failed) {
-		failed.Node = m.node
-		if m.node.LastError == "" {
-			m.node.LastError = m.site.lastEvent(ctx, m.node.UUID)
-		}
+		w.explain(ctx, failed)
 	}
 	m.countFailures(ctx, err)
 	if err == nil && goal == GoalInspected {
@@ -57,30 +53,6 @@ func (m *Machine) lastRead(ctx context.Context) {
 	_ = m.Refresh(ctx) // on failure the record stays as last seen
 }
 
-// lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
-// clears last_error when, after a failure, it switches off a machine that is already off.
-func (s *Site) lastEvent(ctx context.Context, id string) string {
-	var answer struct {
-		History []struct {
-			Severity string `json:"severity"`
-			Type     string `json:"event_type"`
-			Event    string `json:"event"`
-		} `json:"history"`
-	}
-	if version, err := s.Microversion(ctx); err != nil || version < ironic.VersionHistory {
-		return ""
-	}
-	if err := s.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
-		return ""
-	}
-	for _, event := range slices.Backward(answer.History) {
-		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
-			return s.Redact(event.Event)
-		}
-	}
-	return ""
-}
-
 // walk is the state of one walk of a machine to a goal.
 type walk struct {
 	*Machine
@@ -94,6 +66,8 @@ type walk struct {
 	sent    ironic.Verb  // the last verb that this walk sent
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
+
+	deployStep string // the last one that a poll has seen
 }
 
 // step takes one step and reports whether the goal is reached.
@@ -298,6 +272,9 @@ func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
 		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+	}
+	if step := stepName(w.node.DeployStep); step != "" {
+		w.deployStep = step
 	}
 	return err
 }

@@ -21,6 +21,8 @@ func (m *model) agentObstacle() (setting, why string) {
 	switch {
 	case m.OnDestroy.ValueString() != destroyForget && !m.OnDestroy.IsUnknown():
 		return "on_destroy", "it could not be undeployed. Set on_destroy = \"forget\" to deploy it without credentials"
+	case m.quarantines():
+		return "on_failure", "it could not be undeployed after a failure. Remove on_failure"
 	case !m.LiveISO.IsNull():
 		return "live_iso", "it cannot be booted from an ISO"
 	case framework.IsSet(m.PowerState):

@@ -48,6 +48,8 @@ type model struct {
 	PowerState      types.String   `tfsdk:"power_state"`
 	PowerOffMode    types.String   `tfsdk:"power_off_mode"`
 	MaxAttempts     types.Int64    `tfsdk:"max_attempts"`
+	OnFailure       types.String   `tfsdk:"on_failure"`
+	MaxNodes        types.Int64    `tfsdk:"max_nodes"`
 	OnDestroy       types.String   `tfsdk:"on_destroy"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
 	InstanceID      types.String   `tfsdk:"instance_id"`

@@ -106,7 +106,9 @@ func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resou
 		return
 	}
 	if state == nil {
-		d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
+		if !d.planTry(ctx, plan, &resp.Diagnostics) {
+			d.checkOccupied(ctx, plan, p.wanted, &resp.Diagnostics)
+		}
 		return
 	}
 	resp.RequiresReplace = p.replacedFor(ctx)
@@ -381,6 +383,7 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: config.namesPorts(), Since: ironic.VersionVIFPort, Name: path.Root("vifs")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
+		framework.Feature{Used: config.quarantines(), Since: provision.VersionRetired, Name: path.Root("on_failure")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)...)
 }

@@ -67,7 +67,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit)
+	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), err)
 		return
@@ -87,6 +87,12 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
 	options := provision.DeployOptions{Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit}
 	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
+	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
+	if quarantined { // nothing is left but the note on the node
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
 	if err == nil && plan.Protected.ValueBool() {
 		d.protectNew(ctx, machine, &resp.Diagnostics)
 	}
@@ -206,6 +212,7 @@ func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags 
 type reservation struct {
 	instance string
 	by       *provision.Creation // the mark of the killed run that has made it; nil if there is none
+	try      *provision.Try      // nil unless a failure leads to a quarantine
 }
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
@@ -224,8 +231,11 @@ func (r reservation) isOthers(failed error, plan *model, wanted provision.Deploy
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
-func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration) (machine *provision.Machine, r reservation, err error) {
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration, diags *diag.Diagnostics) (machine *provision.Machine, r reservation, err error) {
 	if machine, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
+		return nil, r, err
+	}
+	if r.try, err = d.beginTry(ctx, plan, machine, diags); err != nil {
 		return nil, r, err
 	}
 	if plan.PowerState.ValueString() == framework.PowerOff { // a deployment that fails at its end is tainted

@@ -94,6 +94,15 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
 				MarkdownDescription: "Attempts of one apply, 1 to 10. Default: `1`.",
 			},
+			"on_failure": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(failureKeep, failureQuarantine)},
+				MarkdownDescription: "What happens to the node if Ironic fails to deploy it for the first time. `keep` (default): it stays reserved, and the next apply tries it again. `quarantine`: it is " +
+					"retired, undeployed and cleaned, and the next apply deploys another node. Needs `allocation_id` of an allocation with a name, and API 1.61. See [When a machine fails](#when-a-machine-fails).",
+			},
+			"max_nodes": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 100)},
+				MarkdownDescription: "With `on_failure = \"quarantine\"`: on how many nodes the deployment may fail within 24 hours. Then no other node is tried. 1 to 100. Default: `3`.",
+			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
 				MarkdownDescription: "Required with `adopt`. `undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",
@@ -101,7 +110,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time-out of each attempt, without waiting for a slot. Default: `60m`.",
 				Update: true, UpdateDescription: "As for `create`. Default: `60m`.",
-				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning. Default: `60m`.",
+				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning, also for a quarantine. Default: `60m`.",
 			}),
 			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},

@@ -25,6 +25,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	resp.Diagnostics.Append(problems...)
 	m.validateKind(&resp.Diagnostics)
 	validateLiveISO(&m, &resp.Diagnostics)
+	m.validateQuarantine(&resp.Diagnostics)
 	if drive := m.configDrive(ctx); drive != nil {
 		drive.validate(&resp.Diagnostics)
 	}

@@ -133,8 +133,10 @@ func (c *change) edits(ctx context.Context) ironic.Patch {
 	} else {
 		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
 	}
+	c.keepQuarantine(&p)
 	edits := p.edits(framework.StringMap(c.config.Capabilities))
 	c.noteTriggers(&edits)
+	c.endQuarantine(&edits)
 	provision.TakeDiscovered(&edits, c.node(), c.config.Name.ValueString())
 	return edits
 }

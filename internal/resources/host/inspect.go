@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -121,11 +122,16 @@ func (h *host) isInspected(ctx context.Context, c *change) (bool, error) {
 
 // notePending records in private state whether the inspection that triggers have requested is still to come.
 func notePending(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) diag.Diagnostics {
-	pending := pendingInspection(node)
-	if pending == "" {
-		return p.SetKey(ctx, pendingKey, nil)
+	return setText(ctx, p, pendingKey, pendingInspection(node))
+}
+
+// setText stores a text in private state, or removes it if it is empty.
+func setText(ctx context.Context, p framework.SettablePrivate, key, text string) diag.Diagnostics {
+	if text == "" {
+		return p.SetKey(ctx, key, nil)
 	}
-	return p.SetKey(ctx, pendingKey, []byte(fmt.Sprintf("%q", pending)))
+	value, _ := json.Marshal(text) // a string always marshals
+	return p.SetKey(ctx, key, value)
 }
 
 // pendingInspection returns the fingerprint of the triggers whose inspection is still to come; empty if there is none.

@@ -202,7 +202,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 			"Destroy its metal_deployment first, in an apply of its own, or leave resource_class as it is (%s).", plan.describe(), state.ProvisionState.ValueString(), state.ResourceClass.ValueString()))
 		return
 	}
-	if plan.planInspection(ctx, state, known, diags) || plan.planRetirement(config, state, diags) {
+	if plan.planInspection(ctx, state, known, diags) || plan.planRetirement(config, state, known, diags) {
 		return
 	}
 	if framework.IsFalse(state.PowerManaged) && plan.PowerManaged.Equal(state.PowerManaged) && !plan.byAgent() {
@@ -248,27 +248,6 @@ func (m *model) restingPower() string {
 		return framework.PowerOn
 	}
 	return framework.PowerOff
-}
-
-// planRetirement refuses to retire a reserved node, which Ironic refuses while it is available, and reports whether it did. It warns
-// if a node that another client has retired should be available.
-func (m *model) planRetirement(config, state *model, diags *diag.Diagnostics) (refused bool) {
-	node := state.node()
-	if m.Retired.ValueBool() && !state.Retired.ValueBool() && provision.InPool(node) && node.InstanceUUID != "" {
-		diags.AddAttributeError(path.Root("retired"), "Reserved host cannot be retired", fmt.Sprintf("Host %s is available and reserved by %s. Ironic retires such a node only when it is free or deployed. "+
-			"Destroy its metal_allocation first, in an apply of its own, or leave retired as it is.", m.describe(), node.InstanceUUID))
-		return true
-	}
-	if config.Retired.IsNull() && m.isHeldByRetirement() {
-		diags.AddAttributeWarning(path.Root("target_state"), "Host is retired", fmt.Sprintf("Another client of Ironic has retired host %s, so it stays manageable and does not become available. "+
-			"Set retired = false to make it available again, or retired = true to end this warning.", m.describe()))
-	}
-	return false
-}
-
-// isHeldByRetirement reports whether a host stays manageable only because it is retired.
-func (m *model) isHeldByRetirement() bool {
-	return m.Retired.ValueBool() && m.TargetState.ValueString() == string(provision.GoalAvailable) && !provision.Deployed(m.node())
 }
 
 // planWalked plans the values that a walk over provision states changes. An empty last_error or fault stays empty.

@@ -38,6 +38,8 @@ const (
 	inspectedKey = "inspected"
 	// pendingKey holds the fingerprint of the triggers whose inspection has not succeeded yet.
 	pendingKey = "inspection_pending"
+	// quarantineKey holds why the node is in quarantine.
+	quarantineKey = "quarantine"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	unverifiedKey = "unverified"
 )
@@ -148,6 +150,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(notePending(ctx, node, resp.Private)...)
+	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(node))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -200,6 +203,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
 	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
+	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
 	if err != nil && !change.complete {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return

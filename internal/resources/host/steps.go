@@ -38,6 +38,9 @@ type notes struct {
 	open     []provision.Part   // configured, and not known to be on the machine
 	live     bool               // deployed machines are serviced
 
+	quarantine string // why the node is in quarantine; empty: it is in none
+	retires    bool   // the configuration that was applied last has retired
+
 	power []string // the power_state that was configured when a configuration was applied last; empty: none
 }
 
@@ -45,14 +48,21 @@ type notes struct {
 func readNotes(ctx context.Context, p framework.GettablePrivate) notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
 	before := readManaged(ctx, p)
-	var pending string
-	if text, _ := p.GetKey(ctx, pendingKey); text != nil {
-		_ = json.Unmarshal(text, &pending) // a text of our own
-	}
+	pending, _ := p.GetKey(ctx, pendingKey)
+	quarantine, _ := p.GetKey(ctx, quarantineKey)
 	return notes{
-		applied: before != nil, inspected: wasInspected(ctx, p), pending: pending, unverified: unverified != nil, power: before.below("/power_state"),
+		quarantine: textOf(quarantine), retires: before.has("/retired"),
+		applied: before != nil, inspected: wasInspected(ctx, p), pending: textOf(pending), unverified: unverified != nil, power: before.below("/power_state"),
 		hardware: readHardware(ctx, p), found: readFound(ctx, p),
 	}
+}
+
+// textOf returns a text that private state has; "" if there is none.
+func textOf(value []byte) (text string) {
+	if value != nil {
+		_ = json.Unmarshal(value, &text) // a text of our own
+	}
+	return text
 }
 
 // stepsOfNew returns the steps for a new host.

@@ -82,7 +82,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	}
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
-	if err != nil || known.pending != pendingInspection(found.node) || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
+	if err != nil || known.pending != pendingInspection(found.node) || known.quarantine != quarantineOf(found.node) || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	before := m
@@ -96,7 +96,7 @@ func (m *model) nothingToDecide(ctx context.Context, before managed, known notes
 	known = known.of(ctx, m)
 	goal := m.goals()[0]
 	reached := goal == targetEnroll || provision.Deployed(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
-	if m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
+	if known.quarantine != "" || m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
 		return false
 	}
 	if m.DisablePowerOff.ValueBool() && slices.Contains(known.power, framework.PowerOff) {

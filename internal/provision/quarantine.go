@@ -1,0 +1,218 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// VersionRetired is the first API version with the fields and the filter that a quarantine needs.
+const VersionRetired ironic.Microversion = 61
+
+// quarantineAge is how long a quarantine counts against the number of nodes that a deployment may try.
+const quarantineAge = 24 * time.Hour
+
+// Quarantine is the note on a node on which a deployment failed and which the provider has retired for that. Retired rather than in
+// maintenance, because Ironic cleans no node in maintenance.
+type Quarantine struct {
+	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
+	Instance   string    `json:"instance"`   // its UUID
+	Since      time.Time `json:"since"`
+}
+
+// String says what happened, as a clause with "on it" for the node.
+func (q *Quarantine) String() string {
+	return fmt.Sprintf("the deployment for allocation %s failed on it at %s", q.Allocation, q.Since.UTC().Format(time.RFC3339))
+}
+
+// QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more is in none.
+func QuarantineOf(n *ironic.Node) *Quarantine {
+	text, err := json.Marshal(n.Extra[keyQuarantine])
+	var q Quarantine
+	if err != nil || !n.Retired || json.Unmarshal(text, &q) != nil || q.Allocation == "" {
+		return nil
+	}
+	return &q
+}
+
+// EndQuarantine adds to a patch the removal of the note of a quarantine, if the node has one.
+func EndQuarantine(patch *ironic.Patch, n *ironic.Node) {
+	if _, exists := n.Extra[keyQuarantine]; exists {
+		patch.Remove("/extra/" + keyQuarantine)
+	}
+}
+
+// unfinishedQuarantine returns the quarantine of a node whose deployment failed for an allocation and which may not be undeployed yet; nil
+// if there is none.
+func unfinishedQuarantine(n *ironic.Node, allocation string) *Quarantine {
+	if q := QuarantineOf(n); q != nil && allocation != "" && q.Instance == allocation {
+		return q
+	}
+	return nil
+}
+
+// InQuarantineFor reports whether a node is in quarantine because its deployment failed for an allocation (UUID).
+func InQuarantineFor(n *ironic.Node, allocation string) bool {
+	return unfinishedQuarantine(n, allocation) != nil
+}
+
+// Try says for which allocation a deployment is tried, and on how many nodes it may be tried.
+type Try struct {
+	Allocation *ironic.Allocation
+	Max        int
+	failed     []*ironic.Node // in quarantine for the allocation
+}
+
+// CheckTries counts the nodes that are in quarantine because a deployment for an allocation of this name failed on them within the last
+// day. It returns a TriedError if no more may be tried. max is at least 1.
+func (s *Site) CheckTries(ctx context.Context, allocation *ironic.Allocation, most int) (Try, error) {
+	try := Try{Allocation: allocation, Max: most}
+	retired, err := s.retiredNodes(ctx)
+	if err != nil {
+		return try, err
+	}
+	for i := range retired {
+		q := QuarantineOf(&retired[i])
+		if q != nil && q.Allocation == allocation.Name && s.ServerNow().Sub(q.Since) < quarantineAge {
+			try.failed = append(try.failed, &retired[i])
+		}
+	}
+	slices.SortFunc(try.failed, func(a, b *ironic.Node) int {
+		return cmp.Or(QuarantineOf(a).Since.Compare(QuarantineOf(b).Since), cmp.Compare(a.UUID, b.UUID))
+	})
+	if len(try.failed) >= most {
+		return try, &TriedError{Try: try}
+	}
+	return try, nil
+}
+
+// retiredNodes returns the retired nodes with their notes. The deployments of a run share a list that is at most a minute old.
+func (s *Site) retiredNodes(ctx context.Context) ([]ironic.Node, error) {
+	if err := s.stock.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.stock.end()
+	if !s.stock.retiredAt.IsZero() && time.Since(s.stock.retiredAt) < stockAge {
+		return s.stock.retired, nil
+	}
+	asked, yes := time.Now(), true
+	all, err := s.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "extra"})
+	if err != nil {
+		return nil, err
+	}
+	s.stock.retired, s.stock.retiredAt = all, asked
+	return all, nil
+}
+
+// IsDeployFailure reports whether err says that Ironic has failed to deploy a machine. Other errors do not speak against the machine.
+func IsDeployFailure(err error) bool {
+	var failed *FailedError
+	return errors.As(err, &failed) && (failed.Goal == GoalDeployed || failed.Goal == GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail
+}
+
+// Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
+// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns a QuarantinedError as soon as the note is
+// written, and another error if it could not be written.
+func (m *Machine) Quarantine(ctx context.Context, try Try, failed error, timeout time.Duration) error {
+	q := &Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.site.ServerNow().UTC().Truncate(time.Second)}
+	var patch ironic.Patch
+	if !m.node.Retired {
+		patch.Set("/retired", true)
+		patch.Set("/retired_reason", "quarantine: "+q.String())
+	}
+	patch.Set("/extra/"+keyQuarantine, q)
+	if _, exists := m.node.Extra[keyAllocation]; exists { // it is not created again
+		patch.Remove("/extra/" + keyAllocation)
+	}
+	if err := m.Patch(ctx, patch); err != nil {
+		return err
+	}
+	try.failed = append(slices.Clone(try.failed), m.node)
+	return m.finishQuarantine(ctx, q, &try, failed, timeout)
+}
+
+// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns a QuarantinedError, or nil if the
+// machine is in no such quarantine.
+func (m *Machine) FinishQuarantine(ctx context.Context, allocation string, timeout time.Duration) error {
+	q := unfinishedQuarantine(m.node, allocation)
+	if q == nil {
+		return nil
+	}
+	return m.finishQuarantine(ctx, q, nil, nil, timeout)
+}
+
+func (m *Machine) finishQuarantine(ctx context.Context, q *Quarantine, try *Try, failed error, timeout time.Duration) error {
+	_, left := m.Undeploy(ctx, q.Instance, "", timeout)
+	if IsSuperseded(left) {
+		return left
+	}
+	return &QuarantinedError{Node: m.node, Quarantine: q, Try: try, Failed: failed, Left: left}
+}
+
+// QuarantinedError says that a deployment has failed on a node, and that the node is in quarantine.
+type QuarantinedError struct {
+	Node       *ironic.Node // as last seen
+	Quarantine *Quarantine
+	Try        *Try  // nil if an earlier run has tried
+	Failed     error // why the deployment failed; nil if an earlier run has seen that
+	Left       error // why the node is not undeployed yet; nil if it is
+}
+
+// Error says how the deployment failed.
+func (e *QuarantinedError) Error() string { return quoted(e) }
+
+func (e *QuarantinedError) quote() (fact, words string) {
+	var failed *FailedError
+	if errors.As(e.Failed, &failed) {
+		return failed.quote()
+	}
+	return fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(e.Node), e.Quarantine), ""
+}
+
+func (e *QuarantinedError) advice() string {
+	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", e.Node.ProvisionState)
+	next := "Apply again, which reserves and deploys another node."
+	switch {
+	case ironic.IsInterrupted(e.Left):
+		is, next = "The node is retired. The run was interrupted before the node was undeployed.", "Apply again, which finishes that; the apply after it deploys another node."
+	case e.Left != nil:
+		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + Sentence(e.Left)
+		next = "Fix the cause and apply again."
+	}
+	if e.Try != nil && e.Left == nil {
+		next = fmt.Sprintf("This was node %d of at most %d (max_nodes). %s", len(e.Try.failed), e.Try.Max, next)
+		if len(e.Try.failed) >= e.Try.Max {
+			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the cause first.", len(e.Try.failed), e.Try.Max)
+		}
+	}
+	return is + " " + next + "\n\n" + returning
+}
+
+// returning says how a node leaves its quarantine.
+const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: baremetal node unset <node> --retired, then baremetal node provide <node>."
+
+// TriedError says that a deployment has failed on as many nodes as it may try.
+type TriedError struct{ Try Try }
+
+// Error names the nodes.
+func (e *TriedError) Error() string {
+	var names []string
+	for _, node := range e.Try.failed {
+		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
+	}
+	return fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", e.Try.Allocation.Name,
+		len(e.Try.failed), e.Try.Max, strings.Join(names, ", "))
+}
+
+func (e *TriedError) advice() string {
+	return "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return these nodes to use, or raise max_nodes.\n\n" + returning
+}

@@ -1,0 +1,49 @@
+package provision_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// A quarantine counts for a day, for allocations of the same name, and until an operator returns the node.
+func TestQuarantine_countsForADay(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, now := fleet(5), time.Now()
+		for i, note := range []struct {
+			allocation string
+			age        time.Duration
+			retired    bool
+		}{{"web", time.Hour, true}, {"web", 23 * time.Hour, true}, {"web", 25 * time.Hour, true}, {"db", time.Hour, true}, {"web", time.Hour, false}} {
+			id := fake.Nodes()[i].UUID
+			fake.Set(id, "provision_state", "manageable")
+			fake.Set(id, "retired", note.retired)
+			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
+				"allocation": note.allocation, "instance": ironic.NewUUID(), "since": now.Add(-note.age).UTC().Format(time.RFC3339),
+			}})
+		}
+		web := &ironic.Allocation{UUID: ironic.NewUUID(), Name: "web"}
+		if _, err := newClient(fake).CheckTries(t.Context(), web, 3); err != nil {
+			t.Errorf("got %v", err)
+		}
+		client := newClient(fake)
+		_, err := client.CheckTries(t.Context(), web, 2)
+		var tried *provision.TriedError
+		if !errors.As(err, &tried) || !strings.Contains(err.Error(), "on 2 of at most 2 nodes (max_nodes)") {
+			t.Fatalf("got %v", err)
+		}
+		older, newer := strings.Index(err.Error(), fake.Nodes()[1].UUID), strings.Index(err.Error(), fake.Nodes()[0].UUID)
+		if older < 0 || newer < older {
+			t.Errorf("the nodes are not named in the order of their failures: %v", err)
+		}
+		_, _ = client.CheckTries(t.Context(), web, 9)
+		if lists := count(fake, "GET", "/v1/nodes"); lists > 2 {
+			t.Errorf("two runs sent %d lists", lists)
+		}
+	})
+}
