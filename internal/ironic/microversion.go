@@ -24,6 +24,7 @@ const newest Microversion = 115
 // The first versions of optional features (reference/ironic.md#microversions).
 const (
 	VersionSoftPower    Microversion = 27
+	VersionRescue       Microversion = 38
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78
 	versionInventory    Microversion = 81

@@ -29,6 +29,7 @@ type Order struct {
 	DeploySteps []DeployStep
 	Steps       []CleanStep // of the verbs clean and service
 	NoRamdisk   bool        // run these steps without booting Ironic's ramdisk
+	Password    string      // of the rescue system, for the verb rescue; never empty there
 }
 
 // ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.
@@ -42,6 +43,9 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 	}
 	if len(o.Steps) > 0 {
 		body[string(o.Verb)+"_steps"] = o.Steps
+	}
+	if o.Verb == nodes.TargetRescue {
+		body["rescue_password"] = o.Password
 	}
 	if o.NoRamdisk {
 		body["disable_ramdisk"] = true

@@ -57,11 +57,17 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		p.decide(ctx, &resp.Diagnostics)
 	}
+	if fresh {
+		refuseRescueOfNew(&config, &resp.Diagnostics)
+	} else {
+		p.planRescue(ctx, &resp.Diagnostics)
+	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if changes && d.Known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
+		d.checkRescue(ctx, &plan, state, &resp.Diagnostics)
 	}
 }
 
@@ -340,6 +346,7 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
+		framework.Feature{Used: !config.Rescue.IsNull(), Since: ironic.VersionRescue, Name: path.Root("rescue")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)
