@@ -109,7 +109,7 @@ func (p inPlace) planRescue(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeWarning(at, "Rescue is recorded only", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. If it is not in rescue mode, the next plan shows that.", p.label()))
 		return
 	}
-	m.LastError = types.StringUnknown()
+	m.LastError = types.StringNull()
 	m.Restarts = raise(p.state.Restarts, differs)
 	if p.config.PowerState.IsNull() && p.state.PowerState.ValueString() != framework.PowerOn {
 		m.PowerState = types.StringUnknown()
