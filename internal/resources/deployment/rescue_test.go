@@ -276,3 +276,32 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
+
+// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO does not restart it meanwhile.
+func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(iso string, settings ...string) string {
+		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `host_content = { network = "`+iso+`" }`))...)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Setenv("TF_VAR_password", rescuePassword)
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v1", rescue(1)))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine enters rescue mode")
+	wantState(t, s, w, node, "rescue")
+	acctest.NoChanges(t, w)
+	w.Configure(config("v2", rescue(1)))
+	w.Run("apply", "-auto-approve")
+	wantState(t, s, w, node, "rescue")
+	w.Configure(config("v1"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
+	wantState(t, s, w, node, "active")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	w.Configure(config("v2"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
