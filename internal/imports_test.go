@@ -31,9 +31,9 @@ type rule struct {
 func rules() map[string]rule {
 	return map[string]rule{
 		"":                                   {own: []string{"internal/provider"}, foreign: []string{terraform}},
-		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakebmc/qemu", "internal/fakeca"}},
-		"cmd/fakeironic":                     {own: []string{"internal/fakeironic"}},
-		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/fakeca"}},
+		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakebmc/qemu", "internal/fakehttp"}},
+		"cmd/fakeironic":                     {own: []string{"internal/fakeironic", "internal/fakehttp"}},
+		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/watch"}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":                           {},
 		"internal/provider":                  {own: []string{"internal/framework", "internal/resources/allocation", "internal/resources/deployment", "internal/resources/discoveryimport", "internal/resources/host", "internal/resources/oneviewprofile", "internal/resources/deploytemplate", "internal/resources/inspectionrule", "internal/resources/runbook", "internal/datasources", "internal/provision", "internal/ironic", "internal/sharing", "internal/oneview", "internal/throttle", "internal/discovery"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}}, // cty: its tests encode as Terraform does
@@ -59,12 +59,12 @@ func rules() map[string]rule {
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
 		"internal/fakeoneview":               {},
-		"internal/fakeca":                    {},
+		"internal/fakehttp":                  {},
 		"internal/oneview":                   {own: []string{"internal/rest"}},
 		"internal/sharing":                   {own: []string{"internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
 		"internal/ironictest":                {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                             // cty: as Terraform's core
-		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakeca"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
+		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                               // cty: as Terraform's core
+		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
 	}
 }
 
@@ -166,7 +166,7 @@ func (r rule) allows(path string) bool {
 // the package may import Terraform, acctest.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakeca":
+	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)

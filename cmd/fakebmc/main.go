@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,7 +19,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 )
 
 func main() {
@@ -32,9 +31,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// shutdownTime is the time-out of requests in progress when the program stops.
-const shutdownTime = 5 * time.Second
 
 // options are the flags.
 type options struct {
@@ -85,8 +81,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer secure.Close()
-	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
-	if err := o.certify(server, secure.Addr()); err != nil {
+	if secure, err = fakehttp.Secure(secure, o.caFile); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(stdout, "http://%s\nhttps://%s\n%s\n", plain.Addr(), secure.Addr(), o.caFile); err != nil {
@@ -98,7 +93,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	return serve(ctx, server, plain, secure)
+	return fakehttp.Serve(ctx, fake, plain, secure)
 }
 
 // parse reads the flags.
@@ -155,35 +150,4 @@ func (o options) boots(index int, config *fakebmc.Config) (*qemu.Machine, error)
 	machine, err := qemu.New(qemu.Config{Dir: dir, MAC: config.MACs[0], Serial: config.Name, Tap: tap, DiskBytes: config.Drives[0], Emulate: o.emulate})
 	config.Serial, config.Machine = config.Name, machine
 	return machine, err
-}
-
-// certify gives the server a certificate of a new CA, and writes the CA's.
-func (o options) certify(server *http.Server, address net.Addr) error {
-	authority, err := fakeca.New()
-	if err != nil {
-		return err
-	}
-	host, _, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return err
-	}
-	if server.TLSConfig, err = authority.ServerConfig(host, "localhost", "127.0.0.1", "::1"); err != nil {
-		return err
-	}
-	return os.WriteFile(o.caFile, authority.PEM(), 0o600)
-}
-
-// serve answers requests until ctx ends.
-func serve(ctx context.Context, server *http.Server, plain, secure net.Listener) error {
-	served := make(chan error, 2)
-	go func() { served <- server.Serve(plain) }()
-	go func() { served <- server.ServeTLS(secure, "", "") }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	return server.Shutdown(grace)
 }

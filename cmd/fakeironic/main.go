@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -26,9 +25,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// shutdownTime is the time-out of requests in progress when the program stops.
-const shutdownTime = 5 * time.Second
 
 // posting says how to add a discovered machine.
 const posting = `
@@ -75,15 +71,5 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if _, err := fmt.Fprintf(stdout, "http://%s\n", listener.Addr()); err != nil {
 		return err
 	}
-	server := &http.Server{Handler: &fake, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	return server.Shutdown(grace)
+	return fakehttp.Serve(ctx, &fake, listener)
 }

@@ -4,20 +4,17 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -30,9 +27,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// shutdownTime is the time-out of requests in progress when the program stops.
-const shutdownTime = 5 * time.Second
 
 // options are the flags that are not fields of the fake.
 type options struct {
@@ -70,13 +64,17 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			defer os.RemoveAll(folder)
 			o.caFile = filepath.Join(folder, "ca.pem")
 		}
-		if listener, err = o.secure(listener, stdout); err != nil {
+		if listener, err = fakehttp.Secure(listener, o.caFile); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(stdout, "http://%s\n", listener.Addr()); err != nil {
+		_, err = fmt.Fprintf(stdout, "https://%s\n%s\n", listener.Addr(), o.caFile)
+	} else {
+		_, err = fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+	}
+	if err != nil {
 		return err
 	}
-	return serve(ctx, &fake, listener)
+	return fakehttp.Serve(ctx, &fake, listener)
 }
 
 // parse reads the flags into the fake and the options.
@@ -105,40 +103,4 @@ func parse(fake *fakeoneview.Server, args []string) (options, error) {
 		return o, fmt.Errorf("-api-version %d: the first version with templates is 200", fake.CurrentVersion)
 	}
 	return o, nil
-}
-
-// secure adds TLS with a new CA to the listener. It writes the CA's certificate and prints the URL and the path of that file.
-func (o options) secure(listener net.Listener, stdout io.Writer) (net.Listener, error) {
-	authority, err := fakeca.New()
-	if err != nil {
-		return nil, err
-	}
-	host, _, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		return nil, err
-	}
-	config, err := authority.ServerConfig(host, "localhost", "127.0.0.1", "::1")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(o.caFile, authority.PEM(), 0o600); err != nil {
-		return nil, err
-	}
-	_, err = fmt.Fprintf(stdout, "https://%s\n%s\n", listener.Addr(), o.caFile)
-	return tls.NewListener(listener, config), err
-}
-
-// serve answers requests until ctx ends.
-func serve(ctx context.Context, fake *fakeoneview.Server, listener net.Listener) error {
-	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	return server.Shutdown(grace)
 }

@@ -104,7 +104,7 @@ func (a *Agent) pause(ctx context.Context) {
 	}
 }
 
-// call sends a request to Ironic, and returns the answer if it is one of success.
+// call sends a request to Ironic, and returns the answer if the request succeeds.
 func (a *Agent) call(ctx context.Context, method, path string, body any) []byte {
 	content, _ := json.Marshal(body) // strings only
 	req, err := http.NewRequestWithContext(ctx, method, a.endpoint+"/v1/"+path, bytes.NewReader(content))

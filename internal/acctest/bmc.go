@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -37,8 +37,8 @@ type Controller struct {
 	t testing.TB
 }
 
-// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. A
-// fake Ironic speaks to it from the first call of StartBMC on, which must come before its first request.
+// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. From
+// the first call of StartBMC on, which must come before its first request, a fake Ironic sends requests to the BMCs.
 func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	return s.StartBMCAt("127.0.0.1:0", name, config)
@@ -63,7 +63,7 @@ func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controll
 func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
 	s.t.Helper()
 	b := s.newBMC(name, config)
-	authority, err := fakeca.New()
+	authority, err := fakehttp.New()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// bmcDriver is what the fake Ironic does at the end of an operation on a node with a BMC: it sends the requests of a real one that
-// tests watch at the BMC. It returns the last_error of the operation.
+// bmcDriver is what the fake Ironic does at the end of an operation on a node with a BMC: it sends those requests of a real Ironic
+// that tests check at the BMC. It returns the last_error of the operation.
 func bmcDriver(node fakeironic.Node, verb string) string {
 	info, _ := node.Raw["driver_info"].(map[string]any)
 	if Text(info["redfish_address"]) == "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -35,7 +35,7 @@ func StartOneView(t testing.TB, fake *fakeoneview.Server, blades int) *OneView {
 	fake.Username, fake.Password = "ironic", "tell-nobody-33cc"
 	o := &OneView{Username: fake.Username, Password: fake.Password, Fake: fake, CACertFile: filepath.Join(t.TempDir(), "ca.pem"), t: t}
 	o.Blades = fake.AddBlades(blades)
-	authority, err := fakeca.New()
+	authority, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
 	}

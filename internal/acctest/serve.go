@@ -24,9 +24,9 @@ type reattach struct {
 	Addr            struct{ Network, String string }
 }
 
-// serve serves a new provider in this process. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it, and a
-// function that ends the provider.
-func serve(t *testing.T) (attach string, end func()) {
+// serve serves a new provider in this process. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it, also under
+// further addresses, and a function that ends the provider.
+func serve(t *testing.T, further []string) (attach string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := provider.NewServer("test")
@@ -44,10 +44,14 @@ func serve(t *testing.T) (attach string, end func()) {
 	}
 	r := reattach{Protocol: string(config.Protocol), ProtocolVersion: config.ProtocolVersion, Pid: os.Getpid(), Test: true}
 	r.Addr.Network, r.Addr.String = config.Addr.Network(), config.Addr.String()
-	text, err := json.Marshal(map[string]reattach{
+	addresses := map[string]reattach{
 		"registry.terraform.io/terraform-provider-metal/metal": r,
 		"registry.opentofu.org/terraform-provider-metal/metal": r,
-	})
+	}
+	for _, address := range further {
+		addresses[address] = r
+	}
+	text, err := json.Marshal(addresses)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type Workspace struct {
 	cli        string
 	env        []string // of the CLI
 	ownProcess bool
+	standsFor  []string
 }
 
 // build builds the provider's binary once for a test process, and returns its directory.
@@ -57,14 +58,7 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	skipUnlessAsked(t)
-	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if cli == "" {
-		var err error
-		if cli, err = exec.LookPath("terraform"); err != nil {
-			t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
-		}
-	}
-	w := &Workspace{Dir: dir, t: t, cli: cli}
+	w := &Workspace{Dir: dir, t: t, cli: cliPath(t)}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
@@ -73,6 +67,19 @@ func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	}
 	w.env = append(w.env, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return w
+}
+
+// cliPath returns the path of the CLI.
+func cliPath(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("TF_ACC_TERRAFORM_PATH"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Fatal("no CLI: set TF_ACC_TERRAFORM_PATH")
+	}
+	return path
 }
 
 // Configure replaces the configuration.
@@ -107,6 +114,18 @@ func (w *Workspace) write(name, content string) {
 // OwnProcess makes all calls run the provider's binary, in the working directory of the CLI.
 func (w *Workspace) OwnProcess() { w.ownProcess = true }
 
+// StandFor makes the provider of Run, Must and Plan answer for another provider, too, such as "namespace/type". A CLI asks the providers
+// that a state names for their schemas, even if it moves their resources away.
+func (w *Workspace) StandFor(provider string) {
+	w.standsFor = append(w.standsFor, "registry.terraform.io/"+provider, "registry.opentofu.org/"+provider)
+}
+
+// SetState writes the state file.
+func (w *Workspace) SetState(content string) {
+	w.t.Helper()
+	w.write(filepath.Join(w.Dir, "terraform.tfstate"), content)
+}
+
 // Setenv adds a variable for the CLI and the provider.
 func (w *Workspace) Setenv(name, value string) {
 	w.OwnProcess()
@@ -131,7 +150,7 @@ func (w *Workspace) Run(args ...string) (output string, code int) {
 	if w.ownProcess {
 		return w.Start(args...).Wait()
 	}
-	attach, end := serve(w.t)
+	attach, end := serve(w.t, w.standsFor)
 	defer end()
 	return w.start(args, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_REATTACH_PROVIDERS="+attach).Wait()
 }

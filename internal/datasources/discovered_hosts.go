@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
 var _ datasource.DataSourceWithConfigure = (*discoveredHosts)(nil)
@@ -78,8 +79,8 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 			"filter": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Only machines that match all of these conditions. Default: all machines.",
 				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2) for the manufacturer.", regularExpression{}), "product": choose("Regular expression (RE2) for the product name.", regularExpression{}),
-					"bmc_cidr": choose("Network that contains the address of the BMC, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2) for the Ironic driver.", regularExpression{}),
+					"manufacturer": choose("Regular expression (RE2) for the manufacturer.", framework.RegularExpression), "product": choose("Regular expression (RE2) for the product name.", framework.RegularExpression),
+					"bmc_cidr": choose("Network that contains the address of the BMC, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2) for the Ironic driver.", framework.RegularExpression),
 				},
 			},
 			"hosts": schema.MapNestedAttribute{

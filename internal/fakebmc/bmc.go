@@ -32,7 +32,7 @@ const (
 // Config describes a BMC and the machine behind it. Only Name is needed.
 type Config struct {
 	Name               string // the machine is /redfish/v1/Systems/NAME
-	Username, Password string // empty means admin, and a password that Credentials tells
+	Username, Password string // empty means admin, and a password that Credentials returns
 
 	Manufacturer, Model, Serial string
 	MACs                        []string

@@ -40,8 +40,8 @@ type Machine interface {
 	Eject(drive string) error
 }
 
-// Simulated is a machine without a body: it takes its time and does nothing else. Callers must not change the fields while a BMC
-// uses it.
+// Simulated is a machine that boots nothing: it only takes its time to switch on and off. Callers must not change the fields
+// while a BMC uses it.
 type Simulated struct {
 	StartTime       time.Duration // from the command to power
 	ShutdownTime    time.Duration // of the operating system

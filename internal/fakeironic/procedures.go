@@ -21,14 +21,14 @@ type procedure struct {
 	extra                map[string]any
 	createdAt, updatedAt string
 
-	// The rest is of runbooks only.
+	// Only runbooks have the following fields.
 	description            any
 	owner                  any
 	public, disableRamdisk bool
 	traits                 []string
 }
 
-// procedureKind is what deploy templates and runbooks do not have in common.
+// procedureKind describes how deploy templates and runbooks differ.
 type procedureKind struct {
 	collection, schema string
 	noun               string // in messages

@@ -4,9 +4,9 @@
 // It follows Ironic's documentation and the observed answers of Ironic 21.4 (API 1.82) and 39 (API 1.115). It knows nothing
 // about its clients.
 //
-// Each file calls only files before it in this list: values, states, call, document, server, node, drivers, machine, fields,
-// allocation, groups, operation, power, boot, deploy, ports, nodes, discovery, allocations, nodelist, vmedia, nodepatch,
-// provision, routes, inspector.
+// routes.go finds the function that answers a request. call.go, document.go and values.go read requests and write answers as
+// Ironic does. operation.go has the work of the conductor, which goes on between requests, and machine.go the hardware behind a
+// node. The other files have a kind of object, or one of its parts, each.
 package fakeironic
 
 import (

@@ -109,7 +109,7 @@ func orNull(value string) any {
 	return value
 }
 
-// sameURI reports whether two URIs are the same apart from letter case, a slash at the end, scheme and host.
+// sameURI reports whether two URIs are the same except for letter case, a slash at the end, scheme and host.
 func sameURI(a, b string) bool { return strings.EqualFold(bareURI(a), bareURI(b)) }
 
 func bareURI(uri string) string {

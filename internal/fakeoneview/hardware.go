@@ -10,7 +10,7 @@ import (
 // HardwareState is the state of server hardware.
 type HardwareState string
 
-// The states of server hardware that the fake reaches by itself; EditHardware can set any.
+// The states of server hardware into which the fake brings it. EditHardware can set any other.
 const (
 	NoProfileApplied HardwareState = "NoProfileApplied"
 	ApplyingProfile  HardwareState = "ApplyingProfile"

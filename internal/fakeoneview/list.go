@@ -166,7 +166,7 @@ func attribute(document map[string]any, path string) string {
 	return fmt.Sprint(value)
 }
 
-// holds reports whether a value meets the condition, apart from its not.
+// holds reports whether a value meets the condition without its "not".
 func (w condition) holds(value string) (bool, error) {
 	switch w.operator {
 	case "=", "eq":

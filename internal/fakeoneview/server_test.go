@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -34,7 +34,7 @@ func TestServer_logsRequests(t *testing.T) {
 }
 
 // serveTLS serves a fake with a certificate of the authority.
-func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeca.Authority) *httptest.Server {
+func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakehttp.Authority) *httptest.Server {
 	t.Helper()
 	config, err := authority.ServerConfig("127.0.0.1", "oneview.example.com")
 	if err != nil {
@@ -48,9 +48,9 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server, authority *fakeca.Authorit
 	return server
 }
 
-func newAuthority(t *testing.T) *fakeca.Authority {
+func newAuthority(t *testing.T) *fakehttp.Authority {
 	t.Helper()
-	authority, err := fakeca.New()
+	authority, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func newAuthority(t *testing.T) *fakeca.Authority {
 }
 
 // trusting returns a client that trusts only an authority.
-func trusting(t *testing.T, authority *fakeca.Authority) *http.Client {
+func trusting(t *testing.T, authority *fakehttp.Authority) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority.PEM()) {

@@ -54,8 +54,8 @@ func partOf(attributes []*tfprotov6.SchemaAttribute) *part {
 	return &part{attributes: found}
 }
 
-// Of returns the fingerprint of a configuration in msgpack; "" if it cannot be computed. Every value counts. Of a write-only value
-// only the presence counts, because private state must not help to guess secrets.
+// Of returns the fingerprint of a configuration in msgpack; "" if it cannot be computed. It depends on every value, but only on
+// the presence of a write-only value, because private state must not help to guess secrets.
 func (f Fingerprints) Of(config []byte) string {
 	if f.blocks || len(config) == 0 {
 		return ""

@@ -126,6 +126,14 @@ func argumentsOf(text jsontypes.Normalized, at path.Path, diags *diag.Diagnostic
 	return args
 }
 
+// StepFeatures returns the API versions that the interfaces of a list of steps need (reference/ironic.md#deploy-templates-and-runbooks).
+func StepFeatures(at path.Path, list types.List) (features []Feature) {
+	for i, element := range list.Elements() {
+		features = append(features, Feature{Used: stepOf(element).kind.ValueString() == "firmware", Since: ironic.VersionFirmware, Name: at.AtListIndex(i).AtName("interface")})
+	}
+	return features
+}
+
 // DeploySteps returns steps by priority for a request. The list is valid.
 func DeploySteps(list types.List) (steps []ironic.DeployStep) {
 	for _, element := range list.Elements() {

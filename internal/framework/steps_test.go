@@ -59,3 +59,26 @@ func TestSteps_refreshKeepsSecretsAndSpelling(t *testing.T) {
 		})
 	}
 }
+
+// The order of steps by priority does not matter: the state keeps the user's, whatever Ironic's database returns.
+func TestSteps_refreshKeepsTheOrderOfPriorities(t *testing.T) {
+	t.Parallel()
+	kind, _ := framework.Steps(framework.ByPriority, schema.ListNestedAttribute{}).NestedObject.Type().(types.ObjectType)
+	list := func(names ...string) types.List {
+		var elements []attr.Value
+		for _, name := range names {
+			elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
+				"interface": types.StringValue("bios"), "step": types.StringValue(name), "args": jsontypes.NewNormalizedNull(), "priority": types.Int64Value(int64(name[0])),
+			}))
+		}
+		return types.ListValueMust(kind, elements)
+	}
+	var found []ironic.Step
+	for _, name := range []string{"d", "a", "c", "b"} {
+		found = append(found, ironic.Step{Interface: "bios", Step: name, Priority: int64(name[0])})
+	}
+	got := framework.RefreshSteps(t.Context(), framework.ByPriority, list("a", "b"), found)
+	if want := list("a", "b", "d", "c"); !got.Equal(want) {
+		t.Errorf("steps = %s, want %s", got, want)
+	}
+}

@@ -16,7 +16,7 @@ const (
 	appliedKey = "applied"
 )
 
-// Conditions are what the result of a plan depends on apart from the resource's configuration and state.
+// Conditions are the facts besides the resource's configuration and state on which the result of a plan depends.
 type Conditions struct {
 	Provider     string `json:"provider"`     // version of the provider
 	OnChange     string `json:"on_change"`    // the default for every deployment

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -139,6 +140,21 @@ func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Alloc
 		all[i].LastError = c.secrets.Redact(all[i].LastError)
 	}
 	return all, err
+}
+
+// StreamAllocations yields the allocations that Ironic selects by a query, while it reads the pages of their list. limit is the most
+// allocations that the reader wants; 0: all.
+func (c *Client) StreamAllocations(ctx context.Context, query url.Values, limit int64) iter.Seq2[*Allocation, error] {
+	return func(yield func(*Allocation, error) bool) {
+		for a, err := range Stream(ctx, c, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
+			if a != nil {
+				a.LastError = c.secrets.Redact(a.LastError)
+			}
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
 }
 
 func (c *Client) listAllocationsByID(ctx context.Context) (map[string]*Allocation, error) {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -307,34 +308,83 @@ func List[T any](ctx context.Context, c *Client, path, key string, query url.Val
 	}
 }
 
-func listOnce[T any](ctx context.Context, c *Client, path, key string, query url.Values) ([]T, error) {
-	asked := url.Values{}
-	maps.Copy(asked, query)
-	var all []T
-	for marker := ""; ; {
-		var page map[string]jsonRaw
-		err := c.Request(ctx, http.MethodGet, path+"?"+asked.Encode(), nil, &page)
-		if marker != "" && IsNotFound(err) {
-			return nil, fmt.Errorf("list %s: %w", path, errShifted)
-		}
+func listOnce[T any](ctx context.Context, c *Client, path, key string, query url.Values) (all []T, err error) {
+	for page, err := range pages[T](ctx, c, path, key, query) {
 		if err != nil {
 			return nil, err
 		}
-		var items []T
-		var next string
-		if err := errors.Join(page[key].into(&items), page["next"].into(&next)); err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
-		}
-		all = append(all, items...)
-		u, err := url.Parse(next)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", path, err)
-		}
-		if marker = u.Query().Get("marker"); marker == "" || len(items) == 0 {
-			return all, nil
-		}
-		asked.Set("marker", marker)
+		all = append(all, page...)
 	}
+	return all, nil
+}
+
+// Stream yields the objects of a list while it reads the pages, and requests a page only if the reader wants more. If the list changes
+// between two pages, Stream starts again, and leaves out what it has yielded. An error ends it. id returns the UUID of an object.
+func Stream[T any](ctx context.Context, c *Client, path, key string, query url.Values, id func(*T) string) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		yielded := map[string]bool{}
+		for try := 1; ; try++ {
+			shifted := false
+			for page, err := range pages[T](ctx, c, path, key, query) {
+				if shifted = errors.Is(err, errShifted) && try < relists; shifted {
+					break
+				}
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				for i := range page {
+					if uuid := id(&page[i]); !yielded[uuid] {
+						yielded[uuid] = true
+						if !yield(&page[i], nil) {
+							return
+						}
+					}
+				}
+			}
+			if !shifted {
+				return
+			}
+		}
+	}
+}
+
+// pages requests the pages of a list one after the other. An error ends it.
+func pages[T any](ctx context.Context, c *Client, path, key string, query url.Values) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		asked := url.Values{}
+		maps.Copy(asked, query)
+		for marker := ""; ; {
+			items, next, err := page[T](ctx, c, path, key, asked)
+			if marker != "" && IsNotFound(err) {
+				err = fmt.Errorf("list %s: %w", path, errShifted)
+			}
+			if !yield(items, err) || err != nil {
+				return
+			}
+			if marker = next; marker == "" || len(items) == 0 {
+				return
+			}
+			asked.Set("marker", marker)
+		}
+	}
+}
+
+// page requests one page of a list, and returns the marker of the next one; "" if there is none.
+func page[T any](ctx context.Context, c *Client, path, key string, query url.Values) (items []T, marker string, err error) {
+	var answer map[string]jsonRaw
+	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
+		return nil, "", err
+	}
+	var next string
+	if err := errors.Join(answer[key].into(&items), answer["next"].into(&next)); err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", path, err)
+	}
+	u, err := url.Parse(next)
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", path, err)
+	}
+	return items, u.Query().Get("marker"), nil
 }
 
 // ServerNow returns the time of the server's clock, estimated from its answers.

@@ -119,7 +119,7 @@ func (k *keystone) variables(password string) map[string]string {
 	}
 }
 
-// useKeystone is a client that gets all from the environment, but for what is configured.
+// useKeystone returns a client whose settings come from the environment, except for those that are configured.
 func useKeystone(configure ...func(*ironic.Config)) *ironic.Client {
 	cfg := ironic.Config{Auth: ironic.AuthKeystone}
 	for _, c := range configure {

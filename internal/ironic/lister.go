@@ -129,7 +129,7 @@ func (w *watch[T]) tell(other *waiter[T], all map[string]*T, err error) {
 	other.listAt = time.Time{}
 	select {
 	case other.got <- p:
-	default: // the waiter was already told to poll by itself
+	default: // the waiter polls on its own already
 		return
 	}
 	if !p.missing {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// locks is a mutex for every node, and for what else has a name. Waiting for it ends with ctx.
+// locks is a set of mutexes: one for each node or other name. Waiting for it ends with ctx.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*heldLock

@@ -27,6 +27,32 @@ func CheckNetworkData(document any) []NetworkDataFault {
 	return c.faults
 }
 
+// Servers whose schemas are known to name the bond mode of LACP differently (reference/ironic.md#network-data).
+const (
+	lastWithBondMode1ad  Microversion = 82
+	firstWithBondMode3ad Microversion = 115
+)
+
+// CheckBondModes returns the bond modes in a decoded JSON document that a server of a version refuses, although CheckNetworkData
+// accepts them. It says nothing of servers whose schema is not known.
+func CheckBondModes(document any, server Microversion) (faults []NetworkDataFault) {
+	refused, instead := "", ""
+	switch {
+	case server <= lastWithBondMode1ad:
+		refused, instead = bondMode3ad, bondMode1ad
+	case server >= firstWithBondMode3ad:
+		refused, instead = bondMode1ad, bondMode3ad
+	}
+	object, _ := document.(map[string]any)
+	links, _ := object["links"].([]any)
+	for i, link := range links {
+		if link, _ := link.(map[string]any); link["type"] == linkBond && link["bond_mode"] == refused && refused != "" {
+			faults = append(faults, NetworkDataFault{fmt.Sprintf("links[%d].bond_mode", i), fmt.Sprintf("%q must be %q", refused, instead)})
+		}
+	}
+	return faults
+}
+
 type networkCheck struct{ faults []NetworkDataFault }
 
 func (c *networkCheck) fault(at, format string, values ...any) {
@@ -98,12 +124,15 @@ func oneOf(values ...string) valueCheck {
 const (
 	linkBond = "bond"
 	linkVLAN = "vlan"
+
+	bondMode3ad = "802.3ad"
+	bondMode1ad = "802.1ad"
 )
 
 var (
 	linkTypes = []string{"phy", "bond", "vlan", "bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif"}
-	// bondModes are those of Linux; the schema of Ironic 21.4 has 802.1ad in place of 802.3ad.
-	bondModes = []string{"802.3ad", "active-backup", "balance-rr", "balance-xor", "broadcast", "balance-tlb", "balance-alb", "802.1ad"}
+	// bondModes are those of Linux, and the wrong name of LACP in the schema of Ironic 21.4; see CheckBondModes.
+	bondModes = []string{bondMode3ad, "active-backup", "balance-rr", "balance-xor", "broadcast", "balance-tlb", "balance-alb", bondMode1ad}
 
 	anyText    = rule("", func(string) bool { return true })
 	macAddress = rule("must be a MAC address", regexp.MustCompile(`(?i)^([0-9A-F]{2}[:-]){5}[0-9A-F]{2}$`).MatchString)

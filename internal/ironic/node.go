@@ -3,6 +3,7 @@ package ironic
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -199,6 +200,39 @@ func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, erro
 	}
 	query.Set("detail", "true")
 	return c.listNodes(ctx, query)
+}
+
+// StreamNodes yields the nodes, including child nodes, while it reads the pages of their list: with all fields, or with the given
+// ones. limit is the most nodes that the reader wants; 0: all.
+func (c *Client) StreamNodes(ctx context.Context, filter NodeFilter, limit int64, fields ...string) iter.Seq2[*Node, error] {
+	return func(yield func(*Node, error) bool) {
+		query, err := c.nodeQuery(ctx, filter)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if len(fields) > 0 {
+			query.Set("fields", strings.Join(fields, ","))
+		} else {
+			query.Set("detail", "true")
+		}
+		for node, err := range Stream(ctx, c, "nodes", "nodes", limited(query, limit), func(n *Node) string { return n.UUID }) {
+			if node != nil {
+				c.redacted(node)
+			}
+			if !yield(node, err) {
+				return
+			}
+		}
+	}
+}
+
+// limited asks for pages of at most the given size; 0: of the size that Ironic chooses.
+func limited(query url.Values, limit int64) url.Values {
+	if limit > 0 {
+		query.Set("limit", fmt.Sprint(limit))
+	}
+	return query
 }
 
 func (c *Client) listNodes(ctx context.Context, query url.Values) ([]Node, error) {

@@ -142,6 +142,13 @@ func (c *Client) MovePort(ctx context.Context, port Port, group string) (*Port, 
 	return c.patchPort(ctx, port, patch)
 }
 
+// RemovePortName takes the name of a port away, so that another port can get it.
+func (c *Client) RemovePortName(ctx context.Context, port Port) (*Port, error) {
+	var patch Patch
+	patch.Remove("/name")
+	return c.patchPort(ctx, port, patch)
+}
+
 func (c *Client) patchPort(ctx context.Context, port Port, patch Patch) (*Port, error) {
 	if len(patch) == 0 {
 		return &port, nil

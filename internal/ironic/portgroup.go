@@ -58,7 +58,8 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 }
 
 // UpdatePortGroup changes a port group to the wanted state and returns it; it sends only attributes that differ. Ironic accepts that
-// in every state of the node (reference/ironic.md#port-groups). A changed physical network is also that of the ports in the group.
+// in every state of the node (reference/ironic.md#port-groups). A change of the physical network also changes that of the ports in
+// the group.
 func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec PortGroupSpec) (*PortGroup, error) {
 	var patch Patch
 	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}} {
@@ -75,6 +76,17 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 	if spec.PhysicalNetwork != "" && group.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
 		patch.Set("/physical_network", spec.PhysicalNetwork)
 	}
+	return c.patchPortGroup(ctx, group, patch)
+}
+
+// RemovePortGroupAddress takes the MAC address of a port group away, so that another group can get it.
+func (c *Client) RemovePortGroupAddress(ctx context.Context, group PortGroup) (*PortGroup, error) {
+	var patch Patch
+	patch.Remove("/address")
+	return c.patchPortGroup(ctx, group, patch)
+}
+
+func (c *Client) patchPortGroup(ctx context.Context, group PortGroup, patch Patch) (*PortGroup, error) {
 	if len(patch) == 0 {
 		return &group, nil
 	}

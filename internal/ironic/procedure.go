@@ -14,7 +14,7 @@ const (
 	VersionRunbookTraits   Microversion = 112 // also descriptions, and names that are not traits
 )
 
-// Collection is a kind of objects that is not about one machine, as its part of the URL.
+// Collection is a kind of object that belongs to no single machine. Its value is the part of the URL that names it.
 type Collection string
 
 // The collections.
@@ -46,7 +46,7 @@ type Procedure struct {
 	Steps []Step         `json:"steps"`
 	Extra map[string]any `json:"extra"`
 
-	// The rest is of runbooks only.
+	// Only runbooks have the following fields.
 	Description    string   `json:"description"`
 	Traits         []string `json:"traits"`
 	Public         bool     `json:"public"`

@@ -13,8 +13,8 @@ import (
 const (
 	youngFor   = 10 * time.Second       // how long a waiter counts as young and is polled at short intervals
 	firstPoll  = 500 * time.Millisecond // time to the first poll; each later interval is longer by half
-	fewYoung   = 8                      // at most so many young waiters are polled by single GETs
-	fewOld     = 3                      // at most so many older waiters are polled by single GETs
+	fewYoung   = 8                      // largest number of young waiters that are polled by single GETs
+	fewOld     = 3                      // largest number of older waiters that are polled by single GETs
 	restAlone  = 20                     // the pause after a list, as a multiple of its duration
 	restShared = 40                     // the same while other runs have operations in progress
 )

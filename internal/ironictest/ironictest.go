@@ -136,7 +136,7 @@ func Fault(status int, text string) *fakeironic.Rejection {
 	return &fakeironic.Rejection{Status: status, Body: string(outer)}
 }
 
-// WantNear fails the test unless a duration is what was expected, but for polling intervals and jitter.
+// WantNear fails the test unless a duration is as expected, except for polling intervals and jitter.
 func WantNear(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
 	if got < want || got > want+3*Poll {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -112,7 +112,7 @@ func TestClientTalksOnlyToTrustedAppliance(t *testing.T) {
 // serveTLS serves a fake appliance on a local port, and returns the file of its authority and its URL.
 func serveTLS(t *testing.T, fake *fakeoneview.Server) (caFile, url string) {
 	t.Helper()
-	authority, err := fakeca.New()
+	authority, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,5 +27,5 @@ func IsHardwareURI(uri string) bool {
 	return err == nil
 }
 
-// ProfileURI returns the URI of a server profile in the appliance's spelling. It does not change a text that is no such URI.
+// ProfileURI returns the URI of a server profile in the appliance's spelling. It does not change a text that is not such a URI.
 func ProfileURI(uri string) string { return profileCollection.canonical(uri) }

@@ -147,7 +147,8 @@ func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// What a refused creation has not touched, nothing that follows may touch either: a tainted deployment would be undeployed.
+// A refused creation leaves nothing in the state: a tainted deployment would be undeployed, although the creation has not touched
+// the machine.
 func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)

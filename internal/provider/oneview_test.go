@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeca"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -132,7 +132,7 @@ const servers = "data \"metal_oneview_server_hardware\" \"all\" {}\n"
 func TestFakeProvider_oneViewCertificates(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
-	other, err := fakeca.New()
+	other, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -36,6 +37,7 @@ import (
 
 var (
 	_ provider.Provider                   = (*metal)(nil)
+	_ provider.ProviderWithListResources  = (*metal)(nil)
 	_ provider.ProviderWithValidateConfig = (*metal)(nil)
 )
 
@@ -86,6 +88,11 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		host.New, allocation.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New, inspectionrule.New, runbook.New,
 	}
+}
+
+// ListResources lists the resources that "terraform query" can find.
+func (p *metal) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{host.NewList, allocation.NewList, deployment.NewList}
 }
 
 // DataSources lists the data sources.
@@ -145,7 +152,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	clients := framework.Clients{OnChange: m.OnChange}
 	clients.Site, clients.Pool = sharing.New(cfg, appliance)
 	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
-	resp.ResourceData, resp.DataSourceData = clients, clients
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = clients, clients, clients
 }
 
 // configuredWith returns what the server needs to leave out plans and Reads; nil while a setting is not known.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	fwprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -43,6 +44,20 @@ func TestProvider_schemasAreValid(t *testing.T) {
 		identified.IdentitySchema(ctx, resource.IdentitySchemaRequest{}, &identity)
 		if diags := identity.IdentitySchema.ValidateImplementation(ctx); diags.HasError() || identity.IdentitySchema.Attributes["id"] == nil {
 			t.Errorf("identity of %s: %v, %v", meta.TypeName, identity.IdentitySchema, diags)
+		}
+	}
+	lists, ok := p.(fwprovider.ProviderWithListResources)
+	if !ok {
+		t.Fatal("the provider has no lists")
+	}
+	for _, make := range lists.ListResources(ctx) {
+		l := make()
+		var meta resource.MetadataResponse
+		l.Metadata(ctx, resource.MetadataRequest{ProviderTypeName: "metal"}, &meta)
+		var got list.ListResourceSchemaResponse
+		l.ListResourceConfigSchema(ctx, list.ListResourceSchemaRequest{}, &got)
+		if diags := got.Schema.ValidateImplementation(ctx); diags.HasError() {
+			t.Errorf("list resource %s: %v", meta.TypeName, diags)
 		}
 	}
 	for _, make := range p.DataSources(ctx) {
@@ -98,8 +113,8 @@ func (b block) value(t *testing.T, kind tftypes.Object, prefix string) tftypes.V
 	return tftypes.NewValue(kind, values)
 }
 
-// configured is what the provider says to a block: what it finds without the environment, or, if that is nothing, what it
-// finds with it.
+// configured returns the diagnostics for a block: those that it causes without the environment or, if there are none, those that
+// it causes with it.
 func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 	t.Helper()
 	server := provider.NewServer("test")

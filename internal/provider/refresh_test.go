@@ -145,7 +145,7 @@ func onPort(method string, body any) func(*session, string) int {
 	return func(s *session, _ string) int { return s.call(method, "/v1/ports/"+s.port("52:54:00:00:00:02"), body) }
 }
 
-// What others have added to the node, and the host does not manage, is no reason to ask the framework.
+// If other clients add to the node what the host does not manage, the refresh does not ask the framework.
 func TestUnchanged_refreshIgnoresWhatIsNotManaged(t *testing.T) {
 	t.Parallel()
 	s := startSession(t, nil)

@@ -98,6 +98,20 @@ func (s *Server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportR
 	})
 }
 
+// GenerateResourceConfig calls the framework's method under guard.
+func (s *Server) GenerateResourceConfig(ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return guard(ctx, req, s.ProviderServer.GenerateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
+		return &tfprotov6.GenerateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
+}
+
+// MoveResourceState calls the framework's method under guard.
+func (s *Server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+	return guard(ctx, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
+		return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
+}
+
 // ReadDataSource calls the framework's method under guard.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	return guard(ctx, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {

@@ -57,6 +57,16 @@ func (c *clumsy) ImportResourceState(ctx context.Context, _ *tfprotov6.ImportRes
 	return nil, nil //nolint:nilnil // never gets here
 }
 
+func (c *clumsy) GenerateResourceConfig(ctx context.Context, _ *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	c.stumble(ctx)
+	return nil, nil //nolint:nilnil // never gets here
+}
+
+func (c *clumsy) MoveResourceState(ctx context.Context, _ *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+	c.stumble(ctx)
+	return nil, nil //nolint:nilnil // never gets here
+}
+
 func (c *clumsy) ReadDataSource(ctx context.Context, _ *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
@@ -91,6 +101,14 @@ func TestServer_panicBecomesDiagnostic(t *testing.T) {
 		},
 		"ImportResourceState": func() ([]*tfprotov6.Diagnostic, error) {
 			resp, err := s.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{})
+			return resp.Diagnostics, err
+		},
+		"GenerateResourceConfig": func() ([]*tfprotov6.Diagnostic, error) {
+			resp, err := s.GenerateResourceConfig(ctx, &tfprotov6.GenerateResourceConfigRequest{})
+			return resp.Diagnostics, err
+		},
+		"MoveResourceState": func() ([]*tfprotov6.Diagnostic, error) {
+			resp, err := s.MoveResourceState(ctx, &tfprotov6.MoveResourceStateRequest{})
 			return resp.Diagnostics, err
 		},
 		"ReadDataSource": func() ([]*tfprotov6.Diagnostic, error) {

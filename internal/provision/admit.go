@@ -73,7 +73,11 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 	}
 }
 
-// WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer.
+// HostInState records that Terraform has the host of a node in state, because it has asked this run to refresh it.
+func (c *Site) HostInState(node string) { c.hosts.Store(node, true) }
+
+// WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
+// in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
 func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	l, err := c.catalog.get(ctx, 0)
 	if err != nil {
@@ -86,7 +90,11 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	if blocking, err := c.blocking(ctx, found, who); err != nil || blocking != nil {
 		return nil
 	}
-	return &Found{Node: found[0].node, By: c.begunBefore(found[0].node, who)}
+	over := &Found{Node: found[0].node, By: c.begunBefore(found[0].node, who)}
+	if _, has := c.hosts.Load(over.Node.UUID); has && over.By != nil {
+		return nil
+	}
+	return over
 }
 
 // Announce reports whether it is called for the first time in this run for a node that is taken over. Terraform plans again during the

@@ -442,7 +442,7 @@ func TestBootISO_secondCallDoesNothing(t *testing.T) {
 	}
 }
 
-// mortal is a transport over which a run sends some requests; with the answer to the last it is killed.
+// mortal is the transport of a run that is killed when a number of its requests have been answered.
 type mortal struct {
 	next http.RoundTripper
 	kill context.CancelFunc

@@ -22,8 +22,9 @@ func HasBoot(n *ironic.Node, want BootSettings) bool {
 	return (want.Mode == "" || n.BootMode == string(want.Mode)) && (want.Secure == nil || n.SecureBoot != nil && *n.SecureBoot == *want.Secure)
 }
 
-// SetBoot changes boot mode and secure boot as wanted, waits for it, and sends nothing for what the node has. Ironic restarts a
-// machine whose BMC changes them only then (reference/ironic.md#boot-mode-and-secure-boot), so each change waits for a slot.
+// SetBoot changes boot mode and secure boot as wanted, and waits until they have changed. It sends nothing for a setting that the
+// node has already. Ironic restarts the machine if its BMC applies them only at a restart
+// (reference/ironic.md#boot-mode-and-secure-boot), so each change waits for a slot.
 func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.Duration) error {
 	mode, secure := BootSettings{Mode: want.Mode}, BootSettings{Secure: want.Secure}
 	changes := []BootSettings{mode, secure}

@@ -22,9 +22,9 @@ type HardwareChange struct {
 	NoRamdisk     bool // run the steps without booting Ironic's ramdisk
 }
 
-// Configure gives the machine the wanted hardware configuration and reads it back. What the machine has already is not sent. Without
-// Live it leaves the machine manageable. The time-out is that of each walk. open are the parts that are not known to be on the
-// machine afterwards.
+// Configure gives the machine the wanted hardware configuration and reads it back. It does not send what the machine already has.
+// Unless Live is set, it leaves the machine manageable. The time-out applies to each walk. open lists the parts that may not be on
+// the machine afterwards.
 func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.Duration) (open []Part, err error) {
 	open = c.Want.Work(c.Applied, Seen{}).Parts()
 	if len(open) == 0 {

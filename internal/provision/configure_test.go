@@ -1,13 +1,19 @@
 package provision_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
@@ -35,6 +41,30 @@ func TestConfigure_waitsForKilledRun(t *testing.T) {
 		}
 		if sent := verbs(t, fake, id)[before:]; len(sent) > 0 {
 			t.Errorf("sent %v", sent)
+		}
+	})
+}
+
+// A service in progress is waited for, too, and not repeated.
+func TestConfigure_waitsForServiceInProgress(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.StepTime = time.Hour
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Set(id, "provision_state", "active")
+		fake.Set(id, "instance_uuid", "aaaaaaaa-1111-4111-8111-111111111111")
+		if err := newClient(fake).ChangeProvisionState(t.Context(), id, ironic.Order{Verb: nodes.TargetService, Steps: enabled.Steps(provision.Seen{})}); err != nil {
+			t.Fatal(err)
+		}
+		before := len(verbs(t, fake, id))
+		machine, err := newClient(fake).Machine(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open, err := machine.Configure(t.Context(), provision.HardwareChange{Want: enabled, Live: true}, 2*time.Hour)
+		if sent := verbs(t, fake, id)[before:]; err != nil || len(open) > 0 || len(sent) > 0 {
+			t.Errorf("open: %v, %v; sent %v", open, err, sent)
 		}
 	})
 }
@@ -79,6 +109,48 @@ func TestConfigure_repeatsFailedService(t *testing.T) {
 		open, err := machine.Configure(t.Context(), provision.HardwareChange{Want: enabled, Live: true}, time.Hour)
 		if node := nodeOf(t, fake, "node-000"); err != nil || len(open) > 0 || node.ProvisionState != "active" || node.Maintenance {
 			t.Errorf("open: %v, %v; the node is %s, maintenance %t", open, err, node.ProvisionState, node.Maintenance)
+		}
+	})
+}
+
+// After a failed service, Ironic keeps the node locked until it has ended the abort. Nothing else is sent before that.
+func TestConfigure_failedServiceEndsUnlocked(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.Fail = func(_ fakeironic.Node, verb string) string {
+			if verb == "service" {
+				return "it broke"
+			}
+			return ""
+		}
+		id := nodeOf(t, fake, "node-000").UUID
+		fake.Set(id, "provision_state", "active")
+		fake.Set(id, "instance_uuid", "aaaaaaaa-1111-4111-8111-111111111111")
+		slowAbort := transport(func(r *http.Request) (*http.Response, error) {
+			aborts := false
+			if r.Body != nil {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				aborts, r.Body = strings.Contains(string(body), `"abort"`), io.NopCloser(bytes.NewReader(body))
+			}
+			answer, err := fake.RoundTrip(r)
+			if aborts {
+				fake.Set(id, "reservation", "conductor")
+				time.AfterFunc(time.Minute, func() { fake.Set(id, "reservation", nil) })
+			}
+			return answer, err
+		})
+		machine, err := newClient(fake, func(c *provision.Config) { c.Transport = slowAbort }).Machine(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = machine.Configure(t.Context(), provision.HardwareChange{Want: enabled, Live: true}, time.Hour)
+		var failed *provision.ServiceError
+		if node := machine.Node(); !errors.As(err, &failed) || node.ProvisionState != "active" || node.Reservation != "" {
+			t.Errorf("%v; the node is %s, locked by %q", err, node.ProvisionState, node.Reservation)
 		}
 	})
 }

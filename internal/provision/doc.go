@@ -106,6 +106,12 @@
 //	own     PATCH /v1/nodes/{id}                 removes the provider's notes from the node
 //	own     PATCH /v1/nodes/{id}                 counts a failure, or resets the count after a success
 //
+// List of hosts, allocations or deployments (terraform query):
+//
+//	own     GET /v1/nodes?fields=..., /v1/allocations   a page of up to 1000; with resources all fields (detail=true)
+//	own     GET /v1/ports/detail?node={id}              ports of the first two hosts, if resources are included
+//	shared  GET /v1/ports/detail                        ports of all others; likewise port groups, and nodes of allocations
+//
 // Taking over what a killed run has begun to create sends POST and DELETE /v1/chassis, a GET and a PATCH of the object.
 //
 // A lost answer adds one GET of the object that the request was about. A failed operation adds a GET of .../history if

@@ -36,6 +36,7 @@ func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, err
 	if err != nil {
 		return nil, err
 	}
+	excluded := c.unknownExcluded(r, all)
 	var doubts []Doubt
 	for _, g := range gapsOf(spec, all) {
 		switch {
@@ -45,7 +46,7 @@ func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, err
 		}
 	}
 	if len(doubts) > 0 || vague || expectsClass || expectsNode {
-		return doubts, nil
+		return append(doubts, excluded...), nil
 	}
 	census, _, err := c.examine(ctx, r, all, inventoriesOfPlans)
 	if err == nil && census.IsEmpty() && !c.existsAlready(ctx, spec.Name) {
@@ -55,7 +56,23 @@ func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, err
 		}
 		doubts = append(doubts, Doubt{Attribute: attribute, Summary: "No node matches now", Detail: fmt.Sprintf("%s. %s", census, r.unlessPlanned())})
 	}
-	return doubts, err
+	return append(doubts, excluded...), err
+}
+
+// unknownExcluded returns a doubt for each excluded node that Ironic does not know, and that no host of this plan may be: a wrong name
+// excludes nothing, so that the allocation may reserve the node that was meant.
+func (c *Site) unknownExcluded(r Request, all map[string]*ironic.Node) (doubts []Doubt) {
+	if r.Require == nil {
+		return nil
+	}
+	for _, ref := range r.Require.Exclude {
+		for _, g := range gapsOf(ironic.AllocationSpec{Node: ref}, all) {
+			if !c.expected.host(ref) {
+				doubts = append(doubts, Doubt{Attribute: "require", Summary: g.summary(), Detail: g.String() + " So require.exclude does not keep the allocation from any node by that name."})
+			}
+		}
+	}
+	return doubts
 }
 
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
@@ -110,7 +127,7 @@ func candidatesOf(spec ironic.AllocationSpec) []string {
 	return spec.CandidateNodes
 }
 
-// attributeOf returns the attribute that says most about which node is demanded.
+// attributeOf returns the attribute that restricts the choice of nodes most.
 func attributeOf(spec ironic.AllocationSpec) string {
 	switch {
 	case spec.Node != "":
@@ -217,7 +234,10 @@ func commonest(have map[string]int) string {
 }
 
 // ExpectedHost is a host that a plan creates or changes. An empty field is not known yet.
-type ExpectedHost struct{ ID, Name, Class string }
+type ExpectedHost struct {
+	ID, Name, Class string
+	NeverOff        *bool // disable_power_off
+}
 
 // expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
 // depends on, and in any order otherwise.
@@ -237,6 +257,15 @@ func (c *Site) ExpectHost(h ExpectedHost) {
 // host reports whether this plan creates or changes a host that may be the one with a name or UUID.
 func (e *expected) host(ref string) bool {
 	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })
+}
+
+// find returns the host of a node, if this plan changes it.
+func (e *expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
+	planned = e.any(func(h ExpectedHost) bool {
+		host = h
+		return h.ID == node.UUID
+	})
+	return host, planned
 }
 
 // class reports whether this plan creates or changes a host that may have a resource class.

@@ -85,8 +85,8 @@ func (h Hardware) Only(parts []Part) Hardware {
 	return only
 }
 
-// Applied returns what is known to be on the machine after a run: the wanted configuration without the open parts, and of these what
-// was applied before and is still wanted.
+// Applied returns what is known to be on the machine after a run: the wanted configuration of all parts but the open ones. Of an
+// open part, it returns what was applied before and is still wanted.
 func (h Hardware) Applied(open []Part, before Hardware) Hardware {
 	now := h.Only(slices.DeleteFunc(h.Parts(), func(part Part) bool { return slices.Contains(open, part) }))
 	if h.RAID != nil && now.RAID == nil {
@@ -103,8 +103,9 @@ func (h Hardware) Applied(open []Part, before Hardware) Hardware {
 	return now
 }
 
-// Work returns what of a wanted configuration must be sent: what differs from what was applied last and, as far as that is known, from
-// what the machine has. BIOS settings are sent all or not at all, because Ironic forgets the settings that a step does not name.
+// Work returns the part of a wanted configuration that must be sent: the settings that differ from those that were applied last and,
+// as far as these are known, from those of the machine. The BIOS settings are sent either all or not at all, because Ironic forgets
+// the settings that a step does not name.
 func (h Hardware) Work(applied Hardware, seen Seen) Hardware {
 	var work Hardware
 	if h.RAID != nil && (applied.RAID == nil || !ironic.SameJSON(applied.RAID.Volumes, h.RAID.Volumes)) && !sameVolumes(h.RAID.Volumes, seen.RAID) {
@@ -276,7 +277,7 @@ func misfit(s ironic.BIOSSetting, value string) string {
 	return ""
 }
 
-// between describes bounds, of which one may be missing.
+// between describes the range from lower to upper; either may be nil.
 func between(lower, upper *int64) string {
 	switch {
 	case lower == nil:

@@ -35,8 +35,8 @@ func RequestInspection(p *ironic.Patch, n *ironic.Node, triggers string) {
 	}
 }
 
-// EndInspection notes that the inspection that triggers have requested has succeeded. It sends nothing unless two inspections have
-// ended within one second, so that their times do not tell.
+// EndInspection notes that the inspection that triggers have requested has succeeded. It sends something only if two inspections
+// have ended within the same second, because their times are then equal.
 func (m *Machine) EndInspection(ctx context.Context) error {
 	triggers, succeeded := RequestedInspection(m.node)
 	if triggers == "" || succeeded {

@@ -1,6 +1,7 @@
 package provision_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -38,5 +39,39 @@ func TestInspection_noteTellsWhetherItSucceeded(t *testing.T) {
 	}
 	if provision.Fingerprint(map[string]string{"a": "1"}) == provision.Fingerprint(map[string]string{"a": "2"}) {
 		t.Error("different triggers have one fingerprint")
+	}
+}
+
+// Ironic notes the end of an inspection in whole seconds. If two inspections end within one, the run says that the second has
+// succeeded; otherwise the times tell, and it sends nothing.
+func TestInspection_twoWithinASecond(t *testing.T) {
+	t.Parallel()
+	const at = "2026-11-20T12:00:00+00:00"
+	triggers := provision.Fingerprint(map[string]string{"recabled": "2026-11-20"})
+	for name, tt := range map[string]struct {
+		before string
+		writes int
+	}{
+		"within a second": {"2026-11-20T12:00:00Z", 1},
+		"a minute apart":  {"2026-11-20T11:59:00Z", 0},
+	} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(1)
+			fake.Set("node-000", "inspection_finished_at", at)
+			fake.Set("node-000", "extra", map[string]any{"terraform_metal_inspection": map[string]any{"triggers": triggers, "before": tt.before}})
+			machine, err := newClient(fake).Machine(t.Context(), nodeOf(t, fake, "node-000").UUID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := machine.EndInspection(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, succeeded := provision.RequestedInspection(machine.Node()); got != triggers || !succeeded {
+				t.Errorf("%s: triggers %q, succeeded %t", name, got, succeeded)
+			}
+			if n := count(fake, http.MethodPatch, "/v1/nodes/"); n != tt.writes {
+				t.Errorf("%s: %d writes, want %d", name, n, tt.writes)
+			}
+		})
 	}
 }

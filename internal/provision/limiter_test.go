@@ -414,8 +414,8 @@ func TestGate_noNoticeForFewHosts(t *testing.T) {
 	})
 }
 
-// remote is a run whose requests and answers take their time. It is killed while it holds the lock, as its nth request on its way
-// then: that one and all after it never arrive. With n below zero it lives.
+// remote is a run whose requests and answers take their time. It is killed while it holds the lock, when it sends its nth request
+// under it: that request and all later ones never arrive. If n is negative, it is not killed.
 type remote struct {
 	fake *fakeironic.Server
 	lag  func() time.Duration

@@ -181,7 +181,7 @@ func TestPolling_outageTimesOut(t *testing.T) {
 
 func TestPolling_laterNode(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) { // a child node is no part of ordinary lists
+	inVirtualTime(t, func(t *testing.T) { // ordinary lists leave child nodes out
 		fake := cleaningFleet(12)
 		fake.MaxMicroversion = "1.100"
 		fake.Set("node-001", "parent_node", nodeOf(t, fake, "node-000").UUID)

@@ -89,10 +89,30 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 	return m.SetPower(ctx, false, timeout)
 }
 
-// CheckOff returns an error if Ironic never switches the machine off, as disable_power_off says.
+// CheckOff returns an error if disable_power_off keeps Ironic from switching the machine off.
 func (m *Machine) CheckOff() error {
 	if m.node.DisablePowerOff {
 		return &neverOffError{m.node}
+	}
+	return nil
+}
+
+// CheckOff returns an error if Ironic will never switch a machine off when the present plan is applied; ref is the name or UUID of the
+// node. If this plan changes the host of the node, and Terraform has planned that before, its planned disable_power_off counts. An
+// unknown node or value is no reason.
+func (c *Site) CheckOff(ctx context.Context, ref string) error {
+	node, err := c.NodeForRefresh(ctx, ref)
+	if err != nil {
+		return nil //nolint:nilerr // the apply reports it
+	}
+	if h, planned := c.expected.find(node); planned {
+		if h.NeverOff == nil || !*h.NeverOff {
+			return nil
+		}
+		return &neverOffError{node}
+	}
+	if node.DisablePowerOff {
+		return &neverOffError{node}
 	}
 	return nil
 }
@@ -232,5 +252,5 @@ type neverOffError struct{ node *ironic.Node }
 
 // Error names the setting.
 func (e *neverOffError) Error() string {
-	return fmt.Sprintf("node %s was not switched off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
+	return fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
 }

@@ -176,6 +176,22 @@ func TestPower_onlyRunningMachineIsAsked(t *testing.T) {
 	}
 }
 
+// Another client has begun to start the machine, which Ironic still shows as off. It is switched off when it is on.
+func TestPower_switchedOffAfterAnotherClientStartsIt(t *testing.T) {
+	t.Parallel()
+	for _, how := range []provision.OffMode{provision.OffHard, provision.OffGraceful} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(1)
+			fake.StepTime = time.Minute
+			fake.Set("node-000", "power_state", "power off")
+			asOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "power on"})
+			if got := switchOff(t, fake, how); got.err != nil || len(got.sent) != 1 || nodeOf(t, fake, "node-000").PowerState != "power off" {
+				t.Errorf("%s: sent %v, %v; the machine is %s", how, got.sent, got.err, nodeOf(t, fake, "node-000").PowerState)
+			}
+		})
+	}
+}
+
 func TestPower_disabledPowerOffSendsNothing(t *testing.T) {
 	t.Parallel()
 	for _, how := range []provision.OffMode{provision.OffHard, provision.OffSoft, provision.OffGraceful} {

@@ -11,7 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// mostRaces is how often an allocation is created that loses its node to another client each time.
+// mostRaces is how often Reserve creates an allocation, the first time included, if it loses its node to another client each
+// time.
 const mostRaces = 5
 
 // Request is what an allocation demands: what Ironic matches, and what this package does. One request belongs to one creation.
@@ -49,7 +50,7 @@ func (r *Request) begin() {
 	}
 }
 
-// create creates the allocation of a request. With requirements, it first chooses candidates; wait says whether it waits for some.
+// create creates the allocation of a request. With requirements, it first chooses candidates, and waits for them if wait is true.
 func (c *Site) create(ctx context.Context, r *Request, wait bool) (*ironic.Allocation, error) {
 	if r.Require != nil {
 		if err := c.choose(ctx, r, time.Now().Add(-stockAge), time.Now(), wait); err != nil {
@@ -63,9 +64,9 @@ func (c *Site) create(ctx context.Context, r *Request, wait bool) (*ironic.Alloc
 	return a, err
 }
 
-// choose finds nodes that match a request and claims one of them. It begins with a list that is not older than oldest. If no node of it
-// matches, it reads one that is not older than fresh, and if wait is true, others until the wait of the request ends. It returns a
-// NoMatchError if no node matches then.
+// choose finds nodes that match a request and claims one of them. It begins with a list that is not older than oldest. If no node in it
+// matches, it reads one that is not older than fresh. If wait is true, it then reads others until a node matches or the wait of the
+// request ends. It returns a NoMatchError if no node has matched.
 func (c *Site) choose(ctx context.Context, r *Request, oldest, fresh time.Time, wait bool) error {
 	logged := false
 	for {
@@ -116,8 +117,8 @@ func (c *Site) noMatch(r *Request, census Census) *NoMatchError {
 	return &NoMatchError{Request: *r, Census: census, gaps: gapsOf(r.AllocationSpec, all)}
 }
 
-// Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. It creates an allocation that has failed
-// again, with the same UUID, if it has lost its node to another client, or if the request may wait for a node. exists is false if the
+// Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. If the allocation has failed because
+// another client was faster, or if the request may wait for a node, Reserve creates it again with the same UUID. exists is false if the
 // allocation does not exist any more when Reserve returns.
 func (c *Site) Reserve(ctx context.Context, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
 	r.begin()

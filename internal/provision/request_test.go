@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,59 @@ func TestRequest_waitEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A failed allocation that cannot be deleted exists: the caller must keep it in the state.
+func TestRequest_failedAllocationThatStaysIsReported(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		fake.Set("node-000", "maintenance", true)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method != http.MethodDelete {
+				return nil
+			}
+			return fault(http.StatusForbidden, "not allowed")
+		}
+		_, exists, err := reserve(t.Context(), newClient(fake), wants(nil, 0))
+		if left := allocationsLeft(t, fake); !exists || err == nil || left != 1 {
+			t.Errorf("exists: %t, %v; Ironic has %d allocations", exists, err, left)
+		}
+	})
+}
+
+// While another creation counts on a node, a request has one candidate: of several, Ironic might choose that node.
+func TestRequest_oneCandidateBesideAnotherCreation(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		client, first, second := newClient(fleet(5)), wants(&provision.Requirements{MinCPUs: 16}, 0), wants(&provision.Requirements{MinCPUs: 16}, 0)
+		a, _, err := client.Allocate(t.Context(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := client.Allocate(t.Context(), second)
+		if err != nil || len(a.CandidateNodes) != 5 || len(b.CandidateNodes) != 1 || b.CandidateNodes[0] == a.CandidateNodes[0] {
+			t.Errorf("%v; the candidates are %v and %v", err, a.CandidateNodes, b.CandidateNodes)
+		}
+	})
+}
+
+// The list of nodes may be older than a reservation of this run: it still shows the node as free.
+func TestRequest_reservedNodeIsNoCandidate(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(3)
+		client := newClient(fake)
+		a, _, err := reserve(t.Context(), client, wants(&provision.Requirements{MinCPUs: 16}, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := count(fake, http.MethodGet, "/v1/nodes")
+		b, _, err := client.Allocate(t.Context(), wants(&provision.Requirements{MinCPUs: 16}, 0))
+		if err != nil || len(b.CandidateNodes) != 2 || slices.Contains(b.CandidateNodes, a.NodeUUID) || count(fake, http.MethodGet, "/v1/nodes") != lists {
+			t.Errorf("%v; the candidates are %v, %s is reserved", err, b.CandidateNodes, a.NodeUUID)
+		}
+	})
 }
 
 // Another client reserves the node that the list has as free. The next try gets another node, and keeps the UUID and the mark.

@@ -51,7 +51,7 @@ const (
 // verdict is the result of comparing a node with requirements.
 type verdict struct {
 	lacks string // the first reason why the node does not fit, as a census counts it
-	asks  string // the first attribute that nothing is known about; "" if the node does not fit or does
+	asks  string // the first attribute that the data of the node do not decide; "" if the result is certain
 }
 
 // demand is one requirement, and whether a machine meets it.
@@ -60,8 +60,8 @@ type demand struct {
 	met             answer
 }
 
-// judge compares a node with the requirements. What properties do not tell, the inventory may; nil if there is none, or if it was not
-// read yet.
+// judge compares a node with the requirements. It uses the inventory for facts that properties lack; inventory is nil if the node has
+// none, or if it was not read yet.
 func (r *Requirements) judge(node *ironic.Node, inventory *ironic.Inventory) (v verdict) {
 	if inventory == nil {
 		inventory = &ironic.Inventory{}
@@ -103,7 +103,7 @@ func (r *Requirements) ofHardware(properties map[string]any, i *ironic.Inventory
 	}
 	manufacturer := firstMatch(r.Manufacturer, textOf(properties, "manufacturer"), i.System.Manufacturer)
 	if manufacturer == unknown && r.Manufacturer.MatchString(textOf(properties, "vendor")) {
-		manufacturer = yes // Ironic shortens a vendor for some drivers, so that one which does not match proves nothing
+		manufacturer = yes // a vendor that does not match proves nothing: Ironic shortens it for some drivers
 	}
 	return []demand{
 		{"min_cpus", "below min_cpus", atLeast(r.MinCPUs, numberOf(properties, "cpus"), i.CPU.Count)},
@@ -116,7 +116,7 @@ func (r *Requirements) ofHardware(properties map[string]any, i *ironic.Inventory
 	}
 }
 
-// ofDisks returns the demand for one disk of the wanted type and size. localGB is the size that properties tell; 0 if they do not.
+// ofDisks returns the demand for one disk of the wanted type and size. localGB is the size in properties; 0 if they have none.
 func (r *Requirements) ofDisks(localGB int64, i *ironic.Inventory) demand {
 	tooSmall := demand{"min_disk_gb", "below min_disk_gb", no}
 	if localGB > 0 && localGB < r.MinDiskGB {
@@ -214,5 +214,5 @@ func textOf(properties map[string]any, key string) string {
 	return text
 }
 
-// withoutData is the reason why a node does not fit of which nothing is known about an attribute.
+// withoutData is the reason for rejecting a node if its data do not tell whether it meets an attribute.
 func withoutData(attribute string) string { return fmt.Sprintf("without data for %s", attribute) }

@@ -41,8 +41,8 @@ func mostIn(fake *fakeironic.Server, field string, stopped <-chan struct{}) map[
 	}
 }
 
-// TestScope_limitOfEachGroup walks hosts of two groups, some of which have to be verified first. Up to three hosts are
-// polled singly, more of them in a list.
+// TestScope_limitOfEachGroup walks hosts of two groups. Some hosts must be verified first. Up to three hosts are polled singly,
+// more of them in a list.
 func TestScope_limitOfEachGroup(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

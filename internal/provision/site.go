@@ -39,6 +39,7 @@ type Site struct {
 	started time.Time // by the local clock
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
 	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
 	rules       sync.Map // UUIDs of the inspection rules that this run has created

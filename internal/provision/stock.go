@@ -19,8 +19,7 @@ const (
 	inventoriesOfPlans = 100  // how many inventories the plans of a run read
 	inventoriesOfRun   = 1000 // how many inventories a run reads
 
-	// enoughNodes is the number of free nodes that fit after which no more inventories are read. It leaves Ironic a choice if other
-	// runs take some.
+	// Once enoughNodes free nodes fit, no more inventories are read. Ironic still has a choice if other runs take some of them.
 	enoughNodes = 10
 	// mostCandidates is the largest number of candidates of an allocation: Ironic stores all of them.
 	mostCandidates = 100
@@ -204,8 +203,9 @@ func (s *stock) unclaimed(all []*ironic.Node) []*ironic.Node {
 	return slices.DeleteFunc(slices.Clone(all), func(n *ironic.Node) bool { return s.claimed[n.UUID] || s.taken[n.UUID].After(s.asked) })
 }
 
-// claim chooses the candidates of a request from nodes that fit: first the one of its name, which Ironic prefers. Until release, other
-// creations of this run do not count on that first one. It is the only candidate while others are in progress. claim returns false if other creations count on all of the nodes.
+// claim chooses the candidates of a request from nodes that fit. The first one is the node with the name of the allocation, if there is
+// one, because Ironic prefers it. Until release, other creations of this run do not count on the first candidate. While others are in
+// progress, it is the only candidate. claim returns false if other creations count on all of the nodes.
 func (s *stock) claim(r *Request, fit []*ironic.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -121,7 +121,7 @@ func TestTransition_verbIsNotRepeated(t *testing.T) {
 }
 
 // accepted is which verbs Ironic takes in which state, as its own state machine has it (reference/ironic.md#provision-states), on
-// every version that the provider speaks to.
+// every version that the provider supports.
 var accepted = map[ironic.State][]ironic.Verb{
 	nodes.Enroll:       {nodes.TargetManage},
 	nodes.Manageable:   {nodes.TargetProvide, nodes.TargetClean, nodes.TargetInspect, nodes.TargetAdopt},

@@ -21,7 +21,7 @@ func webAllocation() ironic.AllocationSpec {
 	}
 }
 
-// running is a fake with two nodes of which one, whose UUID is returned, is allocated and deployed; each step of an operation
+// running is a fake with two nodes. One of them is allocated and deployed; running returns its UUID. Each step of an operation
 // takes the given time.
 func running(t *testing.T, spec ironic.AllocationSpec, step time.Duration) (*fakeironic.Server, *site, string) {
 	t.Helper()

@@ -72,9 +72,9 @@ func TestScopesDoNotCompete(t *testing.T) {
 	}
 }
 
-// TestInvariants runs random sites and checks the promises of the scheduler at every moment: the cooperating runs never
-// exceed the limit (apart from stuck hosts), a free slot is used at the next poll, every host gets a slot, and a lowered
-// limit only delays new hosts.
+// TestInvariants runs random sites and checks the promises of the scheduler at every moment: the cooperating runs never exceed
+// the limit (except for stuck hosts), a free slot is used at the next poll, every host gets a slot, and a lowered limit only
+// delays new hosts.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
@@ -126,7 +126,7 @@ func TestALargeSiteIsNeverIdleAndNeverOverloaded(t *testing.T) {
 		if ratio := r.makespan.Seconds() / ideal.makespan.Seconds(); ratio > 1.05 {
 			t.Errorf("seed %d: makespan %s is %.3f of list scheduling's %s", seed, r.makespan, ratio, ideal.makespan)
 		}
-		if most := int(r.makespan/lookInterval)*3 + 4*500 + 500; r.requests > most {
+		if most := int(r.makespan/pollInterval)*3 + 4*500 + 500; r.requests > most {
 			t.Errorf("seed %d: %d requests, more than time/poll for each run and a few a host (%d)", seed, r.requests, most)
 		}
 	}

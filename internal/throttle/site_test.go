@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// lookInterval is the default poll_interval.
-const lookInterval = 10 * time.Second
+// pollInterval is the default poll_interval.
+const pollInterval = 10 * time.Second
 
 // site is a simulated site in virtual time: hosts, runs that work on them, and other users.
 type site struct {
@@ -59,7 +59,7 @@ type result struct {
 // randomSite is a small site with everything that can happen.
 func randomSite(seed uint64) *site {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := &site{limit: throttle.Limit{Max: 1 + r.IntN(6), StuckAfter: 45 * time.Minute}, runs: 1 + r.IntN(4), look: lookInterval}
+	s := &site{limit: throttle.Limit{Max: 1 + r.IntN(6), StuckAfter: 45 * time.Minute}, runs: 1 + r.IntN(4), look: pollInterval}
 	if r.IntN(4) == 0 {
 		s.lower, s.lowerTo = time.Duration(r.IntN(3600))*time.Second, 1+r.IntN(s.limit.Max)
 	}
@@ -93,7 +93,7 @@ func randomSite(seed uint64) *site {
 // largeSite is 500 hosts on 20 slots: durations are Pareto-distributed round a quarter of an hour, up to 40 minutes.
 func largeSite(seed uint64) *site {
 	r := rand.New(rand.NewPCG(seed, 2))
-	s := &site{limit: throttle.Limit{Max: 20, StuckAfter: 45 * time.Minute}, runs: 3, look: lookInterval}
+	s := &site{limit: throttle.Limit{Max: 20, StuckAfter: 45 * time.Minute}, runs: 3, look: pollInterval}
 	for i := range 500 {
 		minutes := math.Min(8/math.Pow(1-r.Float64(), 1/1.5), 40)
 		h := &simHost{id: fmt.Sprintf("h%03d", i), run: i % 3, lasts: time.Duration(minutes * float64(time.Minute))}
@@ -108,8 +108,8 @@ func largeSite(seed uint64) *site {
 	return s
 }
 
-// run plays the site, second by second where something happens. Every run looks once an interval, each at its own moment, and admits under a
-// lock, so that the moments of two runs never overlap.
+// run plays the site, second by second where something happens. Every run polls once per interval, each at its own moment, and admits under
+// a lock, so that the moments of two runs never overlap.
 func (s *site) run() (result, error) {
 	var r result
 	const end = 60 * 24 * time.Hour
@@ -123,7 +123,7 @@ func (s *site) run() (result, error) {
 			if now%s.look == time.Duration(run)*time.Second%s.look && s.anyWaiting(run) {
 				r.requests++ // the poll
 				if !s.changed && now%time.Minute != 0 {
-					continue // it shows what the one before has shown, but for hosts that begin to hang
+					continue // it shows what the one before has shown, except for hosts that begin to hang
 				}
 				if err := s.round(run, now, &r); err != nil {
 					return r, fmt.Errorf("after %s: %w", now, err)
@@ -144,7 +144,7 @@ func (s *site) run() (result, error) {
 	return r, nil
 }
 
-// next is the next full second at which a host arrives or ends, a run looks, or the limit is lowered.
+// next is the next full second at which a host arrives or ends, a run polls, or the limit is lowered.
 func (s *site) next(now time.Duration) time.Duration {
 	next := time.Duration(math.MaxInt64)
 	soon := func(at time.Duration) {

@@ -20,13 +20,13 @@ type Display interface {
 // Options are the parameters of Run.
 type Options struct {
 	List      func(ctx context.Context) (Sample, error)
-	MayPass   func(error) bool // reports whether to go on after an error of List; before the first sample, none passes
+	MayPass   func(error) bool // reports whether to continue after an error of List; the first list must succeed
 	Interval  time.Duration    // between the starts of two lists
-	UntilIdle time.Duration    // ends when nothing has been in progress for so long; zero: never
+	UntilIdle time.Duration    // Run ends when nothing has been in progress for this time; zero: never
 	Displays  []Display
 }
 
-// restFor is how much longer than a list the pause after it is, so that a slow Ironic is left in peace.
+// restFor is the pause after a list as a multiple of its duration, so that polling does not burden a slow Ironic.
 const restFor = 20
 
 // tick is the time between two calls of Tick.

@@ -65,7 +65,7 @@ variable "machines" {
 
 variable "defaults" {
   description = <<-EOT
-    What machines have unless they say otherwise, as in `metal_host`. `target_state` is `available`: new machines are cleaned,
+    Settings of machines that have none of their own, as in `metal_host`. `target_state` is `available`: new machines are cleaned,
     **which erases what the cleaning steps of the site erase**. `automated_clean = false` keeps their disks, then and when a
     deployment is destroyed.
   EOT

@@ -4,7 +4,7 @@ variable "iso" {
 
     * `url`: where Ironic downloads it. `version`: identity of its content. Default: the URL up to the "?".
     * `shared_content`: what it has for all machines, as names with identities. A change restarts no machine.
-    * `contains`: what it was built with, for machines that do not say so themselves: then a machine whose content it lacks waits.
+    * `contains`: content that it was built with, for machines without `contains`. A machine whose content is missing waits.
     * `built_at`, `quiet_period`: when it was built, and how long it must have been unchanged.
   EOT
   type = object({
@@ -56,7 +56,7 @@ variable "reboot_policy" {
 }
 
 variable "restart_now" {
-  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not: to bring machines to the wanted ISO in groups. A machine that runs it is not restarted."
+  description = "Names of machines that restart if the ISO is another one, whether it concerns them or not. Use it to bring machines to the wanted ISO in groups. A machine that runs this ISO is not restarted."
   type        = set(string)
   default     = []
   nullable    = false

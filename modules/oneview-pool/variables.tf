@@ -1,11 +1,11 @@
 variable "template" {
-  description = "Name of the server profile template. All servers that it fits belong to the pool, also those that OneView users have now."
+  description = "Name of the server profile template. All servers that it fits belong to the pool, including those that OneView users have now."
   type        = string
   nullable    = false
 }
 
 variable "name_prefix" {
-  description = "The hosts are named after it and the serial number of the server, in lower case."
+  description = "Prefix of the names of the hosts. The serial number of the server follows, in lower case."
   type        = string
   default     = "pool-"
   nullable    = false

@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Name of the rack. It is written to each machine that the rack takes; another rack of the same name would take them over."
+  description = "Name of the rack. The module writes it to each node that the rack takes. Another rack of the same name would take these over."
   type        = string
   nullable    = false
 
@@ -24,14 +24,14 @@ variable "name_template" {
 }
 
 variable "name_style" {
-  description = "What names may look like: `ironic` or `dns` (valid host names)."
+  description = "Form of the names: `ironic` or `dns` (valid host names)."
   type        = string
   default     = "ironic"
   nullable    = false
 }
 
 variable "names" {
-  description = "Names by serial number, MAC address or node UUID. They win over `name_template`."
+  description = "Names by serial number, MAC address or node UUID. They take precedence over `name_template`."
   type        = map(string)
   default     = {}
   nullable    = false
@@ -49,7 +49,7 @@ variable "filter" {
 }
 
 variable "include" {
-  description = "Delivery note: only machines with these serial numbers, MAC addresses or node UUIDs. An empty set takes no new machine. Machines that have a name stay. Default: all that `filter` lets pass."
+  description = "Delivery note: only machines with these serial numbers, MAC addresses or node UUIDs. An empty set takes no new machine. Machines that have a name stay. Default: all that match `filter`."
   type        = set(string)
   default     = null
 }
@@ -68,7 +68,7 @@ variable "max_hosts" {
 }
 
 variable "on_collision" {
-  description = "When two machines would have the same name: `skip`, `append-mac` or `error`."
+  description = "What happens if two machines would have the same name: `skip`, `append-mac` or `error`."
   type        = string
   default     = "skip"
   nullable    = false
@@ -106,7 +106,7 @@ variable "bmc_password_version" {
 }
 
 variable "power_control" {
-  description = "`agent`: Ironic prepares machines of which discovery has found no BMC through its agent. Otherwise they are left out, and `without_bmc` lists them. With `filter.bmc_cidr` they are never taken, and `pending` lists them."
+  description = "`agent`: Ironic uses its agent to prepare machines for which discovery has found no BMC. Otherwise the module leaves them out, and `without_bmc` lists them. With `filter.bmc_cidr`, it never takes them, and `pending` lists them."
   type        = string
   default     = null
 

@@ -26,7 +26,7 @@ type request struct {
 // objects are the collections whose members belong to one machine.
 var objects = []string{"nodes", "ports", "portgroups", "allocations"}
 
-// selectors are the query parameters that make a list one of a single machine.
+// selectors are the query parameters that restrict a list to a single machine.
 var selectors = []string{"node", "node_uuid", "address", "instance_uuid", "portgroup"}
 
 // subpaths are the words of the API in a path; all else behind a collection is the name of something.

@@ -22,7 +22,8 @@ type fleet struct {
 }
 
 // newFleet makes hosts. One is applied for real. The others are copies of it, in the fake and in the state file, with the notes that
-// an apply of each would have left: to apply thousands would take a CLI, which writes its whole state after each, many minutes.
+// an apply of each would have left: a CLI would need many minutes to apply thousands of hosts, because it writes its whole state
+// after each.
 func (b *bench) newFleet(ctx context.Context, hosts int) (_ *fleet, err error) {
 	fake := &fakeironic.Server{}
 	endpoint, stop, err := serve(ctx, fake)

@@ -19,7 +19,7 @@ import (
 // stepTime is how long a step takes on the fake: about what the driver fake-hardware of a real Ironic takes.
 const stepTime = 100 * time.Millisecond
 
-// parallelism is what the budget of requests is for. It is the CLI's default.
+// parallelism is the number for which the budget of requests holds. It is the CLI's default.
 const parallelism = "-parallelism=10"
 
 // realEndpoint is the variable that names a real Ironic with the driver fake-hardware.

@@ -34,7 +34,7 @@ const (
 	memory   = "memory"
 )
 
-// mostHosts is for how many there are MAC addresses: two bytes of them count the hosts.
+// mostHosts is the largest number of hosts: two bytes of their MAC addresses count them.
 const mostHosts = 1 << 16
 
 // bench is one run of this program.

@@ -76,7 +76,7 @@ func (c *both) run(ctx context.Context, f *fleet, provider, instant string) erro
 // summary is what a measure was in several runs.
 type summary struct{ least, median, most time.Duration }
 
-// summarize needs one cost at least. Of an even number of runs the median is the later of the two in the middle.
+// summarize needs one cost at least. If the number of runs is even, the median is the larger of the two in the middle.
 func summarize(costs []cost, measure func(cost) time.Duration) summary {
 	sorted := slices.SortedFunc(slices.Values(costs), func(a, b cost) int { return cmp.Compare(measure(a), measure(b)) })
 	return summary{measure(sorted[0]), measure(sorted[len(sorted)/2]), measure(sorted[len(sorted)-1])}

@@ -84,7 +84,7 @@ func serve(ctx context.Context, handler http.Handler) (endpoint string, stop fun
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // nothing that is measured after this means anything
+			panic(err) // later measurements would be wrong
 		}
 	}()
 	return "http://" + listener.Addr().String(), func() { _ = server.Close(); <-ended }, nil

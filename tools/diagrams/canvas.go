@@ -187,7 +187,7 @@ func parse(text string) []span {
 	return spans
 }
 
-// wrap breaks a text into lines, but not within code. Marks do not reach over a break: each word of a marked piece is marked.
+// wrap breaks a text into lines, but not within code. No mark spans a break: each word of a marked piece has its own marks.
 func wrap(text string, size, w int) []string {
 	var words []string
 	for _, s := range parse(text) {
@@ -218,7 +218,7 @@ func wrap(text string, size, w int) []string {
 	return lines
 }
 
-// faces are fonts for measuring, by class. The browser has others, which are narrower than these or as wide.
+// faces are fonts for measuring, by class. The fonts of browsers are at most as wide as these.
 var faces = map[string]font.Face{"": face(goregular.TTF), "bold": face(gobold.TTF), "mono": face(gomono.TTF)}
 
 // faceSize is the size at which the faces measure.

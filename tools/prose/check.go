@@ -46,6 +46,9 @@ func check(s *site, page string, source []byte) []string {
 		for _, sentence := range longSentences(b.text) {
 			report(lineOf(b.node), "a sentence of %d words: %s", len(strings.Fields(sentence)), sentence)
 		}
+		if strings.HasPrefix(b.text, "|") {
+			report(lineOf(b.node), "a row without the head of its table: %s", b.text)
+		}
 	}
 	for _, l := range links(body) {
 		if reason := s.missing(page, l.destination); reason != "" {
@@ -160,7 +163,7 @@ func offset(n ast.Node) int {
 	return 0
 }
 
-// missing says what a link of a page leads to that does not exist, or nothing. Links to other sites are not followed.
+// missing returns the target of a link if it does not exist, otherwise "". Links to other sites are not followed.
 func (s *site) missing(page, destination string) string {
 	if file, ours := strings.CutPrefix(destination, published); ours {
 		return s.missingFile(file)

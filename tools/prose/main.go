@@ -2,7 +2,8 @@
 //
 //	go -C tools run ./prose [-counts] ..
 //
-// It reports words of a list of ours, sentences over 40 words, pages over their limit, and links without a target. With -counts it prints the number of words of each page.
+// It reports words from its own list, sentences over 40 words, pages over their limit, and links without a target. With -counts it prints
+// the number of words of each page.
 package main
 
 import (

@@ -33,6 +33,7 @@ func TestProse_findings(t *testing.T) {
 		{"long sentence", "Short. " + long + "\n", "docs/a.md:1: a sentence of 41 words"},
 		{"long sentence of a list", "* one\n* " + long + "\n", "docs/a.md:2: a sentence of 41 words"},
 		{"line after a front matter", "---\ntitle: x\n---\n\nWhoever\n", `docs/a.md:5: "Whoever"`},
+		{"row after an empty line", "| a |\n|---|\n| b |\n\n| c |\n", "docs/a.md:5: a row without the head of its table"},
 		{"missing page", "[b](b.md)\n", "docs/a.md:1: b.md: no such file"},
 		{"missing heading", "# One\n\n[b](#two)\n", "#two: no such heading"},
 		{"missing diagram", "![x](" + published + "x.svg)\n", "no such file"},

@@ -40,7 +40,7 @@ resource "metal_host" "rack1_01" {
   }
 }
 
-# Says so as long as a machine does not have its settings, and fails no apply.
+# Warns while a machine does not have all its settings, and fails no apply.
 check "hardware" {
   assert {
     condition     = length(metal_host.rack1_01.pending_changes) == 0

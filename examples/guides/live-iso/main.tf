@@ -30,7 +30,7 @@ locals {
   }
 }
 
-# Builds the image. Replace build-iso.sh by your builder.
+# Builds the image. Replace build-iso.sh with your builder.
 resource "terraform_data" "iso" {
   triggers_replace = local.image
 

@@ -154,7 +154,8 @@ func (m *Machine) Reboot() error {
 // Interrupt implements fakebmc.Machine.
 func (m *Machine) Interrupt() error { return m.command("inject-nmi", nil) }
 
-// Insert implements fakebmc.Machine. It fetches the whole image first. Only the CD drive exists; a USB stick stays unseen.
+// Insert implements fakebmc.Machine. It fetches the whole image first. Only the CD drive exists; the machine does not see a USB
+// stick.
 func (m *Machine) Insert(drive, image string) error {
 	if drive != "Cd" {
 		return nil
@@ -213,7 +214,7 @@ func (m *Machine) command(name string, arguments map[string]any) error {
 // kill ends the process of the machine.
 func (p *power) kill() {
 	if p.process != nil {
-		_ = p.process.Kill() // a process that has ended is what is wanted
+		_ = p.process.Kill() // the process may have ended already
 	}
 }
 

@@ -37,6 +37,22 @@ func TestAccAllocation_planWarnsOfDemandsThatNoNodeMeets(t *testing.T) {
 	}
 }
 
+// A wrong name in require.exclude would let the allocation reserve the very node that was meant.
+func TestAccAllocation_planWarnsOfUnknownExcludedNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	acctest.AddNode(t, s, "rack1-09", nil)
+	config := func(excluded string) string {
+		return s.Provider() + acctest.Allocation(s, "require = { exclude = ["+acctest.Quoted(s.Name(excluded))+"] }")
+	}
+	w := acctest.NewWorkspace(t, config("rack1-9"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Ironic does not know this node", "Ironic knows no node "+s.Name("rack1-9")+"; similar: "+s.Name("rack1-09")+".", "require.exclude does not keep the allocation from any node by that name")
+	w.Configure(config("rack1-09"))
+	output, _ = w.Plan()
+	acctest.NeverMention(t, output, "Ironic does not know this node")
+}
+
 func TestAccAllocation_planIsSilentAboutHostsOfThisPlan(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)

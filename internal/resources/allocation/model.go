@@ -131,6 +131,9 @@ func (m *model) spec(id string) ironic.AllocationSpec {
 	return spec
 }
 
+// isImported reports whether a state is that of a new import: it has the id only.
+func (m *model) isImported() bool { return m.State.IsNull() }
+
 // importAll copies an imported allocation's values into the configurable attributes.
 func (m *model) importAll(ctx context.Context, found *ironic.Allocation) {
 	m.Name, m.ResourceClass, m.Owner = framework.OrNull(found.Name), framework.OrNull(found.ResourceClass), framework.OrNull(found.Owner)

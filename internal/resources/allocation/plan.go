@@ -20,13 +20,16 @@ import (
 // ModifyPlan refuses settings that the server's API does not have, and plans to continue an interrupted allocation, or to replace
 // one that has failed or whose node does not fit any more.
 func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
 	var plan model
 	var state *model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "allocation "+state.ID.ValueString())
+	}
+	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -128,7 +131,7 @@ func (m *model) warnUnusable(node *provision.ReservedNode, diags *diag.Diagnosti
 		return
 	}
 	diags.AddWarning("Reserved node is unusable", fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. The node stays reserved, and deployments on it fail meanwhile. "+
-		"Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform apply -replace for this resource. Only the reservation of this node is lost by that.",
+		"Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform apply -replace for this resource. That ends only the reservation of this node.",
 		m.subject(), node.Label(), node.Unusable))
 }
 

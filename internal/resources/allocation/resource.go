@@ -137,7 +137,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		framework.Report(&resp.Diagnostics, "read allocation "+state.ID.ValueString(), err)
 		return
 	}
-	if state.State.IsNull() {
+	if state.isImported() {
 		state.importAll(ctx, found)
 	} else {
 		state.Name = framework.OrNull(found.Name)

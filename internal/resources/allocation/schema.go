@@ -58,7 +58,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"require": requireSchema(),
 			"wait_for_capacity": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.NotNegativeDuration, stringvalidator.ConflictsWith(path.MatchRoot("backfill_node"))},
-				MarkdownDescription: "How long the apply waits while no node matches, such as `30m`; this time does not count for `timeouts`. All allocations that wait share one list of the nodes per `poll_interval`. " +
+				MarkdownDescription: "How long the apply waits while no node matches, such as `30m`; `timeouts` do not include this time. All allocations that wait share one list of the nodes per `poll_interval`. " +
 					"Default: `0s`, the apply fails at once.",
 			},
 			"owner": schema.StringAttribute{
@@ -104,8 +104,8 @@ func requireSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Validators: []validator.Object{objectvalidator.ConflictsWith(path.MatchRoot("backfill_node"))},
-		MarkdownDescription: "Demands that Ironic does not match: the provider selects nodes, and sends them as candidates. Once a node is reserved, a change has no effect; a warning says if the node does not fit. " +
-			"A node of which a fact is not known does not fit. See [Hardware](#hardware).",
+		MarkdownDescription: "Requirements that Ironic cannot check: the provider selects the nodes that meet them, and sends these as candidates. Once a node is reserved, a change has no effect, and the plan warns if the node does not fit. " +
+			"If a required fact about a node is not known, the node does not fit. See [Hardware](#hardware).",
 		Attributes: map[string]schema.Attribute{
 			"min_cpus":      least("Smallest number of CPUs, as Ironic counts them."),
 			"min_memory_mb": least("Smallest memory, in MiB."),

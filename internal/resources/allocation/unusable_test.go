@@ -27,7 +27,7 @@ func TestAccAllocation_unusableNodeIsKept(t *testing.T) {
 			t.Errorf("the plan is not empty:\n%s", output)
 		}
 		acctest.Mention(t, output, "Reserved node is unusable", "nothing can be, because it is in maintenance (node in use by OneView)", `set on_unusable = "replace"`,
-			"Only the reservation of this node is lost by that")
+			"That ends only the reservation of this node")
 	}
 	w.Must("destroy", "-auto-approve")
 }

@@ -191,7 +191,7 @@ func (b bootPlan) planRunning(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts as older or stale.", b.label(), status.Why))
 	}
 	if len(b.plan.changedAttributes(ctx, b.state, b.onChange)) > 0 || !b.plan.sameContent(ctx, b.state) {
-		diags.AddWarning("Change without effect", fmt.Sprintf("The apply records what changes beside the live ISO of node %s, and does not touch the machine.", b.label()))
+		diags.AddWarning("Change without effect", fmt.Sprintf("The apply records all changes of node %s other than its live ISO, and does not touch the machine.", b.label()))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// liveByHand boots a node with a live ISO as somebody without this provider does.
+// liveByHand boots a node with a live ISO without this provider.
 func liveByHand(s *acctest.Site, node, url string) {
 	s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
 	s.Patch(node, "add", "/instance_info/deploy_interface", "ramdisk")

@@ -164,7 +164,7 @@ func TestFakeLiveISO_unfinishedBootIsNotRestarted(t *testing.T) {
 }
 
 // TestFakeLiveISO_destroyAfterFailedRestart undeploys a machine for a new live ISO, which Ironic then does not validate. What the
-// machine has run is cleaned before the node is anybody else's, and the plan says so.
+// machine has run is cleaned before another user can have the node, and the plan says so.
 func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
@@ -192,7 +192,7 @@ func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 		t.Errorf("the apply worked:\n%s", output)
 	}
 	broken.Store(false)
-	cleaned := func() bool { return slices.Contains(s.Fake.Walk(node), "manageable") } // from there it gets available by cleaning
+	cleaned := func() bool { return slices.Contains(s.Fake.Walk(node), "manageable") } // cleaning makes it available again
 	if state := s.Node(node)["provision_state"]; state != "available" || cleaned() {
 		t.Fatalf("the node is %v, after %v", state, s.Fake.Walk(node))
 	}

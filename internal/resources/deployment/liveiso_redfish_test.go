@@ -42,7 +42,7 @@ resource "metal_host" "h" {
 `, list.String(), s.Class(), settings)
 }
 
-// bmcDeployments is the HCL of deployments of all hosts with one live ISO, of which one may have an entry of its own.
+// bmcDeployments is the HCL of deployments of all hosts with the same live ISO. One of them may have host_content.
 func bmcDeployments(url string, own int) string {
 	return fmt.Sprintf(`resource "metal_deployment" "d" {
   count    = length(local.machines)

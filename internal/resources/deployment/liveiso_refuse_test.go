@@ -83,7 +83,7 @@ func TestAccLiveISO_loopGuard(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// byHand makes a node one that nobody can switch but a person: a machine that was discovered and has got no BMC yet.
+// byHand makes a node of a discovered machine without a BMC, which only a person can switch.
 func byHand(s *acctest.Site, node string) {
 	s.Patch(node, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12", "name": s.Name("n1")})
 }
@@ -106,7 +106,7 @@ func TestAccLiveISO_hostWithoutBMC(t *testing.T) {
 	acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed", "Machine has to be restarted by hand",
 		"needs a new live ISO: its own configuration changed, and Ironic cannot switch its power (obsolete: host.nmstate). After this apply, restart it with the new image yourself.")
 	bootStatusIs(t, w, "manual", true, "host.nmstate")
-	for range 2 { // it stays until somebody has done it
+	for range 2 { // it stays until a person has restarted the machine
 		output, changes := w.Plan()
 		if changes {
 			t.Errorf("the plan is not empty:\n%s", output)

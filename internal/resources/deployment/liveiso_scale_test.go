@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// manyLive is the HCL of hosts that share a live ISO of a version, of which one may have an entry of its own and some a
-// config drive.
+// manyLive is the HCL of hosts that share a live ISO of a version. One host may have an entry of its own, and some have a config
+// drive.
 func manyLive(hosts []string, url, version string, own map[int]string, drives ...int) string {
 	var names, owns, carriers []string
 	for _, i := range drives {

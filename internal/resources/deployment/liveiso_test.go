@@ -93,15 +93,15 @@ func bootRecord(s *acctest.Site, node string) map[string]any {
 	return record
 }
 
-// powerWatch counts how often machines are started, by what their Ironic says of them: a node that is on has been started
-// as often as the time of its last change of power was another one.
+// powerWatch counts how often machines are started: it counts the different times of the last power change that Ironic shows
+// while a node is on.
 type powerWatch struct {
 	stop func()
 	done sync.WaitGroup
 	seen map[string]map[string]bool // by the node's UUID: the times
 }
 
-// watchPower looks at the nodes of an Ironic until starts is called or the test ends.
+// watchPower polls the nodes of an Ironic until starts is called or the test ends.
 func watchPower(t *testing.T, s *acctest.Site) *powerWatch {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func TestAccLiveISO_tokenInURLIsNoChange(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestAccLiveISO_newImageRestartsStaleMachines gives hosts of all kinds a new image, and each a new configuration of its own but one.
+// TestAccLiveISO_newImageRestartsStaleMachines gives hosts of all kinds a new image, and all but one of them new host_content.
 func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
@@ -400,7 +400,7 @@ func TestAccLiveISO_replacesImage(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: what is noted on its node is no change of the host.
+// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: the notes on its node do not show as a change of the host.
 func TestAccLiveISO_ofAManagedHost(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)

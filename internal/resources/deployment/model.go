@@ -214,6 +214,16 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	}
 }
 
+// isImported reports whether a state is that of a new import: it has the id only.
+func (m *model) isImported() bool { return m.InstanceID.IsNull() }
+
+// importNode copies the reservation of an imported node into the model.
+func (m *model) importNode(node *ironic.Node) {
+	m.InstanceID, m.AllocationID = framework.OrNull(node.InstanceUUID), framework.OrNull(node.AllocationUUID)
+	m.NodeID, m.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
+	m.Rebuilds, m.Restarts = types.Int64Value(0), types.Int64Value(0)
+}
+
 // importImage copies the image that a node runs into the model. It omits the type if that is the default.
 func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 	actual := provision.ImageOf(node)

@@ -20,6 +20,10 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	var plan, config model
 	var state *model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
+		return
+	}
 	if req.Plan.Raw.IsNull() { // destroy
 		if state != nil && !d.refuseEnd(ctx, state, "destroy", &resp.Diagnostics) {
 			d.warnEnd(ctx, state, &resp.Diagnostics)
@@ -63,11 +67,27 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		p.planRescue(ctx, &resp.Diagnostics)
 	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
+	d.refuseOff(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if changes && d.Known() {
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
 		d.checkRescue(ctx, &plan, state, &resp.Diagnostics)
+	}
+}
+
+// refuseOff refuses a plan that has to switch off a machine which Ironic never switches off.
+func (d *deployment) refuseOff(ctx context.Context, plan, config, state *model, fresh bool, diags *diag.Diagnostics) {
+	ref := cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString())
+	if config.PowerState.ValueString() != framework.PowerOff || ref == "" || !d.Known() {
+		return
+	}
+	if !fresh && state.PowerState.ValueString() == framework.PowerOff && !plan.ProvisionState.IsUnknown() {
+		return // it is off, and stays off
+	}
+	if err := d.Client.CheckOff(ctx, ref); err != nil {
+		_, detail := provision.Explain("", err)
+		diags.AddAttributeError(path.Root("power_state"), "Power-off is disabled", detail)
 	}
 }
 
@@ -163,7 +183,7 @@ func (p inPlace) recorded() (begun, ran bool) {
 	return waits, !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
 }
 
-// keep plans that nothing which Ironic tells changes.
+// keep plans no change of the values that come from Ironic.
 func (p inPlace) keep() {
 	m := p.plan
 	m.LastError, m.Attempts, m.ProvisionState = p.state.LastError, p.state.Attempts, p.state.ProvisionState
@@ -342,12 +362,12 @@ func (p inPlace) warnResume(diags *diag.Diagnostics) {
 // checkVersions refuses settings that the server's API does not have.
 func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
-	d.Requires(ctx, diags,
+	d.Requires(ctx, diags, append(framework.StepFeatures(path.Root("deploy_steps"), config.DeploySteps),
 		framework.Feature{Used: drive != nil, Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
 		framework.Feature{Used: !config.Rescue.IsNull(), Since: ironic.VersionRescue, Name: path.Root("rescue")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
-	)
+	)...)
 }

@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,19 +71,50 @@ func TestFakeDeployment_powerIsCutWithoutSoftPower(t *testing.T) {
 	s.Await(node, "power_state", "power off")
 }
 
-// A machine that Ironic never switches off is not deployed to be switched off: the failed deployment would be tainted.
-func TestAccDeployment_neverOffIsRefusedBeforeDeploying(t *testing.T) {
+// A machine that Ironic never switches off is neither deployed to be switched off, because the failed deployment would be tainted, nor
+// switched off later. The plan says so.
+func TestAccDeployment_neverOffIsRefusedByThePlan(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	s.SkipBefore(t, 95)
 	node := acctest.AddNode(t, s, "n1", nil)
-	s.PatchAt("1.95", node, "/disable_power_off", true)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`))
-	acctest.Fails(t, w, acctest.Apply(), "disable_power_off is set on it", `Remove power_state = "off", or set disable_power_off = false on its metal_host first`)
-	if state := s.Node(node)["provision_state"]; state != "available" {
-		t.Errorf("the node is %v", state)
+	never := func(value bool) { s.PatchAt("1.95", node, "/disable_power_off", value) }
+	config := func(power string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power))
 	}
-	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
-		t.Error("the state has a deployment")
+	refused := []string{"disable_power_off is set on it", `Remove power_state = "off", or set disable_power_off = false on its metal_host first`, "Power-off is disabled"}
+	never(true)
+	w := acctest.NewWorkspace(t, config("off"))
+	acctest.Fails(t, w, []string{"plan"}, refused...)
+
+	w.Configure(config("on"))
+	defer w.Must("destroy", "-auto-approve")
+	w.Must(acctest.Apply()...)
+	w.Configure(config("off"))
+	acctest.Fails(t, w, []string{"plan"}, refused...)
+	never(false)
+	w.Must(acctest.Apply()...)
+	never(true) // it is off already
+	acctest.NoChanges(t, w)
+}
+
+// The plan of a deployment goes by what the plan of its host makes of disable_power_off.
+func TestAccDeployment_neverOffFollowsThePlannedHost(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	s.SkipBefore(t, 95)
+	config := func(never bool, power string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `resource_class = "baremetal"`, acctest.Target("available"), fmt.Sprintf("disable_power_off = %t", never)) +
+			acctest.Deployment(acctest.HostAddress+".id", acctest.Image("v1"), "power_state = "+acctest.Quoted(power))
 	}
+	w := acctest.NewWorkspace(t, config(false, "on"))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	w.Configure(config(true, "off"))
+	acctest.Fails(t, w, []string{"plan"}, "disable_power_off is set on it")
+	w.Configure(config(true, "on"))
+	w.Must(acctest.Apply()...)
+	w.Configure(config(false, "off"))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
 }

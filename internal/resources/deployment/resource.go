@@ -261,11 +261,13 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
 		return
 	}
-	imported := state.InstanceID.IsNull()
+	imported := state.isImported()
+	if imported && node.InstanceUUID == "" {
+		reportUnreserved(&resp.Diagnostics, node, node.UUID)
+		return
+	}
 	if imported {
-		state.InstanceID, state.AllocationID = framework.OrNull(node.InstanceUUID), framework.OrNull(node.AllocationUUID)
-		state.NodeID, state.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
-		state.Rebuilds, state.Restarts = types.Int64Value(0), types.Int64Value(0)
+		state.importNode(node)
 	}
 	if reason := provision.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
 		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s %s.", ironic.NodeLabel(node), reason))
@@ -450,11 +452,16 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 		return
 	}
 	if node.InstanceUUID == "" {
-		resp.Diagnostics.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. "+
-			"If its state is active, reserve it first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
+		reportUnreserved(&resp.Diagnostics, node, id)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(node.UUID)})...)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+}
+
+// reportUnreserved says that a node, which the user calls id, has no deployment to import.
+func reportUnreserved(diags *diag.Diagnostics, node *ironic.Node, id string) {
+	diags.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. "+
+		"If its state is active, reserve it first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
 }

@@ -110,8 +110,7 @@ func (u *update) isOurs(machine *provision.Machine) error {
 	return provision.CheckReservation(machine.Node(), u.state.InstanceID.ValueString())
 }
 
-// restarts reports whether the plan has announced a restart by power, apart from a deployment. To enter or leave rescue mode is a
-// restart already.
+// restarts reports whether the plan has announced a restart by power, besides those of a deployment and of rescue mode.
 func (u *update) restarts() bool {
 	return !u.leavesRescue() && !u.entersRescue() && !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
 }

@@ -97,7 +97,7 @@ func (m *imageModel) validateChecksum(d *model, diags *diag.Diagnostics) {
 		}
 	}
 	diags.AddAttributeError(path.Root("image").AtName("checksum"), "Missing setting", fmt.Sprintf("Ironic demands a checksum for %s images: set checksum to the image's SHA-256, or to the URL of a file of checksums. "+
-		"Only deploy interfaces such as anaconda do without; if the node has one of those, name it: instance_info = { deploy_interface = \"anaconda\" }.", scheme))
+		"Only deploy interfaces such as anaconda need none. If the node has one of those, name it: instance_info = { deploy_interface = \"anaconda\" }.", scheme))
 }
 
 // validatePullSecret refuses a pull secret for an image that is not in a registry.

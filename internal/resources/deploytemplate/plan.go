@@ -22,6 +22,7 @@ func (r *deployTemplate) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, ironic.VersionDeployTemplates, "metal_deploy_template") {
 		return
 	}
+	r.Requires(ctx, &resp.Diagnostics, framework.StepFeatures(path.Root("steps"), plan.Steps)...)
 	if framework.IsSet(plan.Name) && (state == nil || !plan.Name.Equal(state.Name)) {
 		r.WarnMissingTraits(ctx, &resp.Diagnostics, path.Root("name"), []string{plan.Name.ValueString()},
 			"The template has no effect until a node has the trait, and a deployment asks for it.")

@@ -169,6 +169,7 @@ func TestAccDeployTemplate_planRefusesWhatCannotWork(t *testing.T) {
 		texts  []string
 	}{
 		"too old a server":    {s.Provider(`microversion = "1.54"`) + template(name, clock), []string{"metal_deploy_template needs API 1.55", "1.54 is in use"}},
+		"firmware":            {s.Provider(`microversion = "1.85"`) + template(name, strings.Replace(clock, "management", "firmware", 1)), []string{"steps[0].interface needs API 1.86"}},
 		"a step twice":        {s.Provider() + template(name, clock, clock), []string{"Step management.set_clock is also element 0"}},
 		"arguments as a list": {s.Provider() + template(name, strings.Replace(clock, "priority", "args = jsonencode([]), priority", 1)), []string{"The arguments of a step must be a JSON object"}},
 		"an interface":        {s.Provider() + template(name, strings.Replace(clock, "management", "dvd", 1)), []string{"must be one of"}},

@@ -75,7 +75,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			},
 			"include": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of the only machines to take, for example from a delivery note. An empty set takes none. Machines that already have a name stay in `hosts`. An entry that no machine has causes no warning. This is the strongest protection " +
+				MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of the only machines to take, for example from a delivery note. An empty set takes none. Machines that already have a name stay in `hosts`. An entry that matches no machine causes no warning. This is the strongest protection " +
 					"against foreign machines, because Ironic does not verify what a machine reports. Default: all machines that match `filter`.",
 			},
 			"names": schema.MapAttribute{

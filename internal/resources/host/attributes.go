@@ -161,7 +161,7 @@ func text(description string, validators ...validator.String) schema.StringAttri
 	return schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: validators}
 }
 
-// free is a text of any content, with at most so many characters.
+// free is a text of any content. It has at most the given number of characters.
 func free(description string, most int) schema.StringAttribute {
 	return text(description, stringvalidator.LengthBetween(1, most))
 }

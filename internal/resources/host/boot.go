@@ -45,8 +45,8 @@ func secureBootAttribute() attribute {
 	return bootAttribute(r, types.BoolNull())
 }
 
-// bootAttribute makes an attribute that a request of its own sets, and that only a configuration brings into the state. While Ironic does not
-// know the value, or a deployment may have changed it, the state keeps the configured one.
+// bootAttribute makes an attribute that is set by a request of its own. The state has it only if it is configured. While Ironic does not
+// know the value, or while a deployment may have changed it, the state keeps the configured value.
 func bootAttribute[T attr.Value](r row[T], null T) attribute {
 	a := r.attribute()
 	a.plan = nil
@@ -67,7 +67,7 @@ func (m *model) bootSettings() provision.BootSettings {
 	return provision.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
 }
 
-// bootsOtherwise reports whether a configuration has a boot mode or secure boot that the state has not.
+// bootsOtherwise reports whether the boot mode or secure boot of a configuration differs from that of the state.
 func bootsOtherwise(state, config *model) bool {
 	return !config.BootMode.IsNull() && !config.BootMode.Equal(state.BootMode) || !config.SecureBoot.IsNull() && !config.SecureBoot.Equal(state.SecureBoot)
 }

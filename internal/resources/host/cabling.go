@@ -86,7 +86,7 @@ func (want cabling) leaving(seen sight) (ports []string) {
 	return ports
 }
 
-// reconnects reports whether the connectivity of a port changes that exists already.
+// reconnects reports whether the connectivity of an existing port changes.
 func (want cabling) reconnects(seen sight) bool {
 	if len(want.leaving(seen)) > 0 {
 		return true
@@ -99,6 +99,59 @@ func (want cabling) reconnects(seen sight) bool {
 		}
 	}
 	return false
+}
+
+// givingUp returns the keys that must give up their values first, because other keys get them and the values are unique in Ironic.
+func givingUp(has, wants map[string]string) (keys []string) {
+	takers := map[string]string{}
+	for key, value := range wants {
+		takers[value] = key
+	}
+	for key, value := range has {
+		if taker, taken := takers[value]; taken && value != "" && taker != key {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// freeNames takes away the names of ports that other ports of the node get.
+func (h *host) freeNames(ctx context.Context, c *change, want cabling) error {
+	has, wants := map[string]string{}, map[string]string{}
+	for mac, port := range c.seen.ports {
+		has[mac] = port.Name
+	}
+	for mac, spec := range want.ports {
+		wants[mac] = spec.Name
+	}
+	for _, mac := range givingUp(has, wants) {
+		nameless, err := h.Client.RemovePortName(ctx, c.seen.ports[mac])
+		if err != nil {
+			return &portError{mac, err}
+		}
+		c.seen.ports[mac] = *nameless
+	}
+	return nil
+}
+
+// freeAddresses takes away the MAC addresses of port groups that other groups of the node get.
+func (h *host) freeAddresses(ctx context.Context, c *change, want cabling) error {
+	has, wants := map[string]string{}, map[string]string{}
+	for key, group := range c.seen.groups {
+		has[key] = group.Address
+	}
+	for key, spec := range want.groups {
+		wants[key] = spec.Address
+	}
+	for _, key := range givingUp(has, wants) {
+		without, err := h.Client.RemovePortGroupAddress(ctx, c.seen.groups[key])
+		if err != nil {
+			return fmt.Errorf("port group %s: %w", key, err)
+		}
+		c.seen.groups[key] = *without
+	}
+	return nil
 }
 
 // bringPorts brings the ports and port groups of the node to the configuration. Where Ironic demands it, the node is in maintenance
@@ -153,7 +206,13 @@ func (h *host) rewire(ctx context.Context, c *change, want cabling) error {
 			delete(c.seen.groups, key)
 		}
 	}
+	if err := h.freeAddresses(ctx, c, want); err != nil {
+		return err
+	}
 	if err := h.bringGroups(ctx, c, want, true); err != nil {
+		return err
+	}
+	if err := h.freeNames(ctx, c, want); err != nil {
 		return err
 	}
 	for _, mac := range slices.Sorted(maps.Keys(want.ports)) {

@@ -164,3 +164,16 @@ func TestFakeHost_lostAnswerCreatesNoSecondNode(t *testing.T) {
 		t.Errorf("%d node and %d port creations were sent, want 1 each", nodes.Load(), ports.Load())
 	}
 }
+
+// Ironic refuses the reason of a host that is not retired, and forgets that of one which is not in maintenance.
+func TestAccHost_reasonsOfNothingAreRefused(t *testing.T) {
+	s := acctest.Start(t, nil)
+	var steps []resource.TestStep
+	for _, name := range []string{"maintenance", "retired"} {
+		steps = append(steps, resource.TestStep{
+			Config: hostConfig(s, name+" = false", name+`_reason = "broken"`), PlanOnly: true,
+			ExpectError: regexp.MustCompile("(?s)Reason without effect.*" + acctest.Wrapped(name+" is false, and Ironic keeps a reason only while it is true")),
+		})
+	}
+	acctest.Test(t, steps...)
+}

@@ -125,7 +125,7 @@ func raidSchema() schema.Attribute {
 						Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(MAX|[1-9][0-9]{0,14})$`), "must be a whole number of GiB, or MAX")},
 					},
 					"name":                     optional("Name of the volume.", stringvalidator.LengthAtLeast(1)),
-					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. At most one is. Default: `false`."},
+					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. Only one volume may have `true`. Default: `false`."},
 					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
 					"disk_type":                optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
 					"interface_type":           optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
@@ -164,7 +164,7 @@ func firmwareSchema() schema.Attribute {
 
 func hardwareChangesSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "How `bios_settings`, `raid` and `firmware` are changed.",
+		Optional: true, MarkdownDescription: "How Ironic changes `bios_settings`, `raid` and `firmware`.",
 		Attributes: map[string]schema.Attribute{
 			"on_active": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "What happens on a deployed machine: `wait` (the default) leaves the change in `pending_changes` until Ironic may clean the machine; " +

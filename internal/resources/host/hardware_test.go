@@ -156,6 +156,24 @@ func TestAccHostBIOS_changesOnManageable(t *testing.T) {
 	}
 }
 
+// Ironic runs no steps in maintenance. The plan says so, and does not speak of deployed machines.
+func TestAccHostBIOS_waitsForMaintenance(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	w.Configure(hostConfig(s, "maintenance = true", virtualization))
+	output := w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "Hardware change waits", "is in state manageable and in maintenance, so bios_settings does not change now")
+	acctest.NeverMention(t, output, "on_active")
+	wantPending(t, w, "bios_settings")
+	w.Configure(hostConfig(s, "maintenance = false", virtualization))
+	w.Must("apply", "-auto-approve")
+	wantPending(t, w)
+	acctest.NoChanges(t, w)
+}
+
 // On a deployed machine the change waits, the state says so, and the plan after the deployment applies it.
 func TestAccHostBIOS_waitsForDeployment(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func (m *model) planInspection(ctx context.Context, state *model, known notes, d
 	case m.TargetState.ValueString() == targetEnroll:
 		why = "has target_state = \"enroll\". Ironic inspects no machine in state enroll. Set target_state to manageable or available"
 	case framework.IsFalse(m.PowerManaged) && !m.byAgent():
-		why = "has no BMC, so that Ironic cannot inspect it. Give it a bmc, or a driver with driver_info"
+		why = "has no BMC, so Ironic cannot inspect it. Give it a bmc, or a driver with driver_info"
 	default:
 		return false
 	}

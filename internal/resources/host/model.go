@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Values of attributes of metal_host and metal_deployment.
@@ -132,6 +133,15 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 	}
 	m.fromPorts(ctx, seen, everything)
 	m.fromGroups(ctx, seen, everything)
+}
+
+// refresh copies what a Read has found into a state: all of it after an import.
+func (m *model) refresh(ctx context.Context, found sight) {
+	imported := m.isImported()
+	m.fromNode(ctx, found, imported)
+	if imported && provision.Discovered(found.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
+		m.Ports, m.PortGroups, m.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
+	}
 }
 
 // keepPlanned restores all known planned values: Terraform demands that the state equals the plan. If Ironic has stored another

@@ -41,7 +41,7 @@ func (h *host) warnTaken(ctx context.Context, plan *model, diags *diag.Diagnosti
 	if err := h.Pool.CheckUsable(ctx, node); !errors.As(err, &taken) {
 		return false // the apply reports other errors
 	}
-	diags.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail for host %s: %v.", plan.describe(), taken))
+	diags.AddWarning("Server hardware is in use", fmt.Sprintf("As things are now, the apply will fail for host %s: %v.", plan.describe(), taken))
 	return true
 }
 
@@ -83,6 +83,6 @@ func (h *host) planUnguarded(plan, config *model, diags *diag.Diagnostics) {
 	}
 	if b, err := sharing.BindingOf(&ironic.Node{DriverInfo: info}); err == nil && b.Shared() {
 		unguarded := sharing.UnguardedError{Node: plan.describe(), HardwareURI: b.HardwareURI}
-		diags.AddAttributeError(path.Root("driver_info"), "Shared host without OneView", "As it is now, the apply will fail: "+unguarded.Why()+".")
+		diags.AddAttributeError(path.Root("driver_info"), "Shared host without OneView", "As things are now, the apply will fail: "+unguarded.Why()+".")
 	}
 }

@@ -19,14 +19,17 @@ import (
 
 // ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.
 func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return // destroy
-	}
 	var plan, config model
 	var state *model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if state != nil && state.isImported() {
+		framework.RefuseUnread(&resp.Diagnostics, "host "+state.label())
+	}
+	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+		return
+	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -50,12 +53,18 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
+	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
+		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
-		h.Client.ExpectHost(provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()})
+		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
+		if !plan.DisablePowerOff.IsUnknown() {
+			expected.NeverOff = plan.DisablePowerOff.ValueBoolPointer()
+		}
+		h.Client.ExpectHost(expected)
 	}
 }
 
@@ -310,4 +319,24 @@ func (h *host) checkVersions(ctx context.Context, config *model, diags *diag.Dia
 		}
 	}
 	h.Requires(ctx, diags, features...)
+}
+
+// warnBondModes warns of new network data with a bond mode that this version of Ironic calls by another name. It does not refuse it,
+// because a distributor may have corrected that version.
+func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *diag.Diagnostics) {
+	if !framework.IsSet(config.NetworkData) || state != nil && config.NetworkData.Equal(state.NetworkData) {
+		return
+	}
+	server, err := h.Client.Highest(ctx)
+	if err != nil {
+		return // checkVersions has reported it
+	}
+	var lines []string
+	for _, fault := range ironic.CheckBondModes(framework.JSONDocument(config.NetworkData), server) {
+		lines = append(lines, "  "+fault.Path+": "+fault.Must)
+	}
+	if len(lines) > 0 {
+		diags.AddAttributeWarning(path.Root("network_data"), "Bond mode has another name in this Ironic", "Ironic 21.4 calls the bond mode of LACP 802.1ad, by mistake, and Ironic 39.0 calls it 802.3ad. "+
+			fmt.Sprintf("The apply will fail, unless this Ironic (API %s) was patched:\n\n%s\n\nThe software in the ramdisk gets the name as it is written here, and may not know 802.1ad.", server, strings.Join(lines, "\n")))
+	}
 }

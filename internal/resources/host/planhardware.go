@@ -99,7 +99,7 @@ func (m *model) planHardware(ctx context.Context, config, state *model, known no
 		diags.AddAttributeWarning(at, "Hardware change restarts the machine", fmt.Sprintf("Ironic changes %s of host %s in a manual cleaning. The machine restarts.", changed, m.describe()))
 	case !m.sameHardware(state):
 		diags.AddAttributeWarning(at, "Hardware change waits", fmt.Sprintf("Host %s is in state %s%s, so %s does not change now: pending_changes lists it. "+
-			"The change is planned again when Ironic may clean the machine.%s", m.describe(), state.ProvisionState.ValueString(), reserved(state), changed, serviceHint(known)))
+			"The change is planned again when Ironic may clean the machine.%s", m.describe(), state.ProvisionState.ValueString(), m.held(state), changed, serviceHint(state, known)))
 	}
 	if steps.configures && config.raidDeletes(ctx, known.open) {
 		warnRAID(diags, m)
@@ -118,18 +118,23 @@ func (m *model) thenReturns() string {
 	return ", and cleans it before it is available again: the machine loses the data that the site's clean steps erase"
 }
 
-func reserved(state *model) string {
-	if state.InstanceID.IsNull() {
-		return ""
+// held says what, besides its state, keeps Ironic from cleaning a host.
+func (m *model) held(state *model) string {
+	text := ""
+	if !state.InstanceID.IsNull() {
+		text += " and reserved"
 	}
-	return " and reserved"
+	if m.heldInMaintenance(state) {
+		text += " and in maintenance"
+	}
+	return text
 }
 
-func serviceHint(known notes) string {
-	if known.live || !slices.ContainsFunc(known.open, func(part provision.Part) bool { return part != provision.PartRAID }) {
+func serviceHint(state *model, known notes) string {
+	if known.live || !provision.Deployed(state.node()) || len(liveParts(known.open)) == 0 {
 		return ""
 	}
-	return ` To change BIOS settings and firmware of a deployed machine, set hardware_changes = { on_active = "service" }.`
+	return ` Since API 1.87 of Ironic, hardware_changes = { on_active = "service" } changes BIOS settings and firmware of a deployed machine.`
 }
 
 func warnRAID(diags *diag.Diagnostics, plan *model) {

@@ -49,21 +49,14 @@ func groupsSchema() schema.Attribute {
 				stringvalidator.OneOf(bondModes...)),
 			"mac":              text("MAC address of the bond, in lower case with colons.", framework.MACAddress),
 			"standalone_ports": flag("Whether the ports may also be used alone, for example to boot from the network. Default: `true`."),
-			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`, all together.", framework.KeyValidators()...),
+			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.", framework.KeyValidators()...),
 		}},
 	}
 }
 
 // portGroups returns the port groups by key; nil if they are null or unknown.
 func (m *model) portGroups(ctx context.Context) map[string]groupModel {
-	if !framework.IsSet(m.PortGroups) {
-		return nil
-	}
-	groups := map[string]groupModel{}
-	if m.PortGroups.ElementsAs(ctx, &groups, false).HasError() {
-		return nil
-	}
-	return groups
+	return elementsOf[groupModel](ctx, m.PortGroups)
 }
 
 func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
@@ -71,7 +64,7 @@ func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
 	return value
 }
 
-// lostGroups returns the keys of the groups that the prior configuration had, and this one has not.
+// lostGroups returns the keys of the groups that the prior configuration had and this one lacks.
 func (m *model) lostGroups(ctx context.Context, before managed) map[string]bool {
 	lost, stay := map[string]bool{}, m.portGroups(ctx)
 	if m.PortGroups.IsUnknown() {
@@ -201,7 +194,7 @@ func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
 		port, at := ports[mac], path.Root("ports").AtMapKey(mac)
 		if name := port.Name.ValueString(); name != "" {
 			if other, twice := names[name]; twice {
-				diags.AddAttributeError(at.AtName("name"), "Name of two ports", fmt.Sprintf("Port %s has the name %q, too. Names of ports are unique in Ironic.", other, name))
+				diags.AddAttributeError(at.AtName("name"), "Two ports with one name", fmt.Sprintf("Port %s has the name %q, too. Names of ports are unique in Ironic.", other, name))
 			}
 			names[name] = mac
 		}
@@ -210,7 +203,7 @@ func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
 		}
 		key := port.PortGroup.ValueString()
 		if _, exists := groups[key]; !exists {
-			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, hasGroups(groups)))
+			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, listOfGroups(groups)))
 			continue
 		}
 		if !framework.IsSet(port.PhysicalNetwork) {
@@ -238,7 +231,23 @@ func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.D
 		key := port.PortGroup.ValueString()
 		if _, exists := had[mac]; !exists && framework.IsFalse(groups[key].StandalonePorts) && port.PXEEnabled.ValueBool() {
 			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, "+
-				"so that no port of it can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key))
+				"so none of its ports can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key))
+		}
+	}
+}
+
+// refuseKeptNames refuses to give a port the name of another port that keeps it, because the configuration omits its name.
+func (m *model) refuseKeptNames(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	configured, holders := config.ports(ctx), map[string]string{}
+	for mac, port := range m.ports(ctx) {
+		if configured[mac].Name.IsNull() && framework.IsSet(port.Name) {
+			holders[port.Name.ValueString()] = mac
+		}
+	}
+	for mac, port := range configured {
+		if other, kept := holders[port.Name.ValueString()]; kept && framework.IsSet(port.Name) {
+			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("name"), "Name of two ports", fmt.Sprintf("Port %s has the name %s in Ironic, and keeps it, because the configuration gives it no other name. "+
+				"Names of ports are unique in Ironic. Give port %s another name, too.", other, port.Name, other))
 		}
 	}
 }
@@ -249,14 +258,14 @@ func validateGroupMACs(groups map[string]groupModel, diags *diag.Diagnostics) {
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		mac := groups[key].MAC.ValueString()
 		if other, twice := owners[mac]; twice && mac != "" {
-			diags.AddAttributeError(path.Root("port_groups").AtMapKey(key).AtName("mac"), "MAC address of two port groups", fmt.Sprintf("Port group %s has the MAC address %s, too.", other, mac))
+			diags.AddAttributeError(path.Root("port_groups").AtMapKey(key).AtName("mac"), "Two port groups with one MAC address", fmt.Sprintf("Port group %s has the MAC address %s, too.", other, mac))
 		}
 		owners[mac] = key
 	}
 }
 
-// hasGroups lists the keys of port groups in a sentence.
-func hasGroups(groups map[string]groupModel) string {
+// listOfGroups returns a sentence with the keys of port groups.
+func listOfGroups(groups map[string]groupModel) string {
 	if len(groups) == 0 {
 		return "It is empty."
 	}

@@ -124,6 +124,21 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 	)
 }
 
+// MAC addresses of port groups are unique in Ironic. Groups of a host may exchange them in one apply.
+func TestAccHost_portGroupsExchangeTheirMACs(t *testing.T) {
+	s := acctest.Start(t, nil)
+	config := func(first, second int) string {
+		return hostConfig(s, cabled(s, fmt.Sprintf("bond0 = { mac = %q }, bond1 = { mac = %q }", s.MAC(first), s.MAC(second)), map[int]string{1: `port_group = "bond0"`, 2: `port_group = "bond1"`}))
+	}
+	has := func(first, second int) []statecheck.StateCheck {
+		return bondsAre(s, map[string]bond{"bond0": {map[string]any{"address": s.MAC(first)}, []int{1}}, "bond1": {map[string]any{"address": s.MAC(second)}, []int{2}}})
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config(8, 9), ConfigStateChecks: has(8, 9)},
+		resource.TestStep{Config: config(9, 8), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(9, 8)},
+	)
+}
+
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
 	s := acctest.Start(t, nil)
@@ -255,6 +270,39 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 	)
 }
 
+// Names of ports are unique in Ironic. Ports of a host may exchange them, or hand them on, in one apply.
+func TestAccHost_portsExchangeTheirNames(t *testing.T) {
+	s := acctest.Start(t, nil)
+	s.SkipBefore(t, 88)
+	first, second, third := s.Name("eno1"), s.Name("eno2"), s.Name("eno3")
+	config := func(names ...string) string {
+		ports := map[int]string{}
+		for i, name := range names {
+			if ports[i+1] = ""; name != "" {
+				ports[i+1] = "name = " + acctest.Quoted(name)
+			}
+		}
+		return hostConfig(s, cabled(s, "", ports))
+	}
+	has := func(names ...string) []statecheck.StateCheck {
+		ports := map[string]knownvalue.Check{}
+		for i, name := range names {
+			ports[s.MAC(i+1)] = knownvalue.ObjectPartial(map[string]knownvalue.Check{"name": knownvalue.StringExact(name)})
+		}
+		return []statecheck.StateCheck{hostIs("ports", knownvalue.MapExact(ports))}
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config(first, second), ConfigStateChecks: has(first, second)},
+		resource.TestStep{Config: config(second, first), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(second, first)},
+		resource.TestStep{Config: config(first, third, second), ConfigStateChecks: has(first, third, second)}, // a new port gets a name of another one
+		resource.TestStep{Config: config(second, third, first), ConfigStateChecks: has(second, third, first)},
+		resource.TestStep{ // a port without a name in the configuration keeps the one that it has
+			Config: config(third, "", first), PlanOnly: true,
+			ExpectError: regexp.MustCompile(`(?s)Name of two ports.*` + acctest.Wrapped("Port "+s.MAC(2)+" has the name "+acctest.Quoted(third)+" in Ironic, and keeps it")),
+		},
+	)
+}
+
 func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
 	s := acctest.Start(t, nil)
 	if s.Newest() < 101 {
@@ -294,12 +342,12 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 		{`bond0 = { mode = "lacp" }`, ``, ``, []string{`port_groups["bond0"].mode`, `"active-backup"`}},
 		{`"bond 0" = {}`, ``, ``, []string{"port_groups", "must have 1 to 200 letters"}},
 		{`bond0 = { mac = "52-54-00-AA-BB-01" }`, ``, ``, []string{`Write "52-54-00-AA-BB-01" as "52:54:00:aa:bb:01"`}},
-		{`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``, []string{"MAC address of two port groups", "Port group bond0 has the MAC address"}},
+		{`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``, []string{"Two port groups with one MAC address", "Port group bond0 has the MAC address"}},
 		{`bond0 = {}`, `port_group = "bond1"`, ``, []string{"Unknown port group", `port_groups has no group "bond1". It has bond0.`}},
 		{``, `port_group = "bond1"`, ``, []string{`port_groups has no group "bond1". It is empty.`}},
 		{`bond0 = { standalone_ports = false }`, `port_group = "bond0", pxe_enabled = true`, ``, []string{"Port cannot boot alone"}},
 		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0", physical_network = "b"`, []string{"Port group on two networks", `This port has "b", and another one has "a".`}},
-		{``, `name = "eno1"`, `name = "eno1"`, []string{"Name of two ports"}},
+		{``, `name = "eno1"`, `name = "eno1"`, []string{"Two ports with one name"}},
 	} {
 		w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, tt.groups, map[int]string{1: tt.first, 2: tt.more})))
 		acctest.Fails(t, w, []string{"plan"}, tt.want...)

@@ -93,14 +93,19 @@ func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 
 // ports returns the ports by MAC address; nil if they are null or unknown.
 func (m *model) ports(ctx context.Context) map[string]portModel {
-	if !framework.IsSet(m.Ports) {
+	return elementsOf[portModel](ctx, m.Ports)
+}
+
+// elementsOf returns the elements of a map; nil if it is null or unknown.
+func elementsOf[T any](ctx context.Context, value types.Map) map[string]T {
+	if !framework.IsSet(value) {
 		return nil
 	}
-	ports := map[string]portModel{}
-	if m.Ports.ElementsAs(ctx, &ports, false).HasError() {
+	elements := map[string]T{}
+	if value.ElementsAs(ctx, &elements, false).HasError() {
 		return nil
 	}
-	return ports
+	return elements
 }
 
 func portsValue(ctx context.Context, ports map[string]portModel) types.Map {

@@ -19,6 +19,14 @@ func onBMC(s *acctest.Site, bmc string, settings ...string) string {
 	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{bmc, "automated_clean = false"}, settings...)...)
 }
 
+// startOnBMC starts a machine with a BMC, and returns a workspace with the configuration of its host.
+func startOnBMC(t *testing.T, settings ...string) (*acctest.Site, *acctest.Controller, *acctest.Workspace) {
+	t.Helper()
+	s := acctest.StartBMCSite(t, nil)
+	b := s.StartBMC("m", fakebmc.Config{})
+	return s, b, acctest.NewWorkspace(t, onBMC(s, b.Block(), settings...))
+}
+
 // hostInState returns the host in a workspace's state, and fails a test that finds none.
 func hostInState(t *testing.T, w *acctest.Workspace) map[string]any {
 	t.Helper()
@@ -118,9 +126,7 @@ func TestAccBMC_sushyCLIAgrees(t *testing.T) {
 
 func TestAccBMC_enrollsWithTheRightPassword(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), acctest.Target("available")))
+	_, b, w := startOnBMC(t, acctest.Target("available"))
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
@@ -148,9 +154,7 @@ func TestAccBMC_enrollsByHostNameAndOverIPv6(t *testing.T) {
 // Ironic logs in again after its session has ended, and waits for a BMC that is busy.
 func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	s, b, w := startOnBMC(t)
 	w.Must(acctest.Apply()...)
 	b.Server.ExpireSessions()
 	hits := func() int { return 1 }
@@ -236,9 +240,7 @@ func TestAccBMC_certificateIsVerified(t *testing.T) {
 // while its BMC is gone.
 func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	_, b, w := startOnBMC(t, `power_state = "on"`)
 	plug := b.Server.Unplug()
 	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "Ironic could not reach the machine's BMC")
 	plug()
@@ -331,9 +333,7 @@ func TestAccBMC_bootDeviceAndRestart(t *testing.T) {
 // A machine that another person has switched off is a difference of power_state, unless Ironic switches it back first.
 func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	s, b, w := startOnBMC(t, `power_state = "on"`)
 	w.Must(acctest.Apply()...)
 	wantPower(t, b, true)
 	b.Command("ForceOff")
@@ -349,9 +349,7 @@ func TestAccBMC_powerThatAnotherSwitched(t *testing.T) {
 // Ironic changes boot mode and secure boot through the BMC, and reads them from it when it verifies it.
 func TestAccBMC_bootModeAndSecureBootChange(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
+	s, b, w := startOnBMC(t)
 	defer acctest.Destroy(t, s, w)
 	for _, settings := range []struct {
 		mode   string
@@ -368,9 +366,7 @@ func TestAccBMC_bootModeAndSecureBootChange(t *testing.T) {
 
 func TestAccBMC_gracefulPowerOffAsksTheMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
-	w := acctest.NewWorkspace(t, onBMC(s, b.Block(), `power_state = "on"`))
+	s, b, w := startOnBMC(t, `power_state = "on"`)
 	defer acctest.Destroy(t, s, w)
 	w.Must(acctest.Apply()...)
 	w.Configure(onBMC(s, b.Block(), `power_state = "off"`, `power_off_mode = "graceful"`))

@@ -141,10 +141,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	node, imported := found.node, state.isImported()
-	state.fromNode(ctx, found, imported)
-	if imported && provision.Discovered(node) { // what discovery has found is no setting, and would fill the plan of a rack
-		state.Ports, state.PortGroups, state.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
-	}
+	state.refresh(ctx, found)
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
 	} else if !wasInspected(ctx, req.Private) {

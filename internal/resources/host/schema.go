@@ -79,6 +79,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validatePorts(ctx, &resp.Diagnostics)
 	m.validateBoot(&resp.Diagnostics)
 	m.refusePowerOff(&m, &resp.Diagnostics)
+	m.validateReasons(&resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+
@@ -105,6 +106,19 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 		if twice || key == bmc.UsernameKey || key == bmc.PasswordKey || key == bmc.VerifyCAKey && !m.bmc(ctx).VerifyCA.IsNull() {
 			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Setting configured twice",
 				key+" follows from bmc. Remove it here, or use driver and driver_info without bmc.")
+		}
+	}
+}
+
+// validateReasons refuses reasons for what is not so. Ironic has no place for them.
+func (m *model) validateReasons(diags *diag.Diagnostics) {
+	for name, is := range map[string]struct {
+		set    types.Bool
+		reason types.String
+	}{"maintenance": {m.Maintenance, m.MaintenanceReason}, "retired": {m.Retired, m.RetiredReason}} {
+		if framework.IsFalse(is.set) && framework.IsSet(is.reason) {
+			diags.AddAttributeError(path.Root(name+"_reason"), "Reason without effect", fmt.Sprintf("%s is false, and Ironic keeps a reason only while it is true. Remove %s_reason, or make it null together with %s, "+
+				"as in %s_reason = var.%s ? \"broken\" : null.", name, name, name, name, name))
 		}
 	}
 }

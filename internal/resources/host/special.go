@@ -47,7 +47,7 @@ func driverInfoAttribute() attribute {
 		name: "driver_info", path: "/driver_info",
 		schema: schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so that secrets are refused here: use `driver_info_wo`.",
+			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so the provider refuses secrets here: use `driver_info_wo`.",
 			Validators:          framework.KeyValidators(),
 		},
 		of: func(m *model) *types.Map { return &m.DriverInfo },

@@ -40,20 +40,28 @@ func (s sight) groupOf(port ironic.Port) string {
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, ironic.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	return framework.Once(ctx, func() (s sight, err error) {
-		if s.node, err = h.Client.NodeForRefresh(ctx, m.ID.ValueString()); err != nil {
-			return s, err
+	h.Client.HostInState(m.ID.ValueString())
+	return framework.Once(ctx, func() (sight, error) {
+		node, err := h.Client.NodeForRefresh(ctx, m.ID.ValueString())
+		if err != nil {
+			return sight{}, err
 		}
-		if s.ports, err = h.Client.PortsForRefresh(ctx, s.node.UUID); err != nil {
-			return s, err
-		}
-		if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.ports)) {
-			return s, nil
-		}
-		groups, err := h.Client.PortGroupsForRefresh(ctx, s.node.UUID)
-		s.groups = groupsByKey(groups)
-		return s, err
+		return h.lookAt(ctx, m, node)
 	})
+}
+
+// lookAt is look for a node that is read already.
+func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight, err error) {
+	s.node = node
+	if s.ports, err = h.Client.PortsForRefresh(ctx, node.UUID); err != nil {
+		return s, err
+	}
+	if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.ports)) {
+		return s, nil
+	}
+	groups, err := h.Client.PortGroupsForRefresh(ctx, node.UUID)
+	s.groups = groupsByKey(groups)
+	return s, err
 }
 
 // hasGrouped reports whether any port belongs to a group.

@@ -376,3 +376,28 @@ func TestFakeHost_nextUpdateFinishesPartialUpdate(t *testing.T) {
 		})
 	}
 }
+
+// Ironic 21.4 and 39 call the bond mode of LACP by different names, and say only that a link is not valid. The plan says which.
+func TestAccHost_bondModeOfNetworkDataIsExplained(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	taken, other := "802.3ad", "802.1ad"
+	switch newest := s.Newest(); {
+	case newest <= 82:
+		taken, other = other, taken
+	case newest < 115:
+		t.Skip("which name this Ironic takes was not measured")
+	}
+	config := func(mode string) string {
+		return hostConfig(s, fmt.Sprintf(`network_data = jsonencode({ links = [{ id = "b", type = "bond", ethernet_mac_address = %q, bond_mode = %q, bond_links = [] }], networks = [], services = [] })`, s.MAC(1), mode))
+	}
+	w := acctest.NewWorkspace(t, config(other))
+	const summary = "Bond mode has another name in this Ironic"
+	acctest.Mention(t, w.Must("plan"), summary, fmt.Sprintf("links[0].bond_mode: %q must be %q", other, taken))
+	w.Configure(config(taken))
+	defer acctest.Destroy(t, s, w)
+	acctest.NeverMention(t, w.Must(acctest.Apply()...), summary)
+	acctest.NoChanges(t, w)
+	w.Configure(config(other))
+	acctest.Fails(t, w, acctest.Apply(), summary)
+}

@@ -31,7 +31,7 @@ const (
 // Schema describes metal_inspection_rule.
 func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Changes what Ironic stores of a node, such as traits and properties, when its agent has inspected the machine: if all conditions hold, Ironic runs the actions. A rule does nothing to machines, and nodes that were inspected before stay as they are. Needs API 1.96.",
+		MarkdownDescription: "Changes what Ironic stores about a node, such as traits and properties, after its agent has inspected the machine: if all conditions hold, Ironic runs the actions. A rule does nothing to machines, and nodes that were inspected before stay as they are. Needs API 1.96.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the rule.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 			"description": schema.StringAttribute{
@@ -51,11 +51,11 @@ func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, res
 				MarkdownDescription: "`true`: Ironic shows conditions and actions to no client, so the provider cannot see changes of them. They are in Terraform's state. A change to `false` **replaces** the rule. Default: `false`.",
 			},
 			"conditions": schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "Conditions, all of which must hold. Default: none, so the rule applies to every machine.",
+				Optional: true, MarkdownDescription: "Conditions that must all hold. Default: none, so the rule applies to every machine.",
 				NestedObject: schema.NestedAttributeObject{Attributes: operationAttributes(conditionOps(), "Operator. A leading `!` negates it.", map[string]schema.Attribute{
 					"multiple": schema.StringAttribute{
 						Optional: true, Validators: []validator.String{stringvalidator.OneOf(multipleAny, multipleAll, multipleFirst, multipleLast)},
-						MarkdownDescription: "With `loop`: for which items the condition must hold: `any` (Ironic's default), `all`, `first` or `last`.",
+						MarkdownDescription: "With `loop`, the items for which the condition must hold: `any` (Ironic's default), `all`, `first` or `last`.",
 					},
 				})},
 				Validators: []validator.List{listvalidator.SizeAtLeast(1)},

@@ -57,7 +57,7 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if state == nil || len(resp.RequiresReplace) > 0 {
 		var taken *sharing.InUseError
 		if err := o.Pool.CheckUsable(ctx, node); errors.As(err, &taken) {
-			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As it is now, the apply will fail: %s.", taken.Why()))
+			resp.Diagnostics.AddWarning("Server hardware is in use", fmt.Sprintf("As things are now, the apply will fail: %s.", taken.Why()))
 		}
 		return // the apply reports other errors
 	}

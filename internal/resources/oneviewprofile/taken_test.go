@@ -50,7 +50,7 @@ func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
 	theirs := o.Take(1)
 	unmoved := unmoved(t, s, node)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "As it is now, the apply will fail")...)
+	acctest.Mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "As things are now, the apply will fail")...)
 	if strings.Contains(output, "are unchanged") {
 		t.Errorf("a plan says what an apply has left unchanged:\n%s", output)
 	}
@@ -282,7 +282,7 @@ func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
 	says := func() {
 		t.Helper()
 		output, _ := w.Plan()
-		acctest.Mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As it is now, the apply will fail for host "+s.Name("h"))...)
+		acctest.Mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As things are now, the apply will fail for host "+s.Name("h"))...)
 		acctest.NeverMention(t, output, "Cleaning erases data", "Inspection boots the machine")
 	}
 	says() // of a new host

@@ -66,7 +66,8 @@ func (m *model) is(found *ironic.Procedure, sameSteps bool) bool {
 	return sameSteps && m.Description.ValueString() == found.Description && m.Public.ValueBool() == found.Public && m.DisableRamdisk.ValueBool() == found.DisableRamdisk
 }
 
-// refresh copies what Ironic shows, but for the steps. Attributes that are not managed stay null, unless the runbook has just been imported.
+// refresh copies what Ironic shows, except for the steps. Attributes that are not managed stay null, unless the runbook has just been
+// imported.
 func (m *model) refresh(found *ironic.Procedure) {
 	imported := m.Name.IsNull()
 	m.Name = types.StringValue(found.Name)

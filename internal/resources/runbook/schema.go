@@ -32,11 +32,11 @@ func (r *runbook) Schema(_ context.Context, _ resource.SchemaRequest, resp *reso
 			},
 			"traits": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Validators: framework.TraitValidators(),
-				MarkdownDescription: "Ironic runs the runbook only on nodes with at least one of these traits. Needs API 1.112; from then on, Ironic runs a runbook without traits on no node. Before, the name is the trait. Default: not managed.",
+				MarkdownDescription: "Ironic runs the runbook only on nodes with at least one of these traits. Needs API 1.112, from which on a runbook without traits runs on no node. In older versions, the name is the trait. Default: not managed.",
 			},
 			"public": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "`true`: all projects may use the runbook. Ironic accepts it from administrators of the system only, and then removes the project that owns the runbook. Default: `false`.",
+				MarkdownDescription: "`true`: all projects may use the runbook. Only system administrators may set it. Ironic then removes the owner of the runbook. Default: `false`.",
 			},
 			"disable_ramdisk": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),

@@ -1,5 +1,5 @@
-// Command instant is our provider with ReadResource and PlanResourceChange answered at once: nothing is asked of Ironic and
-// no schema is walked. What a plan costs with it is what the CLI and the protocol cost.
+// Command instant is our provider with ReadResource and PlanResourceChange answered at once: nothing is asked of Ironic and no
+// schema is walked. A plan with it costs what the CLI and the protocol cost.
 package main
 
 import (

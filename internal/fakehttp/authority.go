@@ -1,5 +1,6 @@
-// Package fakeca is the certificate authority of the fakes.
-package fakeca
+// Package fakehttp contains what programs and tests need to serve a fake: a certificate authority, and a server that stops with its
+// context.
+package fakehttp
 
 import (
 	"crypto/ecdsa"
