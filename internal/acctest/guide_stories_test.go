@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,4 +137,41 @@ func withoutBlock(t *testing.T, text, header string) string {
 		t.Fatalf("no block %s", header)
 	}
 	return before + "\n" + after
+}
+
+func TestFakeGuide_dayTwo(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	w, _ := guideWorkspace(t, site, "day-two")
+	defer destroy(t, w)
+	w.Setenv("TF_VAR_rescue_password", "a password")
+	w.Must("apply", "-auto-approve")
+	for _, task := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"-var", "kernel=6.12.9"}, "Machine is restarted"},
+		{[]string{"-var", "kernel=6.12.9", "-var", "rescue=1"}, `"active" -> "rescue"`},
+		{[]string{"-var", "kernel=6.12.9"}, "Machine leaves rescue mode"},
+		{[]string{"-var", "kernel=6.12.9", "-var", "month=2026-12"}, "Rebuild wipes the root disk"},
+	} {
+		output := w.Must(append([]string{"apply", "-auto-approve"}, task.arguments...)...)
+		acctest.Mention(t, output, task.want, "0 added, 1 changed, 0 destroyed")
+	}
+
+	dead := acctest.Text(site.Must(http.MethodGet, "allocations/web", nil)["node_uuid"])
+	hosts := `{ rack1-01 = "192.0.2.11" }`
+	if site.Node(dead)["name"] == "rack1-01" {
+		hosts = `{ rack1-02 = "192.0.2.12" }`
+	}
+	site.Must(http.MethodPut, "nodes/"+dead+"/maintenance", map[string]any{"reason": "dead"})
+	site.Must(http.MethodDelete, "nodes/"+dead, nil)
+	w.Setenv("TF_VAR_hosts", hosts)
+	w.Setenv("TF_VAR_kernel", "6.12.9")
+	w.Setenv("TF_VAR_month", "2026-12")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment is gone", "2 added, 0 changed, 0 destroyed")
+	if now := site.Must(http.MethodGet, "allocations/web", nil)["node_uuid"]; now == dead || now == nil {
+		t.Errorf("the allocation has node %v", now)
+	}
+	acctest.NoChanges(t, w)
 }

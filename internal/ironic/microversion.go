@@ -28,6 +28,7 @@ const (
 	VersionVIFs         Microversion = 28
 	VersionNMI          Microversion = 29
 	VersionRebuildDrive Microversion = 35 // rebuild takes a config drive
+	VersionRescue       Microversion = 38
 	VersionVIFPort      Microversion = 67 // a VIF names its port
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78

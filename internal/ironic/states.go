@@ -30,6 +30,7 @@ type Order struct {
 	Steps       []CleanStep // of the verbs clean and service
 	Runbook     string      // of the same verbs, in place of the steps: name or UUID (API 1.92)
 	NoRamdisk   bool        // run the steps without booting Ironic's ramdisk
+	Password    string      // of the rescue system, for the verb rescue; never empty there
 }
 
 // ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.
@@ -46,6 +47,9 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 	}
 	if o.Runbook != "" {
 		body["runbook"] = o.Runbook
+	}
+	if o.Verb == nodes.TargetRescue {
+		body["rescue_password"] = o.Password
 	}
 	if o.NoRamdisk {
 		body["disable_ramdisk"] = true

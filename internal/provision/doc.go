@@ -101,6 +101,11 @@
 //	own     PATCH /v1/nodes/{id}                 records the new ISO
 //	own     PUT .../states/power                 restarts the machine
 //
+// Deployment with rescue, when it is set, changed or removed:
+//
+//	own     PUT .../states/provision             rescue, unrescue
+//	own     GET /v1/nodes/{id}                   the read before the verb, if no list of a round serves
+//
 // Deployment, delete:
 //
 //	own     GET /v1/nodes/{id}                   the record: is it still the deployed instance

@@ -239,6 +239,10 @@ func adviseFailed(err *FailedError) string {
 		return "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again, which repeats the cleaning."
 	case nodes.InspectFail:
 		return "Fix the cause and apply again, which repeats the inspection."
+	case nodes.RescueFail:
+		return "Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console. The next apply tries again. To give up, remove rescue: the next apply starts what is deployed."
+	case nodes.UnrescueFail:
+		return "The disks keep their data. Fix the cause and apply again, which tries again to start what is deployed."
 	case nodes.Error:
 		return "Undeploying the machine did not finish, and its disks may still hold data. Fix the cause and run the same command again. " +
 			"As long as the resource is in the configuration, terraform apply undeploys the node and deploys it again."

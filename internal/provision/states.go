@@ -24,9 +24,13 @@ func occupied(state ironic.State) bool { return nextMove(GoalManageable, state, 
 // Occupied reports whether something runs, or may run, on a node.
 func Occupied(n *ironic.Node) bool { return occupied(ironic.State(n.ProvisionState)) }
 
-// Finished reports whether a deployment in this state needs nothing more: it runs, or an operator has put it into a state (rescue,
-// service, hold) that a deployment must not disturb.
+// Finished reports whether a deployment in this state needs nothing more: it runs, or it is in a state (rescue, service, hold), or on
+// the way into or out of it, that a deployment must not disturb.
 func Finished(state ironic.State) bool {
+	switch state { //nolint:exhaustive // on the way
+	case nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing, nodes.ServiceWait:
+		return true
+	}
 	m := nextMove(GoalDeployed, state, false)
 	return m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
 }
@@ -157,7 +161,7 @@ func portsChangeable(state ironic.State) bool {
 // reachesGoal reports whether sending a verb reaches a goal that the state alone does not show.
 func reachesGoal(sent ironic.Verb, goal Goal) bool {
 	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent)) ||
-		(goal == GoalConfigured && sent == nodes.TargetClean) || (goal == GoalServiced && sent == nodes.TargetService)
+		(goal == GoalRescued && sent == nodes.TargetRescue) || (goal == GoalConfigured && sent == nodes.TargetClean) || (goal == GoalServiced && sent == nodes.TargetService)
 }
 
 // runsSteps reports whether a verb runs the steps of its order.

@@ -21,6 +21,10 @@ const (
 	GoalConfigured Goal = "configured"
 	// GoalServiced: the steps of a service by this walk have run; active.
 	GoalServiced Goal = "serviced"
+	// GoalRescued: in Ironic's rescue ramdisk, with the password of this walk.
+	GoalRescued Goal = "rescued"
+	// GoalUnrescued: active again after a rescue.
+	GoalUnrescued Goal = "unrescued"
 	// GoalDeployed: active with the instance that the caller has prepared.
 	GoalDeployed Goal = "deployed"
 	// GoalRebuilt: active after a rebuild by this walk.
@@ -44,6 +48,10 @@ func (g Goal) Doing() string {
 		return "changing its hardware settings"
 	case GoalServiced:
 		return "servicing it"
+	case GoalRescued:
+		return "booting its rescue system"
+	case GoalUnrescued:
+		return "ending its rescue"
 	case GoalDeployed:
 		return "deploying it"
 	case GoalRebuilt:
@@ -116,12 +124,9 @@ func nextMove(goal Goal, state ironic.State, sent bool) move {
 	case nodes.Error:
 		return instanceGone(goal)
 	case nodes.Rescue, nodes.RescueFail, nodes.UnrescueFail:
-		return running(goal, reasonRescue)
+		return fromRescue(goal, state, sent)
 	case nodes.ServiceFail:
-		if goal == GoalServiced {
-			return move{kind: repair, verb: nodes.TargetService}
-		}
-		return running(goal, reasonDeployed)
+		return fromServiceFail(goal)
 	case nodes.CleanHold, nodes.DeployHold, nodes.ServiceHold:
 		return move{kind: refuse, reason: reasonHold}
 	}
@@ -136,7 +141,7 @@ func byGoal(goal Goal, prepare, deploy move) move {
 		return prepare
 	case GoalDeployed, GoalRebuilt:
 		return deploy
-	case GoalServiced:
+	case GoalServiced, GoalRescued, GoalUnrescued:
 		return move{kind: refuse, reason: reasonNoneRuns}
 	case GoalAdopted:
 		return move{kind: refuse, reason: reasonNoAdopt}
@@ -182,7 +187,7 @@ func fromManageable(goal Goal, sent bool) move {
 		return move{kind: send, verb: nodes.TargetAdopt}
 	case GoalDeployed, GoalRebuilt:
 		return move{kind: refuse, reason: reasonNotReady}
-	case GoalServiced:
+	case GoalServiced, GoalRescued, GoalUnrescued:
 		return move{kind: refuse, reason: reasonNoneRuns}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
@@ -198,7 +203,7 @@ func fromAvailable(goal Goal) move {
 		return move{kind: send, verb: nodes.TargetActive}
 	case GoalAdopted:
 		return move{kind: refuse, reason: reasonNoAdopt}
-	case GoalServiced:
+	case GoalServiced, GoalRescued, GoalUnrescued:
 		return move{kind: refuse, reason: reasonNoneRuns}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
@@ -206,8 +211,10 @@ func fromAvailable(goal Goal) move {
 
 func fromActive(goal Goal, sent bool) move {
 	switch goal {
-	case GoalDeployed, GoalAdopted:
+	case GoalDeployed, GoalAdopted, GoalUnrescued:
 		return move{kind: done}
+	case GoalRescued:
+		return move{kind: send, verb: nodes.TargetRescue}
 	case GoalRebuilt:
 		if sent {
 			return move{kind: done}
@@ -232,8 +239,41 @@ func fromDeployFail(goal Goal) move {
 		return move{kind: send, verb: nodes.TargetDeleted}
 	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalServiced, GoalAdopted:
 		return move{kind: refuse, reason: reasonDeployed}
+	case GoalRescued, GoalUnrescued:
+		return move{kind: refuse, reason: reasonNoneRuns}
 	}
 	return move{kind: refuse, reason: reasonNoGoal}
+}
+
+// fromRescue handles a node in rescue mode, also one that could not enter or leave it. A rescue system that this walk has not booted
+// may have another password, so it is booted again.
+func fromRescue(goal Goal, state ironic.State, sent bool) move {
+	kind := send
+	if state != nodes.Rescue {
+		kind = repair
+	}
+	switch {
+	case goal == GoalRescued && state == nodes.Rescue && sent:
+		return move{kind: done}
+	case goal == GoalRescued:
+		return move{kind: kind, verb: nodes.TargetRescue}
+	case goal == GoalUnrescued:
+		return move{kind: kind, verb: nodes.TargetUnrescue}
+	}
+	return running(goal, reasonRescue)
+}
+
+// fromServiceFail handles a node whose service has failed. Its instance is still deployed.
+func fromServiceFail(goal Goal) move {
+	switch goal { //nolint:exhaustive // running decides the others
+	case GoalServiced:
+		return move{kind: repair, verb: nodes.TargetService}
+	case GoalRescued:
+		return move{kind: send, verb: nodes.TargetRescue}
+	case GoalUnrescued:
+		return move{kind: done}
+	}
+	return running(goal, reasonDeployed)
 }
 
 // instanceGone handles state error: undeploying has failed, and only undeploying again continues from there.

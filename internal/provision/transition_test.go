@@ -13,40 +13,40 @@ import (
 // moves is what nextMove must say, for a walk that has not sent its goal's verb yet: a verb to send, "VERB!" for a repair,
 // done, wait, or "-REASON" for a refusal.
 const moves = `
-state           | manageable | available | inspected | deployed  | rebuilt   | undeployed | configured | serviced  | adopted
-enroll          | manage     | manage    | manage    | -unready  | -unready  | done       | manage     | -none     | -noadopt
-verifying       | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-manageable      | done       | provide   | inspect   | -unready  | -unready  | done       | clean      | -none     | adopt
-available       | manage     | done      | manage    | active    | active    | done       | manage     | -none     | -noadopt
-active          | -deployed  | -deployed | -deployed | done      | rebuild   | deleted    | -deployed  | service   | done
-deploying       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-wait call-back  | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
-deploy complete | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-rebuild         | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-deploy failed   | -deployed  | -deployed | -deployed | active!   | active!   | deleted    | -deployed  | -deployed  | -deployed
-deploy hold     | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
-deleting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-deleted         | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-error           | -undeploy  | -undeploy | -undeploy | -undeploy | -undeploy | deleted!   | -undeploy  | -undeploy  | -undeploy
-cleaning        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-clean wait      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-clean failed    | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -noadopt
-clean hold      | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
-inspecting      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-inspect wait    | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-inspect failed  | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -noadopt
-adopting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait
-adopt failed    | manage!    | manage!   | manage!   | -adopt    | -adopt    | manage!    | manage!    | -none     | adopt!
-rescuing        | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-rescue wait     | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
-rescue          | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
-rescue failed   | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
-unrescuing      | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-unrescue failed | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | -rescue
-servicing       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait
-service wait    | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait
-service failed  | -deployed  | -deployed | -deployed | -deployed | -deployed | deleted    | -deployed  | service!  | -deployed
-service hold    | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held
+state           | manageable | available | inspected | deployed  | rebuilt   | undeployed | configured | serviced  | rescued   | unrescued | adopted
+enroll          | manage     | manage    | manage    | -unready  | -unready  | done       | manage     | -none     | -none     | -none     | -noadopt
+verifying       | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+manageable      | done       | provide   | inspect   | -unready  | -unready  | done       | clean      | -none     | -none     | -none     | adopt
+available       | manage     | done      | manage    | active    | active    | done       | manage     | -none     | -none     | -none     | -noadopt
+active          | -deployed  | -deployed | -deployed | done      | rebuild   | deleted    | -deployed  | service   | rescue    | done      | done
+deploying       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+wait call-back  | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait      | wait      | wait
+deploy complete | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+rebuild         | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+deploy failed   | -deployed  | -deployed | -deployed | active!   | active!   | deleted    | -deployed  | -deployed | -none     | -none     | -deployed
+deploy hold     | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held     | -held     | -held
+deleting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+deleted         | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+error           | -undeploy  | -undeploy | -undeploy | -undeploy | -undeploy | deleted!   | -undeploy  | -undeploy | -undeploy | -undeploy | -undeploy
+cleaning        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+clean wait      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+clean failed    | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -none     | -none     | -noadopt
+clean hold      | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held     | -held     | -held
+inspecting      | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+inspect wait    | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+inspect failed  | manage!    | manage!   | manage!   | -unready  | -unready  | manage!    | manage!    | -none     | -none     | -none     | -noadopt
+adopting        | wait       | wait      | wait      | wait      | wait      | wait       | wait       | wait      | wait      | wait      | wait
+adopt failed    | manage!    | manage!   | manage!   | -adopt    | -adopt    | manage!    | manage!    | -none     | -none     | -none     | adopt!
+rescuing        | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+rescue wait     | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait      | wait      | wait
+rescue          | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | rescue    | unrescue  | -rescue
+rescue failed   | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | rescue!   | unrescue! | -rescue
+unrescuing      | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+unrescue failed | -rescue    | -rescue   | -rescue   | -rescue   | -rescue   | deleted    | -rescue    | -rescue   | rescue!   | unrescue! | -rescue
+servicing       | -deployed  | -deployed | -deployed | wait      | wait      | wait       | -deployed  | wait      | wait      | wait      | wait
+service wait    | -deployed  | -deployed | -deployed | wait      | wait      | deleted    | -deployed  | wait      | wait      | wait      | wait
+service failed  | -deployed  | -deployed | -deployed | -deployed | -deployed | deleted    | -deployed  | service!  | rescue    | done      | -deployed
+service hold    | -held      | -held     | -held     | -held     | -held     | -held      | -held      | -held     | -held     | -held     | -held
 `
 
 // notes are the reasons by their short names in the table.
@@ -99,7 +99,7 @@ func TestTransition_table(t *testing.T) {
 			t.Errorf("from %q to %s: %s, want %s", state, goal, got, want)
 		}
 	})
-	const states, goals = 33, 9 // all of gophercloud, all of ours
+	const states, goals = 33, 11 // all of gophercloud, all of ours
 	if cells != states*goals {
 		t.Errorf("the table has %d cells, want %d", cells, states*goals)
 	}
@@ -109,6 +109,8 @@ func TestTransition_verbIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	expectedMoves(func(state ironic.State, goal Goal, want string) {
 		switch {
+		case goal == GoalRescued && state == nodes.Rescue:
+			want = "done"
 		case (goal == GoalInspected || goal == GoalConfigured) && state == nodes.Manageable, (goal == GoalRebuilt || goal == GoalServiced) && state == nodes.Active:
 			want = "done"
 		}
@@ -190,6 +192,11 @@ func TestTransition_deploymentStates(t *testing.T) {
 	}{
 		{nodes.Active, true, false},
 		{nodes.Rescue, true, false},
+		{nodes.Rescuing, true, false}, // by an operator, or by an earlier run: it is not deployed again
+		{nodes.RescueWait, true, false},
+		{nodes.Unrescuing, true, false},
+		{nodes.UnrescueFail, true, false},
+		{nodes.Servicing, true, false},
 		{nodes.ServiceFail, true, false},
 		{nodes.DeployHold, true, false},
 		{nodes.DeployFail, false, true},

@@ -125,7 +125,7 @@ func refused(node *ironic.Node, goal Goal, reason string) error {
 // ReservedError.
 func (w *walk) instanceGone() (bool, error) {
 	switch w.goal {
-	case GoalDeployed, GoalRebuilt, GoalServiced, GoalAdopted:
+	case GoalDeployed, GoalRebuilt, GoalServiced, GoalRescued, GoalUnrescued, GoalAdopted:
 		return false, CheckReservation(w.node, w.instance)
 	case GoalUndeployed:
 		state := w.state()
@@ -198,7 +198,7 @@ func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
 
 func (w *walk) orderOf(verb ironic.Verb) ironic.Order {
 	with := ironic.Order{}
-	if InstallsInstance(verb) || runsSteps(verb) {
+	if InstallsInstance(verb) || runsSteps(verb) || verb == nodes.TargetRescue {
 		with = w.order
 	}
 	with.Verb = verb

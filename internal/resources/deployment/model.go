@@ -44,6 +44,7 @@ type model struct {
 	OnChange        types.String   `tfsdk:"on_change"`
 	RebuildTriggers types.Map      `tfsdk:"rebuild_triggers"`
 	RestartTriggers types.Map      `tfsdk:"restart_triggers"`
+	Rescue          types.Object   `tfsdk:"rescue"`
 	Protected       types.Bool     `tfsdk:"protected"`
 	PowerState      types.String   `tfsdk:"power_state"`
 	PowerOffMode    types.String   `tfsdk:"power_off_mode"`

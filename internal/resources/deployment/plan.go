@@ -61,6 +61,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		p.decide(ctx, &resp.Diagnostics)
 	}
+	if fresh {
+		refuseRescueOfNew(&config, &resp.Diagnostics)
+	} else {
+		p.planRescue(ctx, &resp.Diagnostics)
+	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
 	d.refuseOff(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -68,6 +73,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		d.checkVersions(ctx, &config, &resp.Diagnostics)
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
 		d.checkVIFs(ctx, &plan, state, &resp.Diagnostics)
+		d.checkRescue(ctx, &plan, state, &resp.Diagnostics)
 	}
 }
 
@@ -382,6 +388,7 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: !config.VIFs.IsNull(), Since: ironic.VersionVIFs, Name: path.Root("vifs")},
 		framework.Feature{Used: config.namesPorts(), Since: ironic.VersionVIFPort, Name: path.Root("vifs")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
+		framework.Feature{Used: !config.Rescue.IsNull(), Since: ironic.VersionRescue, Name: path.Root("rescue")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
 		framework.Feature{Used: config.quarantines(), Since: provision.VersionRetired, Name: path.Root("on_failure")},
 		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},

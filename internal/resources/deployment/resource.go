@@ -205,6 +205,7 @@ func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags 
 	if iso := config.liveISO(ctx); iso != nil {
 		iso.hideQuery(d.Client)
 	}
+	d.Client.Hide(config.rescuePassword(ctx))
 	return wanted
 }
 
@@ -311,6 +312,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.readBoot(ctx, node, imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
+	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -386,6 +388,11 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		machine.ForgetCreation(ctx, provision.MarkReservation)
 	}
+	planned.Rescue = u.rescueAfter(node(), failed, err)
+	rescueIsDue := err != nil && !planned.Rescue.Equal(plan.Rescue)
+	if rescueIsDue {
+		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), state.Restarts
+	}
 	next := planned
 	next.record(node(), state.InstanceID.ValueString(), attempts)
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
@@ -405,7 +412,11 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if plan.contentChange(ctx, state) != same || compare(ctx, plan.RebuildTriggers, state.RebuildTriggers) != same {
 		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, u.footprint(ctx, machine, err))...)
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	if rescueIsDue { // after Ctrl-C, too: the state is not the planned one
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+	} else {
+		framework.Report(&resp.Diagnostics, doing, err)
+	}
 	next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 

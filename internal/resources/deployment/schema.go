@@ -80,6 +80,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any change, also adding or removing it, **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
 			},
+			"rescue": rescueSchema(),
 			"protected": schema.BoolAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "`true`: Ironic refuses to rebuild and undeploy the node; the provider sets it after the deployment. `false`: the provider clears it before any other change. A plan that would " +

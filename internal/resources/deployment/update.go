@@ -65,25 +65,29 @@ type updateStep int
 // The steps, in order.
 const (
 	updateUnprotects updateStep = iota
+	updateLeavesRescue
 	updateConnects
 	updateDeploys
 	updateRestarts
 	updateSwitches
 	updateProtects
+	updateEntersRescue
 )
 
 // of returns the step as an infinitive, for messages.
 func (s updateStep) of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s"}[s], node)
+	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s", "rescue node %s"}[s], node)
 }
 
 // run takes all steps. It returns the step that failed, together with its error.
 func (u *update) run(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, failed updateStep, err error) {
 	attempts = int(u.state.Attempts.ValueInt64())
-	for step := updateUnprotects; step <= updateProtects; step++ {
+	for step := updateUnprotects; step <= updateEntersRescue; step++ {
 		switch {
 		case step == updateUnprotects && framework.IsFalse(u.config.Protected):
 			err = machine.Protect(ctx, false)
+		case step == updateLeavesRescue && u.leavesRescue():
+			err = machine.LeaveRescue(ctx, u.state.InstanceID.ValueString(), u.limit)
 		case step == updateConnects:
 			err = u.connect(ctx, machine)
 		case step == updateDeploys && u.what.LiveISO != nil:
@@ -96,6 +100,8 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 			err = u.config.switchPower(ctx, machine, u.limit)
 		case step == updateProtects && u.config.Protected.ValueBool():
 			err = machine.Protect(ctx, true)
+		case step == updateEntersRescue && u.entersRescue():
+			err = machine.EnterRescue(ctx, u.state.InstanceID.ValueString(), u.config.rescuePassword(ctx), u.limit)
 		}
 		if err != nil {
 			return attempts, step, err
@@ -109,9 +115,9 @@ func (u *update) isOurs(machine *provision.Machine) error {
 	return provision.CheckReservation(machine.Node(), u.state.InstanceID.ValueString())
 }
 
-// restarts reports whether the plan has announced a restart by power, besides those of a deployment.
+// restarts reports whether the plan has announced a restart by power, besides those of a deployment and of rescue mode.
 func (u *update) restarts() bool {
-	return !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
+	return !u.leavesRescue() && !u.entersRescue() && !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
 }
 
 // switches reports whether the plan has announced that the apply switches the power. The first apply after an import does not.

@@ -1,0 +1,62 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Rescue is what a node is with regard to rescue mode.
+type Rescue int
+
+// The relations of a node to rescue mode.
+const (
+	NotRescued   Rescue = iota // it runs what is deployed, or nothing is deployed
+	Rescued                    // the rescue system runs
+	RescueChange               // it enters or leaves rescue mode
+	RescueFailed               // it could not enter or leave rescue mode
+)
+
+// RescueOf returns the relation of a node in a state to rescue mode.
+func RescueOf(state ironic.State) Rescue {
+	switch state { //nolint:exhaustive // the others are not about rescue
+	case nodes.Rescue:
+		return Rescued
+	case nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing:
+		return RescueChange
+	case nodes.RescueFail, nodes.UnrescueFail:
+		return RescueFailed
+	}
+	return NotRescued
+}
+
+// noRescue is the rescue interface of a node without rescue mode.
+const noRescue = "no-rescue"
+
+// CanRescue reports whether a node's rescue interface has a rescue mode.
+func CanRescue(n *ironic.Node) bool { return n.RescueInterface != noRescue }
+
+// StateRescued is the provision state of a node whose rescue system runs; StateActive that of a node that runs what is deployed.
+const (
+	StateRescued = string(nodes.Rescue)
+	StateActive  = string(nodes.Active)
+)
+
+// EnterRescue boots the rescue system of a deployed machine, with a password for its user rescue, and waits until it runs. If one runs
+// already, it is booted again, because it may have another password.
+func (m *Machine) EnterRescue(ctx context.Context, instance, password string, timeout time.Duration) error {
+	if strings.TrimSpace(password) == "" {
+		return errors.New("the password of the rescue system is empty")
+	}
+	return m.walk(ctx, GoalRescued, instance, ironic.Order{Password: password}, timeout)
+}
+
+// LeaveRescue starts what is deployed on a machine in rescue mode, and waits until it is active.
+func (m *Machine) LeaveRescue(ctx context.Context, instance string, timeout time.Duration) error {
+	return m.walk(ctx, GoalUnrescued, instance, ironic.Order{}, timeout)
+}

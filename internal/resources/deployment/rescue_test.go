@@ -1,0 +1,307 @@
+package deployment_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// rescuePassword is a password that tests look for where it must not be.
+const rescuePassword = "hunter2-and-rescue"
+
+// rescue is the setting of rescue mode, with a version of its password.
+func rescue(version int) string {
+	return fmt.Sprintf("rescue = {\n    password_wo = var.password\n    password_wo_version = %d\n  }", version)
+}
+
+// rescueVariable declares the variable of the password.
+const rescueVariable = "variable \"password\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n"
+
+// newRescue returns a workspace with a deployment of an image on a node, and the password in its environment.
+func newRescue(t *testing.T, s *acctest.Site, node string, settings ...string) *acctest.Workspace {
+	t.Helper()
+	w := acctest.NewWorkspace(t, rescueConfig(s, node, settings...))
+	w.Setenv("TF_VAR_password", rescuePassword)
+	return w
+}
+
+// rescueConfig is a configuration with a deployment of an image on a node.
+func rescueConfig(s *acctest.Site, node string, settings ...string) string {
+	return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1")}, settings...)...)
+}
+
+// wantState fails a test unless a node is in a state and the state of the deployment says so.
+func wantState(t *testing.T, s *acctest.Site, w *acctest.Workspace, node, want string) {
+	t.Helper()
+	if is := s.Node(node)["provision_state"]; is != want {
+		t.Errorf("the node is in state %v, want %s", is, want)
+	}
+	if is := acctest.Deployed(t, w).Values["provision_state"]; is != want {
+		t.Errorf("in state is provision_state %v, want %s", is, want)
+	}
+}
+
+func TestAccDeployment_rescueAndBack(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	log := filepath.Join(w.Dir, "trace.log")
+	w.Setenv("TF_LOG", "TRACE")
+	w.Setenv("TF_LOG_PATH", log)
+	w.Must("apply", "-auto-approve")
+	var said strings.Builder
+	restarts := 0
+	for _, step := range []struct {
+		settings          []string
+		warning, state    string
+		restarts, rebuild int
+	}{
+		{[]string{rescue(1)}, "Machine enters rescue mode", "rescue", 1, 0},
+		{[]string{rescue(1), `max_attempts = 2`}, "", "rescue", 0, 0},
+		{[]string{rescue(2), `max_attempts = 2`}, "Machine enters rescue mode", "rescue", 1, 0},
+		{[]string{`max_attempts = 2`}, "Machine leaves rescue mode", "active", 1, 0},
+		{[]string{rescue(2), `power_state = "on"`}, "Machine enters rescue mode", "rescue", 1, 0},
+		{[]string{`rebuild_triggers = { month = "11" }`}, "Rebuild wipes the root disk", "active", 1, 1},
+	} {
+		w.Configure(rescueConfig(s, node, step.settings...))
+		wantRaised(t, w.Save()[acctest.DeploymentAddress], float64(step.rebuild), float64(step.restarts))
+		said.WriteString(w.Must("show", "-json", "saved"))
+		output, _ := w.Plan()
+		acctest.Mention(t, output, step.warning)
+		said.WriteString(output + w.Must("apply", "saved"))
+		wantState(t, s, w, node, step.state)
+		restarts += step.restarts
+		acctest.NoChanges(t, w)
+	}
+	wantInState(t, w, 1, restarts)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue", "rebuild")
+	said.WriteString(w.Must("show", "-json") + w.Must("destroy", "-auto-approve"))
+	trace, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(trace), "request to Ironic") {
+		t.Fatalf("the log has nothing of the provider: %v", err)
+	}
+	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+		if at := strings.Index(content, rescuePassword); at >= 0 {
+			t.Errorf("the password is in the %s: %q", where, content[max(0, at-200):at])
+		}
+	}
+}
+
+// A machine in rescue mode is neither deployed nor restarted, whoever has put it there.
+func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	w.Must("apply", "-auto-approve")
+	others := []string{`config_drive = { hostname = "h" }`, `rebuild_triggers = { a = "1" }`, `restart_triggers = { a = "1" }`}
+	for _, setting := range others {
+		w.Configure(rescueConfig(s, node, setting, rescue(1)))
+		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "Remove rescue in the same apply or before")
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
+	s.Await(node, "provision_state", "rescue")
+	for _, setting := range others {
+		w.Configure(rescueConfig(s, node, setting))
+		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "baremetal node unrescue "+node)
+	}
+	acctest.WantVerbs(t, s, node, "active", "rescue")
+	w.Configure(rescueConfig(s, node))
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_rescueByOthers(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
+	s.Await(node, "provision_state", "rescue")
+	output, changes := w.Plan()
+	if acctest.Mention(t, output, "Machine is in rescue mode", "A plan leaves it there unless the configuration sets rescue"); changes {
+		t.Errorf("the plan changes it:\n%s", output)
+	}
+	w.Configure(rescueConfig(s, node, rescue(1)))
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), rescuePassword)
+	wantState(t, s, w, node, "rescue")
+	acctest.NoChanges(t, w)
+
+	s.Verb(node, "unrescue", "active")
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Machine enters rescue mode", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, node, "rescue")
+	acctest.NoChanges(t, w)
+
+	s.Verb(node, "unrescue", "active")
+	w.Configure(rescueConfig(s, node))
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_destroyInRescue(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, rescueVariable+s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
+	w.Setenv("TF_VAR_password", rescuePassword)
+	w.Must("apply", "-auto-approve")
+	w.Configure(rescueVariable + s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1"), rescue(1)))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+	acctest.WantVerbs(t, s, node, "active", "rescue", "deleted")
+	if password := acctest.InstanceInfo(s, node)["rescue_password"]; password != nil {
+		t.Errorf("the password is left on the node: %v", password)
+	}
+}
+
+func TestAccDeployment_importInRescue(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, acctest.ForeignInstance(s))
+	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
+	s.Await(node, "provision_state", "rescue")
+	w := newRescue(t, s, node, rescue(1))
+	w.Must("import", acctest.DeploymentAddress, node)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rescue is recorded only")
+	acctest.WantVerbs(t, s, node, "active", "rescue")
+	acctest.NoChanges(t, w)
+	w.Configure(rescueConfig(s, node))
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, node, "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_failedRescue(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Value
+	broken.Store("rescue")
+	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+		if verb == broken.Load() {
+			return "the ramdisk did not boot"
+		}
+		return ""
+	}})
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	w.Must("apply", "-auto-approve")
+	w.Configure(rescueConfig(s, node, rescue(1)))
+	acctest.Fails(t, w, acctest.Apply(), "Could not rescue node "+s.Name("n1"), "the ramdisk did not boot", "To give up, remove rescue")
+	wantState(t, s, w, node, "rescue failed")
+	wantInState(t, w, 0, 0)
+	broken.Store("")
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, node, "rescue")
+	acctest.NoChanges(t, w)
+
+	broken.Store("rescue")
+	w.Configure(rescueConfig(s, node, rescue(2)))
+	acctest.Fails(t, w, acctest.Apply(), "the ramdisk did not boot")
+	w.Configure(rescueConfig(s, node)) // gives up
+	broken.Store("unrescue")
+	acctest.Fails(t, w, acctest.Apply(), "Could not end the rescue of node "+s.Name("n1"), "tries again to start what is deployed")
+	wantState(t, s, w, node, "unrescue failed")
+	broken.Store("")
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, node, "active")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "rescue", "unrescue", "unrescue")
+	w.Must("destroy", "-auto-approve")
+}
+
+// Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
+func TestFakeDeployment_interruptedRescue(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 3 * time.Second})
+	node := acctest.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	w.Must("apply", "-auto-approve")
+	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
+		w.Configure(rescueConfig(s, node, step.settings))
+		running := w.Start("apply", "-auto-approve")
+		acctest.AwaitState(t, s, node, step.during)
+		acctest.Interrupt(t, running)
+		w.Must("apply", "-auto-approve")
+		s.Await(node, "provision_state", step.after)
+		acctest.NoChanges(t, w)
+	}
+	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_rescueIsRefused(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := acctest.AddNode(t, s, "n1", map[string]any{"rescue_interface": "no-rescue"})
+	w := newRescue(t, s, node, rescue(1))
+	acctest.Fails(t, w, []string{"plan"}, "Nothing to rescue", "there is nothing to rescue. Remove rescue, apply, and add it afterwards")
+	w.Configure(rescueConfig(s, node))
+	w.Must("apply", "-auto-approve")
+	for _, wrong := range []struct{ config, want string }{
+		{rescueConfig(s, node, "rescue = {\n    password_wo = \" \"\n    password_wo_version = 1\n  }"), "must not be empty"},
+		{rescueConfig(s, node, "rescue = {\n    password_wo_version = 1\n  }"), `attribute "password_wo" is required`},
+		{rescueConfig(s, node, rescue(1), `power_state = "off"`), "A rescue system runs only on a machine that is on"},
+		{rescueConfig(s, node, rescue(1), `rebuild_triggers = { a = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n", "Not possible in rescue mode"},
+		{rescueConfig(s, node, strings.Replace(rescue(1), "= 1", "= terraform_data.a.output", 1)) + "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n", "Value must be known during plan"},
+	} {
+		w.Configure(wrong.config)
+		acctest.Fails(t, w, []string{"plan"}, wrong.want)
+	}
+	w.Configure(strings.Replace(rescueConfig(s, node, rescue(1)), "provider \"metal\" {", "provider \"metal\" {\n  microversion = \"1.37\"", 1))
+	acctest.Fails(t, w, []string{"plan"}, "rescue", "1.38")
+	w.Configure(rescueConfig(s, node, rescue(1)))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Node has no rescue mode", `Set hardware_interfaces = { rescue = "agent" } on its metal_host`)
+	acctest.Fails(t, w, acctest.Apply(), "does not support rescue")
+	if verbs := acctest.Verbs(s, node); slices.Contains(verbs, "unrescue") {
+		t.Errorf("Ironic was sent %v", verbs)
+	}
+	w.Configure(rescueConfig(s, node))
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO does not restart it meanwhile.
+func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addLiveNode(t, s, 1, nil)
+	config := func(iso string, settings ...string) string {
+		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `host_content = { network = "`+iso+`" }`))...)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Setenv("TF_VAR_password", rescuePassword)
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("v1", rescue(1)))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine enters rescue mode")
+	wantState(t, s, w, node, "rescue")
+	acctest.NoChanges(t, w)
+	w.Configure(config("v2", rescue(1)))
+	w.Run("apply", "-auto-approve")
+	wantState(t, s, w, node, "rescue")
+	w.Configure(config("v1"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
+	wantState(t, s, w, node, "active")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	w.Configure(config("v2"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
