@@ -81,7 +81,7 @@ resource "metal_deployment" "web" {
 func (s oldSite) oldState(t *testing.T, old string) string {
 	t.Helper()
 	return strings.NewReplacer("NODE_ID", s.node, "NODE_NAME", s.Name("web"), "ALLOCATION_ID", s.allocation, "ALLOCATION_NAME", s.Name("reserved"),
-		"CLASS", s.Class(), "IMAGE", movedImage).Replace(read(t, filepath.Join("testdata", old+".tfstate")))
+		"CLASS", s.Class(), "IMAGE", movedImage).Replace(read(t, filepath.Join("testdata", old+".state.json")))
 }
 
 // wantUntouched fails the test if anything but the state has changed.
