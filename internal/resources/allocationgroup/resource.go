@@ -1,4 +1,4 @@
-// Package allocationgroup implements the resource metal_allocation_group: allocations of which either all get a node or none does.
+// Package allocationgroup implements the resource metal_allocation_group: several allocations that get nodes together, or not at all.
 package allocationgroup
 
 import (

@@ -97,7 +97,7 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 	}
 }
 
-// A machine in rescue mode is neither deployed nor restarted, whoever has put it there.
+// The plan refuses to deploy or restart a machine in rescue mode, even if another client put it there.
 func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
