@@ -1,6 +1,8 @@
 package acctest_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -137,6 +139,33 @@ func withoutBlock(t *testing.T, text, header string) string {
 		t.Fatalf("no block %s", header)
 	}
 	return before + "\n" + after
+}
+
+func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
+	t.Parallel()
+	site := acctest.StartFake(t, nil)
+	enrollRack(t, site)
+	w, main := guideWorkspace(t, site, "reach-the-machine/dhcp")
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	macs := map[string]string{"rack1-01": "52:54:00:01:00:01", "rack1-02": "52:54:00:01:00:02"}
+	var outputs map[string]struct{ Address, Node string }
+	if err := json.Unmarshal([]byte(w.Must("output", "-json", "app")), &outputs); err != nil {
+		t.Fatal(err)
+	}
+	for name, machine := range outputs {
+		want := fmt.Sprintf("%s,%s,%s\n", macs[machine.Node], machine.Address, name)
+		if got := read(t, filepath.Join(w.Dir, "dhcp-hosts", name)); got != want {
+			t.Errorf("dnsmasq is told %q of %s, want %q", got, name, want)
+		}
+	}
+	if len(outputs) != 2 {
+		t.Errorf("the outputs are %v", outputs)
+	}
+
+	write(t, main, strings.Replace(read(t, main), "203.0.113.22", "203.0.113.32", 1)) // touches no machine
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed", `terraform_data.reservation["app-2"]`)
+	acctest.NoChanges(t, w)
 }
 
 func TestFakeGuide_dayTwo(t *testing.T) {

@@ -23,6 +23,7 @@ const guides = examples + "/guides"
 var guideSites = map[string]func(t *testing.T, site *acctest.Site){
 	"brownfield":                     enrollRack,
 	"from-terraform-provider-ironic": enrollRack,
+	"reach-the-machine/dhcp":         enrollRack,
 	"take-over":                      enrollRunning,
 }
 

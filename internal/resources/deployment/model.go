@@ -53,6 +53,7 @@ type model struct {
 	MaxNodes        types.Int64    `tfsdk:"max_nodes"`
 	OnDestroy       types.String   `tfsdk:"on_destroy"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
+	NodeName        types.String   `tfsdk:"node_name"`
 	InstanceID      types.String   `tfsdk:"instance_id"`
 	ProvisionState  types.String   `tfsdk:"provision_state"`
 	LastError       types.String   `tfsdk:"last_error"`
@@ -210,10 +211,10 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 	return drive
 }
 
-// volatile copies the node's values that change during operations of Ironic.
+// volatile copies the node's values that others than the provider change, too.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
-	m.PowerState = framework.OrNull(provision.Power(node))
+	m.PowerState, m.NodeName = framework.OrNull(provision.Power(node)), framework.OrNull(node.Name)
 }
 
 // record completes a planned state with the node's values, so that all values are known.
@@ -221,6 +222,7 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	wanted := *m
 	m.ID, m.InstanceID, m.Attempts = types.StringValue(node.UUID), types.StringValue(instance), types.Int64Value(int64(attempts))
 	m.volatile(node)
+	framework.Keep(&m.NodeName, wanted.NodeName)
 	framework.Keep(&m.PowerState, wanted.PowerState)
 	if !framework.IsSet(m.Protected) {
 		m.Protected = types.BoolValue(node.Protected)

@@ -128,7 +128,7 @@ func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resou
 	if d.refuseEnd(ctx, state, "replace", &resp.Diagnostics) {
 		return
 	}
-	plan.ID, plan.InstanceID = types.StringUnknown(), types.StringUnknown()
+	plan.ID, plan.NodeName, plan.InstanceID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	d.checkReplacement(ctx, plan, state, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		d.warnEnd(ctx, state, &resp.Diagnostics)

@@ -29,6 +29,40 @@ func TestAccRefresh_afterApplyFindsNoDrift(t *testing.T) {
 	acctest.NoDrift(t, w)
 }
 
+// The state names the node, also after another client, or the same configuration, has renamed it.
+func TestAccRefresh_nodeName(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	config := func(host string, settings ...string) string {
+		return s.Provider() + acctest.HostBlock(s.Name(host), `driver = "fake-hardware"`, acctest.Target("available")) +
+			acctest.Deployment(acctest.HostAddress+".id", settings...)
+	}
+	w := acctest.NewWorkspace(t, config("h1", acctest.Image("a")))
+	defer w.Must("destroy", "-auto-approve")
+	wantName := func(want string) {
+		t.Helper()
+		if got := acctest.Deployed(t, w).Values["node_name"]; got != s.Name(want) {
+			t.Errorf("node_name is %v, want %s", got, s.Name(want))
+		}
+	}
+	w.Must(acctest.Apply()...)
+	wantName("h1")
+	acctest.NoChanges(t, w)
+
+	w.Configure(config("h2", acctest.Image("a"), "max_attempts = 2")) // one apply renames the node and updates the deployment
+	w.Must(acctest.Apply()...)
+	wantName("h1")
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	wantName("h2")
+	acctest.NoChanges(t, w)
+
+	w.Configure(config("h3", acctest.Image("b"))) // and rebuilds it
+	w.Must(acctest.Apply()...)
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	wantName("h3")
+	acctest.NoChanges(t, w)
+}
+
 // Of a live ISO, the state has more notes, which the apply must leave as a refresh would.
 func TestAccRefresh_liveISOFindsNoDrift(t *testing.T) {
 	t.Parallel()

@@ -113,6 +113,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Update: true, UpdateDescription: "As for `create`. Default: `60m`.",
 				Delete: true, DeleteDescription: "Time-out of undeploying and cleaning, also for a quarantine. Default: `60m`.",
 			}),
+			"node_name": schema.StringAttribute{
+				Computed: true, PlanModifiers: stays,
+				MarkdownDescription: "Name of the node. If the same apply renames the node, the next refresh shows the new name.",
+			},
 			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},
 			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why the last operation failed."},
