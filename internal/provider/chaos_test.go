@@ -115,6 +115,42 @@ func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// A run is killed while a group grows, and the configuration goes back to the former size. The plan shows what the run has reserved, and the
+// apply releases it.
+func TestAccChaos_nextApplyReleasesWhatKilledGrowthReserved(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	for i := range 3 {
+		acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
+	}
+	k := &killer{method: http.MethodPatch, ending: ""}
+	behind := s.Behind(t, k.disturb)
+	config := func(size int) string {
+		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
+	}
+	w := acctest.NewWorkspace(t, config(1))
+	w.OwnProcess()
+	w.Must("apply", "-auto-approve")
+	w.Configure(config(3))
+	if output, code := k.start(w, "apply", "-auto-approve").Wait(); code == 0 || !k.done {
+		t.Fatalf("the run was not killed:\n%s", output)
+	}
+	w.Configure(config(1))
+	output, changes := w.Plan()
+	if !changes {
+		t.Error("the plan does not show what the killed run has reserved")
+	}
+	acctest.Mention(t, output, "- leftovers", "Reservations of a killed run are released", s.Name("g")+"-1, "+s.Name("g")+"-2")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	for i, want := range []bool{true, false, false} {
+		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != want {
+			t.Errorf("allocation %s exists: %t", name, !want)
+		}
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
 // variable returns a number in the environment, or its default.
 func variable(t *testing.T, name string, otherwise int) int {
 	t.Helper()

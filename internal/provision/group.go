@@ -236,13 +236,7 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 	if err != nil {
 		return err
 	}
-	ofKilledRun := func(a ironic.Allocation) bool {
-		mark := creationOf(a.Extra, MarkCreation)
-		return mark != nil && mark.Group == g.Name && c.isDead(mark)
-	}
-	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool {
-		return ofKilledRun(a) && creationOf(a.Extra, MarkCreation).Done.IsZero()
-	})
+	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return c.isBrokenGroup(g, &a) })
 	var found []*Member
 	for _, m := range g.lacking() {
 		m.request.isBroken = isBroken
@@ -258,9 +252,7 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 		}
 	}
 	for _, a := range all {
-		isMember := func(m *Member) bool { return m.ID == a.UUID || m.Name == a.Name }
-		left := ofKilledRun(a) && (isBroken || c.unfinished(creationOf(a.Extra, MarkCreation), nil))
-		if !left || slices.ContainsFunc(g.Members, isMember) {
+		if !c.isLeft(g, &a, isBroken) {
 			continue
 		}
 		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
@@ -279,6 +271,24 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 		return nil // the member gets another node
 	}
 	return err
+}
+
+// isOfKilledRun reports whether a killed run has created an allocation for a group.
+func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
+	mark := creationOf(a.Extra, MarkCreation)
+	return mark != nil && mark.Group == g.Name && c.isDead(mark)
+}
+
+// isBrokenGroup reports whether an allocation shows that a run was killed while it reserved nodes for a group.
+func (c *Site) isBrokenGroup(g *Group, a *ironic.Allocation) bool {
+	return c.isOfKilledRun(g, a) && creationOf(a.Extra, MarkCreation).Done.IsZero()
+}
+
+// isLeft reports whether a killed run has created an allocation for a group, which is not a member of that group. isBroken says that
+// isBrokenGroup is true for any allocation.
+func (c *Site) isLeft(g *Group, a *ironic.Allocation, isBroken bool) bool {
+	isMember := func(m *Member) bool { return m.ID == a.UUID || m.Name == a.Name }
+	return c.isOfKilledRun(g, a) && (isBroken || c.unfinished(creationOf(a.Extra, MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.

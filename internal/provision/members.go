@@ -29,6 +29,26 @@ func (c *Site) RefreshGroup(ctx context.Context, g *Group) (exists bool, err err
 	return found.Load(), worst(errs)
 }
 
+// LeftMembers returns the names of the allocations that a killed run has created for a group which does not have them: the run was
+// killed while the group grew. ReserveGroup takes them over or releases them. It asks for the list of all allocations, which RefreshGroup
+// then uses, too.
+func (c *Site) LeftMembers(ctx context.Context, g *Group) (names []string, err error) {
+	all, err := c.AllocationsForPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	isBroken := false
+	for _, a := range all {
+		isBroken = isBroken || c.isBrokenGroup(g, a)
+	}
+	for _, a := range all {
+		if c.isLeft(g, a, isBroken) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, nil
+}
+
 // refreshMember reads a member again, and reports whether it exists.
 func (c *Site) refreshMember(ctx context.Context, g *Group, m *Member) (exists bool, err error) {
 	a, err := c.AllocationForRefresh(ctx, m.ID)

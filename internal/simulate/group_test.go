@@ -37,6 +37,8 @@ func TestKill_everyRequestOfAGroup(t *testing.T) {
 		{"create", configuration{}, groupOf("a", 3), groupNames("a", 3), "", nil},
 		{"create, and then fewer", configuration{}, groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1)},
 		{"grow", groupOf("a", 1), groupOf("a", 3), groupNames("a", 3), "", nil},
+		{"grow, and then not", groupOf("a", 1), groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1)},
+		{"grow, and then less", groupOf("a", 1), groupOf("a", 4), groupNames("a", 2), "", groupOf("a", 2)},
 		{"replace a lost member", groupOf("a", 3), groupOf("a", 3), groupNames("a", 3), "a-1", nil},
 		{"rename and grow", groupOf("a", 2), groupOf("b", 3), groupNames("b", 3), "", nil},
 		{"shrink", groupOf("a", 3), groupOf("a", 1), groupNames("a", 1), "", nil},
@@ -89,6 +91,9 @@ func (p groupPhase) kill(t *testing.T, when death, lost time.Duration) bool {
 	}
 	if left := w.replan(t, then); !left.empty() {
 		s.broken("the plan in the end is %s", left)
+	}
+	if p.then != nil && s.hasLock(t) { // the last apply reserved nothing
+		s.lockOnceMore(t, groupOf("later", 1))
 	}
 	p.checkSite(t, s)
 	return end.killed

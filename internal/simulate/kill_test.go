@@ -187,7 +187,7 @@ func (p phase) kill(t *testing.T, when death, lost time.Duration) bool {
 	}
 	p.checkMachine(t, s, w)
 	if end.killed && s.hasLock(t) {
-		s.lockOnceMore(t)
+		s.lockOnceMore(t, laterHost())
 	}
 	s.checkClean(t)
 	return end.killed
@@ -246,13 +246,17 @@ func (s *site) hasLock(t *testing.T) bool {
 	return len(left) > 0
 }
 
-// lockOnceMore lets another workspace make and remove a host, which needs the lock. It removes the record of a run that was killed
-// while it held the lock.
-func (s *site) lockOnceMore(t *testing.T) {
+// laterHost is a configuration that needs the lock of the limit.
+func laterHost() configuration {
+	return configuration{"metal_host.later": {"name": "later", "driver": "fake-hardware", "target_state": "available"}}
+}
+
+// lockOnceMore lets another workspace apply and destroy a configuration that needs the lock. That removes the record of a run that was
+// killed while it held the lock.
+func (s *site) lockOnceMore(t *testing.T, later configuration) {
 	t.Helper()
 	w := s.workspace("later", nil)
-	hosts := configuration{"metal_host.later": {"name": "later", "driver": "fake-hardware", "target_state": "available"}}
-	for _, config := range []configuration{hosts, {}} {
+	for _, config := range []configuration{later, {}} {
 		if w.apply(t, config, death{}).failed {
 			s.broken("a later run has failed")
 		}

@@ -48,7 +48,7 @@ func live(t *testing.T, seed uint64) {
 	l.settle(t, l.wish.configuration())
 	l.settle(t, configuration{})
 	if l.hasLock(t) && (l.space.killed || l.faulty) { // a run may end while its requests to release the lock meet faults
-		l.lockOnceMore(t)
+		l.lockOnceMore(t, laterHost())
 	}
 	l.checkEmpty(t)
 }

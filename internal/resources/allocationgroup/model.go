@@ -31,6 +31,7 @@ type model struct {
 	SpreadBy       types.String   `tfsdk:"spread_by"`
 	MaxPerDomain   types.Int64    `tfsdk:"max_per_domain"`
 	Timeouts       timeouts.Value `tfsdk:"timeouts"`
+	Leftovers      types.Set      `tfsdk:"leftovers"`
 	Members        types.Map      `tfsdk:"members"`
 }
 

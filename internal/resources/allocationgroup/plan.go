@@ -3,6 +3,7 @@ package allocationgroup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -28,6 +29,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 		return
 	}
 	plan.planMembers(ctx, state)
+	plan.Leftovers = types.SetNull(types.StringType)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if state != nil {
 		plan.warnChanges(ctx, state, &resp.Diagnostics)
@@ -85,10 +87,29 @@ func (m *model) warnChanges(ctx context.Context, state *model, diags *diag.Diagn
 				state.label(), nodesOf(before, gone)))
 		}
 	}
+	if gone := m.unneeded(state); len(gone) > 0 {
+		diags.AddAttributeWarning(path.Root("size"), "Reservations of a killed run are released", fmt.Sprintf("A run was killed while it reserved nodes for the %s. "+
+			"The apply releases those that the group does not have: %s.", state.label(), strings.Join(gone, ", ")))
+	}
 	if names := m.changed(state); len(names) > 0 {
 		diags.AddAttributeWarning(path.Root(names[0]), "Members keep their nodes", fmt.Sprintf("The change of %s in %s concerns only members that get a node later. The members that have a node keep it. "+
 			"To choose all nodes again, use terraform apply -replace for this resource: that also replaces the deployments, and wipes the machines.", strings.Join(names, ", "), state.label()))
 	}
+}
+
+// unneeded returns the names of the leftovers that the planned group does not have.
+func (m *model) unneeded(state *model) []string {
+	if m.Size.IsUnknown() {
+		return nil
+	}
+	return slices.DeleteFunc(framework.StringSet(state.Leftovers), func(name string) bool {
+		for i := range int(m.Size.ValueInt64()) {
+			if name == provision.MemberName(state.Name.ValueString(), i) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // foresee warns of new members for which there would be too few nodes now.

@@ -101,7 +101,11 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	entries := state.entries(ctx)
 	found, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
-	exists, err := r.Client.RefreshGroup(ctx, found)
+	left, err := r.Client.LeftMembers(ctx, found)
+	exists := false
+	if err == nil {
+		exists, err = r.Client.RefreshGroup(ctx, found)
+	}
 	switch {
 	case err != nil:
 		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
@@ -112,6 +116,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	}
 	state.Name = nameOf(found.Members)
 	state.take(byKey)
+	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -83,6 +83,10 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 				Update: true, UpdateDescription: "Longest time to wait until nothing is deployed on the nodes of removed members. Default: `2h`.",
 				Delete: true, DeleteDescription: "No effect: a release takes one request for each member.",
 			}),
+			"leftovers": schema.SetAttribute{
+				ElementType: types.StringType, Computed: true,
+				MarkdownDescription: "Names of allocations that a killed run has created for the group, and that are not members. The next apply makes them members if the group grows, and releases them if not. Usually null.",
+			},
 			"members": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "The members, by the name that each had at the creation of the group or would have had. The plan knows the keys, so `for_each` works.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
