@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,6 +18,12 @@ func ImportID(ctx context.Context, req resource.ImportStateRequest, resp *resour
 	var who Identity
 	resp.Diagnostics.Append(req.Identity.Get(ctx, &who)...)
 	return who.ID.ValueString(), !resp.Diagnostics.HasError()
+}
+
+// Imported records the id of an imported object, from which the refresh that follows reads the rest.
+func Imported(ctx context.Context, resp *resource.ImportStateResponse, id string) {
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), id)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, Identity{ID: types.StringValue(id)})...)
 }
 
 // Identity is the identity of every resource: its UUID.

@@ -4,7 +4,6 @@ package deploytemplate
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -73,13 +72,8 @@ func (r *deployTemplate) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.DeployTemplates, state.ID.ValueString())
-	switch {
-	case ironic.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
-		return
-	case err != nil:
-		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
+	found := framework.ReadFrom[ironic.Procedure](ctx, r.Client, ironic.DeployTemplates, state.ID.ValueString(), state.label(), resp)
+	if found == nil {
 		return
 	}
 	state.Name = types.StringValue(found.Name)
@@ -112,13 +106,7 @@ func (r *deployTemplate) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if r.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
-		framework.WarnKept(&resp.Diagnostics, state.label())
-		return
-	}
-	if err := r.Client.DeleteIn(ctx, ironic.DeployTemplates, state.ID.ValueString()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "delete "+state.label(), err)
-	}
+	framework.DeleteFrom(ctx, r.Client, ironic.DeployTemplates, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the template by UUID or name.
@@ -132,6 +120,5 @@ func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportSta
 		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+	framework.Imported(ctx, resp, found.UUID)
 }

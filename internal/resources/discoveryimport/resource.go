@@ -371,9 +371,8 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 	if !ok {
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), name)...)
+	framework.Imported(ctx, resp, name)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(name)})...)
 }
 
 // survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.

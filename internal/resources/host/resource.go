@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -273,8 +272,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 		framework.Report(&resp.Diagnostics, "import host "+id, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), node.UUID)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(node.UUID)})...)
+	framework.Imported(ctx, resp, node.UUID)
 }
 
 // recordNode completes a planned state with the values of the created node, so that all values are known.

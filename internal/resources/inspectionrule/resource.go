@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 var (
@@ -67,13 +65,8 @@ func (r *inspectionRule) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := ironic.ReadIn[ironic.InspectionRule](ctx, r.Client.Client, ironic.InspectionRules, state.ID.ValueString())
-	switch {
-	case ironic.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
-		return
-	case err != nil:
-		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
+	found := framework.ReadFrom[ironic.InspectionRule](ctx, r.Client, ironic.InspectionRules, state.ID.ValueString(), state.label(), resp)
+	if found == nil {
 		return
 	}
 	state.refresh(ctx, found)
@@ -105,13 +98,7 @@ func (r *inspectionRule) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if r.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
-		framework.WarnKept(&resp.Diagnostics, state.label())
-		return
-	}
-	if err := r.Client.DeleteIn(ctx, ironic.InspectionRules, state.ID.ValueString()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "delete "+state.label(), err)
-	}
+	framework.DeleteFrom(ctx, r.Client, ironic.InspectionRules, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the rule by UUID or description.
@@ -125,6 +112,5 @@ func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportSta
 		framework.Report(&resp.Diagnostics, "import inspection rule "+id, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+	framework.Imported(ctx, resp, found.UUID)
 }

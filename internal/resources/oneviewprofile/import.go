@@ -51,8 +51,7 @@ func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportSta
 		uri = binding.AppliedURI
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("node_id"), node.UUID)...)
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), uri)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(uri)})...)
+	framework.Imported(ctx, resp, uri)
 }
 
 // findNode finds the node to which Ironic has applied an imported profile.

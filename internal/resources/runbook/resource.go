@@ -4,7 +4,6 @@ package runbook
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -75,13 +74,8 @@ func (r *runbook) Read(ctx context.Context, req resource.ReadRequest, resp *reso
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.Runbooks, state.ID.ValueString())
-	switch {
-	case ironic.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
-		return
-	case err != nil:
-		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
+	found := framework.ReadFrom[ironic.Procedure](ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.label(), resp)
+	if found == nil {
 		return
 	}
 	state.refresh(found)
@@ -123,13 +117,7 @@ func (r *runbook) Delete(ctx context.Context, req resource.DeleteRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if r.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
-		framework.WarnKept(&resp.Diagnostics, state.label())
-		return
-	}
-	if err := r.Client.DeleteIn(ctx, ironic.Runbooks, state.ID.ValueString()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "delete "+state.label(), err)
-	}
+	framework.DeleteFrom(ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the runbook by UUID or name.
@@ -143,6 +131,5 @@ func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateReque
 		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), found.UUID)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(found.UUID)})...)
+	framework.Imported(ctx, resp, found.UUID)
 }
