@@ -129,16 +129,20 @@ func (c Census) String() string {
 	}
 	add(c.Unread, "not examined")
 	add(len(c.Missing), "unknown to Ironic ("+strings.Join(c.Missing, ", ")+")")
-	what := "nodes"
-	switch {
-	case c.Candidates && c.Total == 1:
+	what := "node"
+	if c.Candidates {
 		what = "candidate"
-	case c.Candidates:
-		what = "candidates"
-	case c.Total == 1:
-		what = "node"
+	}
+	does := "match"
+	if c.Total == 1 {
+		does = "matches"
+	} else {
+		what += "s"
 	}
 	text := fmt.Sprintf("%d of %d %s", c.Matching, c.Total, what)
+	if c.Matching > 0 {
+		text += " " + does
+	}
 	if len(parts) == 0 {
 		return text
 	}

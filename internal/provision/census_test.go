@@ -58,18 +58,18 @@ func TestCensus_countsFirstLack(t *testing.T) {
 	}{
 		"all wishes": {
 			ironic.AllocationSpec{ResourceClass: "baremetal", Traits: []string{"CUSTOM_GPU", "CUSTOM_NVME"}, Owner: "team-a"},
-			"2 of 13 nodes: 2 other class, 3 not available (2 active, 1 manageable), 1 in maintenance, 1 reserved already, " +
+			"2 of 13 nodes match: 2 other class, 3 not available (2 active, 1 manageable), 1 in maintenance, 1 reserved already, " +
 				"1 with unknown power state, 1 other owner, 1 without CUSTOM_GPU, 1 without CUSTOM_NVME",
 		},
 		"by name": {
 			ironic.AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{"fits"}},
-			"1 of 1 candidate",
+			"1 of 1 candidate matches",
 		},
 		"by UUID": {
 			ironic.AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{mended, "fits", "unknown"}},
-			"1 of 3 candidates: 1 in maintenance, 1 unknown to Ironic (unknown)",
+			"1 of 3 candidates match: 1 in maintenance, 1 unknown to Ironic (unknown)",
 		},
-		"of any class": {ironic.AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate"},
+		"of any class": {ironic.AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate matches"},
 		"its own node": {
 			ironic.AllocationSpec{UUID: "other-instance", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"}, CandidateNodes: []string{"taken"}},
 			"0 of 1 candidate: 1 without CUSTOM_SSD",
