@@ -85,21 +85,76 @@ const (
 	entersRescueSummary = "Machine enters rescue mode"
 	leavesRescueSummary = "Machine leaves rescue mode"
 	inRescueSummary     = "Not possible in rescue mode"
+	waitsSummary        = "Change waits for the end of the rescue"
 )
+
+// waitsKey marks, in private state, a plan that leaves a change of content until the machine has left rescue mode.
+const waitsKey = "waits_for_rescue"
+
+// noteWaits records whether a plan leaves a change until the end of the rescue.
+func noteWaits(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, waits bool) diag.Diagnostics {
+	switch {
+	case waits == hasWaiting(ctx, before):
+		return nil
+	case waits:
+		return private.SetKey(ctx, waitsKey, []byte("true"))
+	}
+	return private.SetKey(ctx, waitsKey, nil)
+}
+
+// hasWaiting reports whether the last applied plan has left a change until the end of the rescue.
+func hasWaiting(ctx context.Context, private framework.GettablePrivate) bool {
+	noted, _ := private.GetKey(ctx, waitsKey) // only a key that the framework reserves is an error
+	return len(noted) > 0
+}
+
+// staysInRescue reports whether the machine is in rescue mode after the plan.
+func (p inPlace) staysInRescue() bool {
+	return !p.plan.Rescue.IsNull() || (p.state.Rescue.IsNull() && p.state.rescueState() != provision.NotRescued)
+}
+
+// waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
+// repair does not stop a change of a whole fleet. It returns false if there is nothing to keep, or if Terraform does not allow it: a
+// plan cannot keep an attribute that the configuration adds or removes.
+func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) (waits bool) {
+	operates := func(m *model) bool {
+		return m.redeploys(ctx, p.state, p.onChange) != same || compare(ctx, m.RestartTriggers, p.state.RestartTriggers) != same
+	}
+	if p.imported || p.state.rescueState() == provision.NotRescued || !p.staysInRescue() || !operates(p.plan) {
+		return false
+	}
+	kept := *p.plan
+	kept.keepContent(p.state)
+	kept.RebuildTriggers, kept.RestartTriggers = unlessNull(kept.RebuildTriggers, p.state.RebuildTriggers), unlessNull(kept.RestartTriggers, p.state.RestartTriggers)
+	if operates(&kept) {
+		return false
+	}
+	*p.plan = kept
+	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so this plan neither deploys nor restarts it. The first plan after the rescue shows the change again. %s",
+		p.label(), p.endAdvice()))
+	return true
+}
+
+// endAdvice says how to end the rescue of a machine.
+func (p inPlace) endAdvice() string {
+	if p.plan.Rescue.IsNull() {
+		return "To end the rescue: baremetal node unrescue " + p.state.ID.ValueString() + "."
+	}
+	return "To end the rescue, remove rescue."
+}
 
 // planRescue plans that the machine enters or leaves rescue mode, after everything else was planned. It refuses other changes of a
 // machine that stays in rescue mode.
 func (p inPlace) planRescue(ctx context.Context, diags *diag.Diagnostics) {
 	m := p.plan
 	change := compare(ctx, m.Rescue, p.state.Rescue)
-	stays := !m.Rescue.IsNull() || (p.state.Rescue.IsNull() && p.state.rescueState() != provision.NotRescued)
 	at := path.Root("rescue")
 	switch {
 	case change == unclear:
 		diags.AddAttributeError(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so the plan must know them. "+
 			"The password itself need not be known.")
 		return
-	case stays && p.operates():
+	case p.staysInRescue() && p.operates():
 		diags.AddAttributeError(at, inRescueSummary, fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. %s",
 			p.label(), p.leaveAdvice()))
 		return

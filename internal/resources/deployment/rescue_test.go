@@ -97,7 +97,62 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 	}
 }
 
-// The plan refuses to deploy or restart a machine in rescue mode, even if another client put it there.
+// While a machine is in rescue mode, its plan leaves a new image and new triggers for later, so that a change of the whole fleet does not
+// fail because of one machine in repair. Other settings change meanwhile.
+func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
+	t.Parallel()
+	for _, byOthers := range []bool{true, false} {
+		t.Run(fmt.Sprintf("by others %t", byOthers), func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := acctest.AddNode(t, s, "n1", nil)
+			config := func(rescued bool, image string, month int, settings ...string) string {
+				if rescued && !byOthers {
+					settings = append(settings, rescue(1))
+				}
+				triggers := fmt.Sprintf("rebuild_triggers = { month = %d }\n  restart_triggers = { kernel = %d }", month, month)
+				return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image(image), triggers)...)
+			}
+			w := acctest.NewWorkspace(t, config(false, "v1", 1))
+			w.Setenv("TF_VAR_password", rescuePassword)
+			w.Must("apply", "-auto-approve")
+			ends := "baremetal node unrescue " + node
+			if byOthers {
+				s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
+				s.Await(node, "provision_state", "rescue")
+			} else {
+				w.Configure(config(true, "v1", 1))
+				w.Must("apply", "-auto-approve")
+				ends = "remove rescue"
+			}
+			w.Configure(config(true, "v2", 2))
+			output, changes := w.Plan()
+			if acctest.Mention(t, output, "Change waits for the end of the rescue", ends); changes {
+				t.Errorf("the plan changes the machine:\n%s", output)
+			}
+			w.Configure(config(true, "v2", 2, "max_attempts = 2"))
+			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", "0 added, 1 changed")
+			output, _ = w.Plan()
+			acctest.Mention(t, output, "Change waits for the end of the rescue")
+			wantState(t, s, w, node, "rescue")
+
+			if byOthers {
+				s.Verb(node, "unrescue", "active")
+			}
+			w.Configure(config(false, "v2", 2, "max_attempts = 2"))
+			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rebuild wipes the root disk")
+			if got := acctest.ImageInState(t, w); !strings.HasSuffix(got, "v2.qcow2") {
+				t.Errorf("in state is image %s", got)
+			}
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+			acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue", "rebuild", "deleted")
+		})
+	}
+}
+
+// The plan refuses to deploy or restart a machine in rescue mode, even if another client put it there, when the configuration adds what
+// does that.
 func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)

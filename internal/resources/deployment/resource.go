@@ -315,7 +315,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	if !hasWaiting(ctx, req.Private) {
+		state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	}
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
@@ -416,7 +418,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	} else {
 		framework.Report(&resp.Diagnostics, doing, err)
 	}
-	next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	if !hasWaiting(ctx, req.Private) {
+		next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	}
 }
 
 // Delete undeploys the node and keeps the allocation, or leaves the machine running.
