@@ -30,6 +30,8 @@ type Group struct {
 	Members []*Member
 	Spread  Spread
 
+	Leftovers []string // names of allocations that a refresh has found besides the members: see LeftMembers
+
 	by *Creation // the killed run whose members this one has taken over; nil if there is none
 }
 
@@ -251,13 +253,8 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 			found = append(found, m)
 		}
 	}
-	for _, a := range all {
-		if !c.isLeft(g, &a, isBroken) {
-			continue
-		}
-		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
-			return fmt.Errorf("release allocation %s, which a killed run has created for the group: %w", a.Name, err)
-		}
+	if err := c.releaseLeft(ctx, g, all, isBroken); err != nil {
+		return err
 	}
 	err = worst(eachMember(found, func(m *Member) error {
 		a, err := c.AwaitAllocation(ctx, *m.request, m.made, timeout)
@@ -273,10 +270,24 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 	return err
 }
 
-// isOfKilledRun reports whether a killed run has created an allocation for a group.
+// releaseLeft releases the allocations that isLeft names.
+func (c *Site) releaseLeft(ctx context.Context, g *Group, all []ironic.Allocation, isBroken bool) error {
+	for _, a := range all {
+		if !c.isLeft(g, &a, isBroken) {
+			continue
+		}
+		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
+			return fmt.Errorf("release allocation %s, which a killed run has created for the group: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// isOfKilledRun reports whether a killed run has created an allocation for a group. The marks of Leftovers may have a former name of the
+// group.
 func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
 	mark := creationOf(a.Extra, MarkCreation)
-	return mark != nil && mark.Group == g.Name && c.isDead(mark)
+	return mark != nil && (mark.Group == g.Name || mark.Group != "" && slices.Contains(g.Leftovers, a.Name)) && c.isDead(mark)
 }
 
 // isBrokenGroup reports whether an allocation shows that a run was killed while it reserved nodes for a group.

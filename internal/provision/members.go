@@ -15,6 +15,9 @@ import (
 // RefreshGroup reads the members of a group again, and reports whether any of them exists. A member whose allocation is gone has
 // neither an ID nor a node afterwards, unless the provider will create the allocation again.
 func (c *Site) RefreshGroup(ctx context.Context, g *Group) (exists bool, err error) {
+	if _, err := c.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
+		return false, err
+	}
 	var found atomic.Bool
 	errs := eachMember(g.Members, func(m *Member) error {
 		if m.ID == "" {
@@ -30,8 +33,8 @@ func (c *Site) RefreshGroup(ctx context.Context, g *Group) (exists bool, err err
 }
 
 // LeftMembers returns the names of the allocations that a killed run has created for a group which does not have them: the run was
-// killed while the group grew. ReserveGroup takes them over or releases them. It asks for the list of all allocations, which RefreshGroup
-// then uses, too.
+// killed while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them. Call RefreshGroup first: it has the
+// list of all allocations.
 func (c *Site) LeftMembers(ctx context.Context, g *Group) (names []string, err error) {
 	all, err := c.AllocationsForPlan(ctx)
 	if err != nil {
@@ -47,6 +50,19 @@ func (c *Site) LeftMembers(ctx context.Context, g *Group) (names []string, err e
 		}
 	}
 	return names, nil
+}
+
+// ReleaseLeftovers releases the Leftovers of a group that is deleted.
+func (c *Site) ReleaseLeftovers(ctx context.Context, g *Group) error {
+	if len(g.Leftovers) == 0 {
+		return nil
+	}
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return err
+	}
+	const isBroken = true // a refresh has found so
+	return c.releaseLeft(ctx, g, all, isBroken)
 }
 
 // refreshMember reads a member again, and reports whether it exists.

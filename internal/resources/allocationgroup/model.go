@@ -96,7 +96,7 @@ func (m *model) group(ctx context.Context, prefix string, prior map[string]membe
 			},
 			Require: framework.Requirements(ctx, m.Require), Wait: wait,
 		},
-		Name: m.Name.ValueString(), Size: size,
+		Name: m.Name.ValueString(), Size: size, Leftovers: framework.StringSet(m.Leftovers),
 		Spread: provision.Spread{By: m.SpreadBy.ValueString(), Max: int(m.MaxPerDomain.ValueInt64())},
 	}
 	byKey = map[string]*provision.Member{}

@@ -104,7 +104,7 @@ func (m *model) unneeded(state *model) []string {
 	}
 	return slices.DeleteFunc(framework.StringSet(state.Leftovers), func(name string) bool {
 		for i := range int(m.Size.ValueInt64()) {
-			if name == provision.MemberName(state.Name.ValueString(), i) {
+			if name == provision.MemberName(m.Name.ValueString(), i) {
 				return true
 			}
 		}

@@ -101,11 +101,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	entries := state.entries(ctx)
 	found, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
-	left, err := r.Client.LeftMembers(ctx, found)
-	exists := false
-	if err == nil {
-		exists, err = r.Client.RefreshGroup(ctx, found)
-	}
+	exists, err := r.Client.RefreshGroup(ctx, found)
 	switch {
 	case err != nil:
 		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
@@ -114,7 +110,14 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	state.Name = nameOf(found.Members)
+	if state.Name = nameOf(found.Members); !state.Name.IsNull() {
+		found.Name = state.Name.ValueString() // of the marks of a killed run that renamed the group and let it grow
+	}
+	left, err := r.Client.LeftMembers(ctx, found)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
+		return
+	}
 	state.take(byKey)
 	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -164,6 +167,7 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 		return
 	}
 	wanted, byKey := plan.group(ctx, prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
+	wanted.Leftovers = framework.StringSet(now.Leftovers)
 	if err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics); err != nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
 		return
@@ -215,7 +219,11 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 		return
 	}
 	entries := state.entries(ctx)
-	_, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	all, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	if err := r.Client.ReleaseLeftovers(ctx, all); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(), err)
+		return
+	}
 	keys := slices.Sorted(maps.Keys(byKey))
 	kept := func(key string) bool { return r.Client.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
 	if slices.ContainsFunc(keys, kept) {

@@ -27,7 +27,7 @@ const (
 	largestSize = 1000
 
 	// newMembersOnly ends the descriptions of attributes that choose nodes.
-	newMembersOnly = " A change concerns members that are added later."
+	newMembersOnly = " A change concerns members that get a node later."
 )
 
 // Schema describes metal_allocation_group.
@@ -76,7 +76,7 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 			},
 			"max_per_domain": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1), int64validator.AlsoRequires(path.MatchRoot("spread_by"))},
-				MarkdownDescription: "Largest number of members in a domain. Default: no limit." + newMembersOnly,
+				MarkdownDescription: "Largest number of members in a domain. Needs `spread_by`. Default: no limit." + newMembersOnly,
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time for Ironic to reserve the nodes of new members. Default: `10m`.",
@@ -88,11 +88,11 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 				MarkdownDescription: "Names of allocations that a killed run has created for the group, and that are not members. The next apply makes them members if the group grows, and releases them if not. Usually null.",
 			},
 			"members": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "The members, by the name that each had at the creation of the group or would have had. The plan knows the keys, so `for_each` works.",
+				Computed: true, MarkdownDescription: "The members. Their keys are `NAME-0`, `NAME-1` and so on, where NAME is the name that the group had when it was created or imported: a rename does not change them. The plan knows the keys, so `for_each` works.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"id":        schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the allocation."},
+					"id":        schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the allocation; null if another client has deleted it, until the next apply."},
 					"node_id":   schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reserved node; null if another client has deleted the allocation, until the next apply reserves a node again."},
-					"node_name": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node."},
+					"node_name": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node; null if it has none. If the node is renamed, the next refresh shows the new name."},
 					"domain":    schema.StringAttribute{Computed: true, MarkdownDescription: "Value of `spread_by` of the node; null without `spread_by`."},
 				}},
 			},
