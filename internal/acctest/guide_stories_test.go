@@ -166,6 +166,10 @@ func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
 	write(t, main, strings.Replace(read(t, main), "203.0.113.22", "203.0.113.32", 1)) // touches no machine
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed", `terraform_data.reservation["app-2"]`)
 	acctest.NoChanges(t, w)
+
+	write(t, main, strings.Replace(read(t, main), "addresses = { ", `addresses = { app-3 = "203.0.113.33", `, 1)) // concerns no other machine
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "3 to add, 0 to change, 0 to destroy")
 }
 
 func TestFakeGuide_dayTwo(t *testing.T) {

@@ -83,7 +83,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Delete: true, DeleteDescription: "No effect: a release takes one request.",
 			}),
 			"node_id":    schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reserved node.", PlanModifiers: stays},
-			"node_name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node."},
+			"node_name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node; null if it has none. If the node is renamed, the next refresh shows the new name."},
 			"state":      schema.StringAttribute{Computed: true, MarkdownDescription: "`active`. After an interrupted apply also `allocating`, which the next apply continues, or `error`, which it replaces."},
 			"last_error": schema.StringAttribute{Computed: true, MarkdownDescription: "Why Ironic found no node; null without an error."},
 			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time of creation (RFC 3339).", PlanModifiers: stays},

@@ -30,7 +30,8 @@ var rescueTypes = map[string]attr.Type{"password_wo": types.StringType, "passwor
 func rescueSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "While it is set, the machine runs Ironic's rescue system in place of what is deployed. Adding it, removing it and a new `password_wo_version` each **restart** the machine; " +
-			"its disks keep their data. Needs a rescue interface, and a deployment that exists. Default: a machine in rescue is left there, with a warning.",
+			"its disks keep their data. The node's rescue interface must not be `no-rescue`. Not possible when the deployment is created or replaced, or with `power_state = \"off\"`. " +
+			"Default: the provider leaves a machine that another client has put into rescue mode there, and warns.",
 		Attributes: map[string]schema.Attribute{
 			"password_wo": schema.StringAttribute{
 				Required: true, WriteOnly: true,
@@ -130,7 +131,7 @@ func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) (wa
 		return false
 	}
 	*p.plan = kept
-	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so this plan neither deploys nor restarts it. The first plan after the rescue shows the change again. %s",
+	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so this plan neither deploys nor restarts it. The plan that ends the rescue, or the first one after it, makes the change. %s",
 		p.label(), p.endAdvice()))
 	return true
 }

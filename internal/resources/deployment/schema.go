@@ -115,7 +115,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			}),
 			"node_name": schema.StringAttribute{
 				Computed: true, PlanModifiers: stays,
-				MarkdownDescription: "Name of the node. If the same apply renames the node, the next refresh shows the new name.",
+				MarkdownDescription: "Name of the node; null if it has none. If the node is renamed, the next refresh shows the new name.",
 			},
 			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},

@@ -21,8 +21,8 @@ import (
 func vifsSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment; a change connects the running machine anew. Undeploying detaches them. " +
-			"Needs API 1.28 and a network interface that keeps them: not `noop`.",
+		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment. A change attaches the new ones and detaches those that left the list; the machine is not restarted. " +
+			"Without the attribute, those that are attached stay. Undeploying detaches them. Needs API 1.28 and the network interface `neutron` or `flat`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID of the Neutron port.",

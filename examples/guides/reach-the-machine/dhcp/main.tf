@@ -21,10 +21,14 @@ resource "metal_allocation" "app" {
   resource_class = "baremetal"
 }
 
+locals {
+  nodes = { for name, allocation in metal_allocation.app : name => allocation.node_id }
+}
+
 data "metal_host" "app" {
   for_each = local.addresses
 
-  id = metal_allocation.app[each.key].node_id
+  id = local.nodes[each.key]
 }
 
 resource "terraform_data" "reservation" {

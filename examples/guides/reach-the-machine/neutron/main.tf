@@ -20,8 +20,8 @@ variable "neutron_ports" {
 
 locals {
   servers = {
-    db-1 = { node = "rack2-01", bmc = "192.0.2.21", mac = "52:54:00:02:00:01" }
-    db-2 = { node = "rack2-02", bmc = "192.0.2.22", mac = "52:54:00:02:00:02" }
+    db-1 = { node = "rack2-01", bmc = "192.0.2.21", mac = "52:54:00:02:00:01", switch_port = "Ethernet1/1" }
+    db-2 = { node = "rack2-02", bmc = "192.0.2.22", mac = "52:54:00:02:00:02", switch_port = "Ethernet1/2" }
   }
 }
 
@@ -37,7 +37,7 @@ resource "metal_host" "db" {
   }
   hardware_interfaces = { network = "neutron" }
   ports = {
-    (each.value.mac) = { local_link_connection = { switch_id = "52:54:00:ff:00:02", port_id = "Ethernet1/${substr(each.value.node, -1, 1)}", switch_info = "rack2" } }
+    (each.value.mac) = { local_link_connection = { switch_id = "52:54:00:ff:00:02", port_id = each.value.switch_port, switch_info = "rack2" } }
   }
   resource_class = "baremetal"
   target_state   = "available"
