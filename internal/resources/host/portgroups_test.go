@@ -364,6 +364,20 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 	}
 }
 
+// A port without physical_network may have the network of its group in Ironic already.
+func TestFakeHost_planAcceptsPortOfUnknownNetwork(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for _, ports := range []map[int]string{
+		{1: `port_group = "bond0", physical_network = "a"`, 2: `port_group = "bond0"`},
+		{1: `port_group = "bond0"`, 2: `port_group = "bond0", physical_network = "a"`},
+	} {
+		w.Configure(hostConfig(s, cabled(s, `bond0 = {}`, ports)))
+		w.Must("plan")
+	}
+}
+
 // A port group is read by a list that all hosts share, and only if a configuration has port groups.
 func TestFakeHost_refreshListsPortGroupsOnce(t *testing.T) {
 	t.Parallel()
