@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -61,6 +62,7 @@ func (c *Site) ReleaseLeftovers(ctx context.Context, g *Group) error {
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(a ironic.Allocation) bool { return !slices.Contains(g.Leftovers, a.Name) })
 	const isBroken = true // a refresh has found so
 	return c.releaseLeft(ctx, g, all, isBroken)
 }
