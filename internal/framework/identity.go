@@ -20,8 +20,8 @@ func ImportID(ctx context.Context, req resource.ImportStateRequest, resp *resour
 	return who.ID.ValueString(), !resp.Diagnostics.HasError()
 }
 
-// Imported records the id of an imported object, from which the refresh that follows reads the rest.
-func Imported(ctx context.Context, resp *resource.ImportStateResponse, id string) {
+// RecordImport records the id of an imported object, from which the refresh that follows reads the rest.
+func RecordImport(ctx context.Context, resp *resource.ImportStateResponse, id string) {
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), id)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, Identity{ID: types.StringValue(id)})...)
 }

@@ -133,15 +133,15 @@ func (c Census) String() string {
 	if c.Candidates {
 		what = "candidate"
 	}
-	does := "match"
-	if c.Total == 1 {
-		does = "matches"
-	} else {
+	if c.Total != 1 {
 		what += "s"
 	}
 	text := fmt.Sprintf("%d of %d %s", c.Matching, c.Total, what)
-	if c.Matching > 0 {
-		text += " " + does
+	switch {
+	case c.Matching == 1:
+		text += " matches"
+	case c.Matching > 1:
+		text += " match"
 	}
 	if len(parts) == 0 {
 		return text

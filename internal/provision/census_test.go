@@ -67,7 +67,7 @@ func TestCensus_countsFirstLack(t *testing.T) {
 		},
 		"by UUID": {
 			ironic.AllocationSpec{ResourceClass: "baremetal", CandidateNodes: []string{mended, "fits", "unknown"}},
-			"1 of 3 candidates match: 1 in maintenance, 1 unknown to Ironic (unknown)",
+			"1 of 3 candidates matches: 1 in maintenance, 1 unknown to Ironic (unknown)",
 		},
 		"of any class": {ironic.AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate matches"},
 		"its own node": {

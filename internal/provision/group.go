@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +32,8 @@ type Group struct {
 	Members []*Member
 	Spread  Spread
 
-	Leftovers []string // names of allocations that a refresh has found besides the members: see LeftMembers
+	FormerName string   // the name before a rename; "" if there is none
+	Leftovers  []string // names in state: see FindLeftovers. Their marks may have a former name of the group
 
 	by *Creation // the killed run whose members this one has taken over; nil if there is none
 }
@@ -93,9 +96,9 @@ func (g *Group) take(m *Member, a *ironic.Allocation, node *ironic.Node) {
 	m.made, m.ID, m.NodeID, m.NodeName, m.Domain = a, a.UUID, node.UUID, node.Name, g.Spread.Domain(node)
 }
 
-// ReserveGroup reserves a node for each member of a group that has none. It takes over members that a killed run has created, and then
-// also returns the mark of that run; it releases those of them that the group does not have any more. If a node is missing, if anything fails or if the user interrupts the run, it releases what it has
-// reserved, and returns an error. Members that it could not release keep their ID. Groups of one resource class reserve one after
+// ReserveGroup reserves a node for each member of a group that has none. It takes over the members that a killed run has created, and
+// then also returns the mark of that run. It releases what such a run has created and the group does not have. If a node is missing, if
+// anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not release keep their ID. Groups of one resource class reserve one after
 // the other, over all runs: two groups that compete for nodes could otherwise each get too few. ReserveGroup sends each allocation
 // with one candidate, because Ironic chooses at random from several.
 func (c *Site) ReserveGroup(ctx context.Context, g *Group, timeout time.Duration) (by *Creation, err error) {
@@ -238,7 +241,7 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 	if err != nil {
 		return err
 	}
-	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return c.isBrokenGroup(g, &a) })
+	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return c.isUnfinishedMember(g, &a) })
 	var found []*Member
 	for _, m := range g.lacking() {
 		m.request.isBroken = isBroken
@@ -253,7 +256,7 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 			found = append(found, m)
 		}
 	}
-	if err := c.releaseLeft(ctx, g, all, isBroken); err != nil {
+	if err := c.releaseLeftovers(ctx, g, all, isBroken); err != nil {
 		return err
 	}
 	err = worst(eachMember(found, func(m *Member) error {
@@ -270,36 +273,45 @@ func (c *Site) collect(ctx context.Context, g *Group, timeout time.Duration) err
 	return err
 }
 
-// releaseLeft releases the allocations that isLeft names.
-func (c *Site) releaseLeft(ctx context.Context, g *Group, all []ironic.Allocation, isBroken bool) error {
+// releaseLeftovers releases the leftovers of a group: those that Leftovers names, because a plan has announced that, and those that
+// isLeftover recognises.
+func (c *Site) releaseLeftovers(ctx context.Context, g *Group, all []ironic.Allocation, isBroken bool) error {
+	var failed []error
 	for _, a := range all {
-		if !c.isLeft(g, &a, isBroken) {
+		if !c.isLeftover(g, &a, isBroken || slices.Contains(g.Leftovers, a.Name)) {
 			continue
 		}
 		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
-			return fmt.Errorf("release allocation %s, which a killed run has created for the group: %w", a.Name, err)
+			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w", a.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// isOfKilledRun reports whether a killed run has created an allocation for a group. The marks of Leftovers may have a former name of the
-// group.
+// isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark any
+// more was renamed, so it is in the state of another group.
 func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
 	mark := creationOf(a.Extra, MarkCreation)
-	return mark != nil && (mark.Group == g.Name || mark.Group != "" && slices.Contains(g.Leftovers, a.Name)) && c.isDead(mark)
+	if mark == nil || mark.Group == "" || !c.isDead(mark) {
+		return false
+	}
+	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
+	if _, err := strconv.Atoi(number); !isNamed || err != nil {
+		return false
+	}
+	return mark.Group == g.Name || mark.Group == g.FormerName || slices.Contains(g.Leftovers, a.Name)
 }
 
-// isBrokenGroup reports whether an allocation shows that a run was killed while it reserved nodes for a group.
-func (c *Site) isBrokenGroup(g *Group, a *ironic.Allocation) bool {
+// isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.
+func (c *Site) isUnfinishedMember(g *Group, a *ironic.Allocation) bool {
 	return c.isOfKilledRun(g, a) && creationOf(a.Extra, MarkCreation).Done.IsZero()
 }
 
-// isLeft reports whether a killed run has created an allocation for a group, which is not a member of that group. isBroken says that
-// isBrokenGroup is true for any allocation.
-func (c *Site) isLeft(g *Group, a *ironic.Allocation, isBroken bool) bool {
+// isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
+// how long ago the creation was finished.
+func (c *Site) isLeftover(g *Group, a *ironic.Allocation, atAnyAge bool) bool {
 	isMember := func(m *Member) bool { return m.ID == a.UUID || m.Name == a.Name }
-	return c.isOfKilledRun(g, a) && (isBroken || c.unfinished(creationOf(a.Extra, MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+	return c.isOfKilledRun(g, a) && (atAnyAge || c.unfinished(creationOf(a.Extra, MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.

@@ -157,3 +157,47 @@ func TestGroup_oneOfTwoGetsItsNodes(t *testing.T) {
 		})
 	}
 }
+
+// Only what a killed run has created for this group is a leftover of it: neither an allocation of its own, nor one that was renamed, and so is
+// in the state of another group.
+func TestGroup_leftovers(t *testing.T) {
+	t.Parallel()
+	const run, began = "6f1c2a8e-3c53-4c0e-9a53-0d8a3f6a7b10", "1999-12-31T23:00:00Z"
+	for name, tt := range map[string]struct {
+		group provision.Group
+		want  []string
+	}{
+		"grew":                {provision.Group{Name: "a", Members: []*provision.Member{{Name: "a-0"}}}, []string{"a-1", "a-2"}},
+		"was renamed":         {provision.Group{Name: "c", FormerName: "a", Members: []*provision.Member{{Name: "c-0"}}}, []string{"a-0", "a-1", "a-2"}},
+		"is named in state":   {provision.Group{Name: "c", Leftovers: []string{"a-2", "single"}}, []string{"a-2"}},
+		"has no common name":  {provision.Group{Name: "", Leftovers: []string{"single"}}, nil},
+		"has a like name":     {provision.Group{Name: "a-1"}, nil},
+		"has another's names": {provision.Group{Name: "b"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(6)
+				for name, group := range map[string]string{"a-0": "a", "a-1": "a", "a-2": "a", "b-0": "a", "a-x": "a", "single": ""} {
+					mark := map[string]any{"since": began}
+					if group != "" {
+						mark["group"] = group
+					}
+					asOther(t, fake, http.MethodPost, "allocations", map[string]any{
+						"name": name, "resource_class": "baremetal", "extra": map[string]any{string(provision.MarkCreation): map[string]any{run: mark}},
+					})
+				}
+				client := newClient(fake)
+				found, err := client.FindLeftovers(t.Context(), &tt.group)
+				if slices.Sort(found); err != nil || !slices.Equal(found, tt.want) {
+					t.Errorf("the leftovers are %v (%v), want %v", found, err, tt.want)
+				}
+				tt.group.Leftovers = append(tt.group.Leftovers, tt.want...)
+				if err := client.ReleaseLeftovers(t.Context(), &tt.group); err != nil {
+					t.Error(err)
+				}
+				wantReserved(t, fake, 6-len(tt.want))
+			})
+		})
+	}
+}

@@ -33,27 +33,26 @@ func (c *Site) RefreshGroup(ctx context.Context, g *Group) (exists bool, err err
 	return found.Load(), worst(errs)
 }
 
-// LeftMembers returns the names of the allocations that a killed run has created for a group which does not have them: the run was
-// killed while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them. Call RefreshGroup first: it has the
-// list of all allocations.
-func (c *Site) LeftMembers(ctx context.Context, g *Group) (names []string, err error) {
+// FindLeftovers returns the names of the allocations that a killed run has created for a group which does not have them: the run was killed
+// while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them.
+func (c *Site) FindLeftovers(ctx context.Context, g *Group) (names []string, err error) {
 	all, err := c.AllocationsForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	isBroken := false
 	for _, a := range all {
-		isBroken = isBroken || c.isBrokenGroup(g, a)
+		isBroken = isBroken || c.isUnfinishedMember(g, a)
 	}
 	for _, a := range all {
-		if c.isLeft(g, a, isBroken) {
+		if c.isLeftover(g, a, isBroken) {
 			names = append(names, a.Name)
 		}
 	}
 	return names, nil
 }
 
-// ReleaseLeftovers releases the Leftovers of a group that is deleted.
+// ReleaseLeftovers releases the Leftovers of a group that is deleted, and no others.
 func (c *Site) ReleaseLeftovers(ctx context.Context, g *Group) error {
 	if len(g.Leftovers) == 0 {
 		return nil
@@ -63,8 +62,7 @@ func (c *Site) ReleaseLeftovers(ctx context.Context, g *Group) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(a ironic.Allocation) bool { return !slices.Contains(g.Leftovers, a.Name) })
-	const isBroken = true // a refresh has found so
-	return c.releaseLeft(ctx, g, all, isBroken)
+	return c.releaseLeftovers(ctx, g, all, false)
 }
 
 // refreshMember reads a member again, and reports whether it exists.

@@ -264,7 +264,7 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 		framework.Report(&resp.Diagnostics, "import allocation "+id, err)
 		return
 	}
-	framework.Imported(ctx, resp, found.UUID)
+	framework.RecordImport(ctx, resp, found.UUID)
 }
 
 // take copies an allocation and its node's name into the model, and records what plans must know of the node. It reports whether

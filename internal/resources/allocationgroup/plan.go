@@ -18,13 +18,16 @@ import (
 // ModifyPlan plans the keys of members and what is known of each, refuses settings that the server's API does not have, and warns if too few
 // nodes match.
 func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
 	var plan model
 	var state *model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if req.Plan.Raw.IsNull() {
+		if state != nil {
+			state.warnLeftovers(framework.StringSet(state.Leftovers), &resp.Diagnostics)
+		}
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -42,7 +45,8 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: 57, Name: path.Root("name")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
 	)...)
-	if !resp.Diagnostics.HasError() && !r.Client.HasWritten() {
+	releases := state != nil && len(plan.unneeded(state)) > 0 // then more nodes become free than the forecast counts
+	if !resp.Diagnostics.HasError() && !r.Client.HasWritten() && !releases {
 		r.foresee(ctx, &plan, &resp.Diagnostics)
 	}
 }
@@ -87,29 +91,31 @@ func (m *model) warnChanges(ctx context.Context, state *model, diags *diag.Diagn
 				state.label(), nodesOf(before, gone)))
 		}
 	}
-	if gone := m.unneeded(state); len(gone) > 0 {
-		diags.AddAttributeWarning(path.Root("size"), "Reservations of a killed run are released", fmt.Sprintf("A run was killed while it reserved nodes for the %s. "+
-			"The apply releases those that the group does not have: %s.", state.label(), strings.Join(gone, ", ")))
-	}
+	state.warnLeftovers(m.unneeded(state), diags)
 	if names := m.changed(state); len(names) > 0 {
 		diags.AddAttributeWarning(path.Root(names[0]), "Members keep their nodes", fmt.Sprintf("The change of %s in %s concerns only members that get a node later. The members that have a node keep it. "+
 			"To choose all nodes again, use terraform apply -replace for this resource: that also replaces the deployments, and wipes the machines.", strings.Join(names, ", "), state.label()))
 	}
 }
 
+// warnLeftovers warns that the apply releases leftovers.
+func (m *model) warnLeftovers(names []string, diags *diag.Diagnostics) {
+	if len(names) > 0 {
+		diags.AddAttributeWarning(path.Root("size"), "Reservations of a killed run are released", fmt.Sprintf("A run was killed while it reserved nodes for the %s, and no state has these reservations. "+
+			"The apply releases those that the group does not have: %s.", m.label(), strings.Join(names, ", ")))
+	}
+}
+
 // unneeded returns the names of the leftovers that the planned group does not have.
 func (m *model) unneeded(state *model) []string {
-	if m.Size.IsUnknown() {
+	if m.Size.IsUnknown() || m.Name.IsUnknown() {
 		return nil
 	}
-	return slices.DeleteFunc(framework.StringSet(state.Leftovers), func(name string) bool {
-		for i := range int(m.Size.ValueInt64()) {
-			if name == provision.MemberName(m.Name.ValueString(), i) {
-				return true
-			}
-		}
-		return false
-	})
+	var members []string
+	for i := range int(m.Size.ValueInt64()) {
+		members = append(members, provision.MemberName(m.Name.ValueString(), i))
+	}
+	return slices.DeleteFunc(framework.StringSet(state.Leftovers), func(name string) bool { return slices.Contains(members, name) })
 }
 
 // foresee warns of new members for which there would be too few nodes now.

@@ -111,9 +111,9 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		return
 	}
 	if state.Name = nameOf(found.Members); !state.Name.IsNull() {
-		found.Name = state.Name.ValueString() // of the marks of a killed run that renamed the group and let it grow
+		found.FormerName, found.Name = found.Name, state.Name.ValueString() // a killed run may have renamed the group and let it grow
 	}
-	left, err := r.Client.LeftMembers(ctx, found)
+	left, err := r.Client.FindLeftovers(ctx, found)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
 		return
@@ -152,7 +152,7 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: now.ID})...)
-	before, prefix := now.entries(ctx), now.keyPrefix()
+	before, prefix, formerName := now.entries(ctx), now.keyPrefix(), now.Name.ValueString()
 	if !plan.Name.Equal(now.Name) {
 		renamed, _ := plan.group(ctx, prefix, before, len(before))
 		if err := r.Client.RenameMembers(ctx, renamed.Members); err != nil {
@@ -167,7 +167,7 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 		return
 	}
 	wanted, byKey := plan.group(ctx, prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
-	wanted.Leftovers = framework.StringSet(now.Leftovers)
+	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
 	if err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics); err != nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
 		return
@@ -222,7 +222,6 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 	all, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
 	if err := r.Client.ReleaseLeftovers(ctx, all); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(), err)
-		return
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
 	kept := func(key string) bool { return r.Client.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
@@ -259,10 +258,10 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	var m model
 	m.take(byKey)
 	for name, value := range map[string]any{
-		"id": first.UUID, "name": found.Name, "size": int64(found.Size), "resource_class": framework.OrNull(first.ResourceClass),
+		"name": found.Name, "size": int64(found.Size), "resource_class": framework.OrNull(first.ResourceClass),
 		"traits": framework.SetValue(first.Traits), "owner": framework.OrNull(first.Owner), "members": m.Members,
 	} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: types.StringValue(first.UUID)})...)
+	framework.RecordImport(ctx, resp, first.UUID)
 }

@@ -85,7 +85,7 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 			}),
 			"leftovers": schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "Names of allocations that a killed run has created for the group, and that are not members. The next apply makes them members if the group grows, and releases them if not. Usually null.",
+				MarkdownDescription: "Names of allocations that a killed run has created for the group, and that are not members. The next apply makes them members if the group grows and keeps its name, and releases them if not. Usually null.",
 			},
 			"members": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "The members. Their keys are `NAME-0`, `NAME-1` and so on, where NAME is the name that the group had when it was created or imported: a rename does not change them. The plan knows the keys, so `for_each` works.",

@@ -120,5 +120,5 @@ func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportSta
 		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
 		return
 	}
-	framework.Imported(ctx, resp, found.UUID)
+	framework.RecordImport(ctx, resp, found.UUID)
 }

@@ -371,7 +371,7 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 	if !ok {
 		return
 	}
-	framework.Imported(ctx, resp, name)
+	framework.RecordImport(ctx, resp, name)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
 }
 

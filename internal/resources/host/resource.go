@@ -272,7 +272,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 		framework.Report(&resp.Diagnostics, "import host "+id, err)
 		return
 	}
-	framework.Imported(ctx, resp, node.UUID)
+	framework.RecordImport(ctx, resp, node.UUID)
 }
 
 // recordNode completes a planned state with the values of the created node, so that all values are known.

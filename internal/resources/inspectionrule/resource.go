@@ -112,5 +112,5 @@ func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportSta
 		framework.Report(&resp.Diagnostics, "import inspection rule "+id, err)
 		return
 	}
-	framework.Imported(ctx, resp, found.UUID)
+	framework.RecordImport(ctx, resp, found.UUID)
 }

@@ -51,7 +51,7 @@ func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportSta
 		uri = binding.AppliedURI
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("node_id"), node.UUID)...)
 	}
-	framework.Imported(ctx, resp, uri)
+	framework.RecordImport(ctx, resp, uri)
 }
 
 // findNode finds the node to which Ironic has applied an imported profile.

@@ -131,5 +131,5 @@ func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateReque
 		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
 		return
 	}
-	framework.Imported(ctx, resp, found.UUID)
+	framework.RecordImport(ctx, resp, found.UUID)
 }
