@@ -211,7 +211,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 	return drive
 }
 
-// volatile copies the node's values that others than the provider change, too.
+// volatile copies the values of the node that may change without this resource.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
 	m.PowerState, m.NodeName = framework.OrNull(provision.Power(node)), framework.OrNull(node.Name)

@@ -45,7 +45,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	fresh, waits := state == nil || len(resp.RequiresReplace) > 0, false
+	fresh := state == nil || len(resp.RequiresReplace) > 0
 	switch {
 	case fresh:
 		plan.Rebuilds, plan.Restarts = types.Int64Value(0), types.Int64Value(0)
@@ -59,10 +59,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		b.decide(ctx, &resp.Diagnostics)
 	default:
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
-		waits = p.waitForRescue(ctx, &resp.Diagnostics)
+		p.waitForRescue(ctx, &resp.Diagnostics)
 		p.decide(ctx, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(noteWaits(ctx, req.Private, resp.Private, waits)...)
 	if fresh {
 		refuseRescueOfNew(&config, &resp.Diagnostics)
 	} else {

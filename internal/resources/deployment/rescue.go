@@ -89,57 +89,43 @@ const (
 	waitsSummary        = "Change waits for the end of the rescue"
 )
 
-// waitsKey marks, in private state, a plan that leaves a change of content until the machine has left rescue mode.
-const waitsKey = "waits_for_rescue"
-
-// noteWaits records whether a plan leaves a change until the end of the rescue.
-func noteWaits(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, waits bool) diag.Diagnostics {
-	switch {
-	case waits == hasWaiting(ctx, before):
-		return nil
-	case waits:
-		return private.SetKey(ctx, waitsKey, []byte("true"))
-	}
-	return private.SetKey(ctx, waitsKey, nil)
-}
-
-// hasWaiting reports whether the last applied plan has left a change until the end of the rescue.
-func hasWaiting(ctx context.Context, private framework.GettablePrivate) bool {
-	noted, _ := private.GetKey(ctx, waitsKey) // only a key that the framework reserves is an error
-	return len(noted) > 0
-}
-
 // staysInRescue reports whether the machine is in rescue mode after the plan.
 func (p inPlace) staysInRescue() bool {
 	return !p.plan.Rescue.IsNull() || (p.state.Rescue.IsNull() && p.state.rescueState() != provision.NotRescued)
 }
 
 // waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
-// repair does not stop a change of a whole fleet. It returns false if there is nothing to keep, or if Terraform does not allow it: a
-// plan cannot keep an attribute that the configuration adds or removes.
-func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) (waits bool) {
-	operates := func(m *model) bool {
-		return m.redeploys(ctx, p.state, p.onChange) != same || compare(ctx, m.RestartTriggers, p.state.RestartTriggers) != same
+// repair does not stop a change of a whole fleet. It keeps nothing if Terraform does not allow that: a plan cannot keep an attribute
+// that the configuration adds or removes.
+func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) {
+	asks := func(m *model) bool { // for a deployment or a restart
+		deploys := !m.adopted() && m.redeploys(ctx, p.state, p.onChange) != same
+		return deploys || compare(ctx, m.RestartTriggers, p.state.RestartTriggers) != same
 	}
-	if p.imported || p.state.rescueState() == provision.NotRescued || !p.staysInRescue() || !operates(p.plan) {
-		return false
+	if p.imported || p.state.rescueState() == provision.NotRescued || !p.staysInRescue() || !asks(p.plan) {
+		return
 	}
 	kept := *p.plan
 	kept.keepContent(p.state)
 	kept.RebuildTriggers, kept.RestartTriggers = unlessNull(kept.RebuildTriggers, p.state.RebuildTriggers), unlessNull(kept.RestartTriggers, p.state.RestartTriggers)
-	if operates(&kept) {
-		return false
+	if asks(&kept) {
+		return
 	}
 	*p.plan = kept
-	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so this plan neither deploys nor restarts it. The plan that ends the rescue, or the first one after it, makes the change. %s",
-		p.label(), p.endAdvice()))
-	return true
+	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. "+
+		"The plan that ends the rescue, or the first one after it, makes the change. %s", p.label(), p.endAdvice()))
+}
+
+// changesISO reports whether the configuration changes the live ISO of a machine in rescue mode. What such a machine boots cannot be compared
+// with the new image.
+func (p inPlace) changesISO(ctx context.Context) bool {
+	return !p.imported && p.state.rescueState() != provision.NotRescued && compare(ctx, p.config.LiveISO, p.state.LiveISO) != same
 }
 
 // endAdvice says how to end the rescue of a machine.
 func (p inPlace) endAdvice() string {
 	if p.plan.Rescue.IsNull() {
-		return "To end the rescue: baremetal node unrescue " + p.state.ID.ValueString() + "."
+		return "An operator or another client has started the rescue. To end it: baremetal node unrescue " + p.state.ID.ValueString() + "."
 	}
 	return "To end the rescue, remove rescue."
 }
@@ -155,9 +141,9 @@ func (p inPlace) planRescue(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so the plan must know them. "+
 			"The password itself need not be known.")
 		return
-	case p.staysInRescue() && p.operates():
-		diags.AddAttributeError(at, inRescueSummary, fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. %s",
-			p.label(), p.leaveAdvice()))
+	case p.staysInRescue() && (p.operates() || p.changesISO(ctx)):
+		diags.AddAttributeError(at, inRescueSummary, fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. Leave out that change, or end the rescue first. %s",
+			p.label(), p.endAdvice()))
 		return
 	case change == same:
 		return
@@ -185,13 +171,6 @@ func (p inPlace) planRescue(ctx context.Context, diags *diag.Diagnostics) {
 // operates reports whether the plan, without rescue, deploys, rebuilds or restarts the machine.
 func (p inPlace) operates() bool {
 	return p.plan.ProvisionState.IsUnknown() || !p.plan.Restarts.Equal(p.state.Restarts)
-}
-
-func (p inPlace) leaveAdvice() string {
-	if p.plan.Rescue.IsNull() {
-		return "An operator or another client has put it there. Start what is deployed first: baremetal node unrescue " + p.state.ID.ValueString() + "."
-	}
-	return "Remove rescue in the same apply or before, or leave out the other change."
 }
 
 // refuseRescueOfNew refuses rescue for a deployment that does not exist yet: there is nothing to rescue.

@@ -130,6 +130,8 @@ func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 			if acctest.Mention(t, output, "Change waits for the end of the rescue", ends); changes {
 				t.Errorf("the plan changes the machine:\n%s", output)
 			}
+			w.Configure(config(true, "v1", 1)) // put back
+			acctest.NoChanges(t, w)
 			w.Configure(config(true, "v2", 2, "max_attempts = 2"))
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", "0 added, 1 changed")
 			output, _ = w.Plan()
@@ -162,7 +164,7 @@ func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	others := []string{`config_drive = { hostname = "h" }`, `rebuild_triggers = { a = "1" }`, `restart_triggers = { a = "1" }`}
 	for _, setting := range others {
 		w.Configure(rescueConfig(s, node, setting, rescue(1)))
-		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "Remove rescue in the same apply or before")
+		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
 	}
 	acctest.WantVerbs(t, s, node, "active")
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
@@ -338,7 +340,7 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(iso string, settings ...string) string {
-		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `host_content = { network = "`+iso+`" }`))...)
+		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `quiet_period = "0s"`, `host_content = { network = "`+iso+`" }`))...)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Setenv("TF_VAR_password", rescuePassword)
@@ -348,7 +350,7 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	wantState(t, s, w, node, "rescue")
 	acctest.NoChanges(t, w)
 	w.Configure(config("v2", rescue(1)))
-	w.Run("apply", "-auto-approve")
+	acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
 	wantState(t, s, w, node, "rescue")
 	w.Configure(config("v1"))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")

@@ -315,9 +315,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-	if !hasWaiting(ctx, req.Private) {
-		state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
-	}
+	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
@@ -418,9 +416,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	} else {
 		framework.Report(&resp.Diagnostics, doing, err)
 	}
-	if !hasWaiting(ctx, req.Private) {
-		next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
-	}
+	next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // Delete undeploys the node and keeps the allocation, or leaves the machine running.
@@ -489,7 +485,7 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 		reportUnreserved(&resp.Diagnostics, node, id)
 		return
 	}
-	framework.Imported(ctx, resp, node.UUID)
+	framework.RecordImport(ctx, resp, node.UUID)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
 }
 
