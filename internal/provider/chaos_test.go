@@ -87,31 +87,49 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 	}
 }
 
-// A run is killed while it reserves nodes for a group. The next apply takes over what the run has reserved, or releases it.
-func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
-	t.Parallel()
-	s := acctest.Start(t, nil)
+// killedGroup returns a workspace in which a run was killed while it let a group grow between two sizes, and the configuration of a group of
+// another size.
+func killedGroup(t *testing.T, s *acctest.Site, from, to int) (w *acctest.Workspace, config func(size int) string) {
+	t.Helper()
 	for i := range 3 {
 		acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
 	}
 	k := &killer{method: http.MethodPatch, ending: ""}
 	behind := s.Behind(t, k.disturb)
-	config := func(size int) string {
+	config = func(size int) string {
 		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
 	}
-	w := acctest.NewWorkspace(t, config(3))
+	w = acctest.NewWorkspace(t, config(from))
 	w.OwnProcess()
+	if from > 0 {
+		w.Must("apply", "-auto-approve")
+	}
+	w.Configure(config(to))
 	if output, code := k.start(w, "apply", "-auto-approve").Wait(); code == 0 || !k.done {
 		t.Fatalf("the run was not killed:\n%s", output)
 	}
+	return w, config
+}
+
+// wantGroup fails a test unless the first allocations of the group exist, and the others of three do not.
+func wantGroup(t *testing.T, s *acctest.Site, size int) {
+	t.Helper()
+	for i := range 3 {
+		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != (i < size) {
+			t.Errorf("allocation %s exists: %t", name, i >= size)
+		}
+	}
+}
+
+// A run is killed while it reserves nodes for a group. The next apply takes over what the run has reserved, or releases it.
+func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w, config := killedGroup(t, s, 0, 3)
 	w.Configure(config(2))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued")
 	acctest.NoChanges(t, w)
-	for i, want := range []bool{true, true, false} {
-		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != want {
-			t.Errorf("allocation %s exists: %t", name, !want)
-		}
-	}
+	wantGroup(t, s, 2)
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -120,35 +138,36 @@ func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
 func TestAccChaos_nextApplyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
-	for i := range 3 {
-		acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
-	}
-	k := &killer{method: http.MethodPatch, ending: ""}
-	behind := s.Behind(t, k.disturb)
-	config := func(size int) string {
-		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
-	}
-	w := acctest.NewWorkspace(t, config(1))
-	w.OwnProcess()
-	w.Must("apply", "-auto-approve")
-	w.Configure(config(3))
-	if output, code := k.start(w, "apply", "-auto-approve").Wait(); code == 0 || !k.done {
-		t.Fatalf("the run was not killed:\n%s", output)
-	}
+	w, config := killedGroup(t, s, 1, 3)
 	w.Configure(config(1))
 	output, changes := w.Plan()
 	if !changes {
 		t.Error("the plan does not show what the killed run has reserved")
 	}
-	acctest.Mention(t, output, "- leftovers", "Reservations of a killed run are released", s.Name("g")+"-1, "+s.Name("g")+"-2")
+	left := s.Name("g") + "-1, " + s.Name("g") + "-2"
+	acctest.Mention(t, output, "- leftovers", "Reservations of a killed run are released", left)
+	acctest.Mention(t, w.Must("plan", "-destroy"), "Reservations of a killed run are released", left)
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	for i, want := range []bool{true, false, false} {
-		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != want {
-			t.Errorf("allocation %s exists: %t", name, !want)
-		}
-	}
+	wantGroup(t, s, 1)
 	w.Must("destroy", "-auto-approve")
+}
+
+// Destroying the group releases what a killed run has reserved. While that is in use, it releases nothing, so that it can be repeated.
+func TestAccChaos_destroyReleasesWhatKilledGrowthReserved(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	w, _ := killedGroup(t, s, 1, 3)
+	node := acctest.Text(acctest.AllocationNamed(s, s.Name("g")+"-2")["node_uuid"])
+	s.Patch(node, "add", "/instance_info", map[string]any{"image_source": acctest.Images + "x.qcow2", "image_checksum": strings.Repeat("a1", 32)})
+	s.Verb(node, "active", "active")
+	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+"-2", "baremetal node undeploy")
+	if acctest.AllocationNamed(s, s.Name("g")+"-0") == nil {
+		t.Error("the member is released, so the next refresh forgets the group")
+	}
+	s.Verb(node, "deleted", "available")
+	w.Must("destroy", "-auto-approve")
+	wantGroup(t, s, 0)
 }
 
 // variable returns a number in the environment, or its default.

@@ -98,9 +98,9 @@ func (g *Group) take(m *Member, a *ironic.Allocation, node *ironic.Node) {
 
 // ReserveGroup reserves a node for each member of a group that has none. It takes over the members that a killed run has created, and
 // then also returns the mark of that run. It releases what such a run has created and the group does not have. If a node is missing, if
-// anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not release keep their ID. Groups of one resource class reserve one after
-// the other, over all runs: two groups that compete for nodes could otherwise each get too few. ReserveGroup sends each allocation
-// with one candidate, because Ironic chooses at random from several.
+// anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not
+// release keep their ID. Groups of one resource class reserve one after the other, over all runs: two groups that compete for nodes could
+// otherwise each get too few. ReserveGroup sends each allocation with one candidate, because Ironic chooses at random from several.
 func (c *Site) ReserveGroup(ctx context.Context, g *Group, timeout time.Duration) (by *Creation, err error) {
 	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, err

@@ -222,6 +222,7 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 	all, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
 	if err := r.Client.ReleaseLeftovers(ctx, all); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(), err)
+		return // without a member the next refresh would forget the group, and its leftovers
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
 	kept := func(key string) bool { return r.Client.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
