@@ -116,8 +116,8 @@ func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) {
 		"The plan that ends the rescue, or the first one after it, makes the change. %s", p.label(), p.endAdvice()))
 }
 
-// changesISO reports whether the configuration changes the live ISO of a machine in rescue mode. What such a machine boots cannot be compared
-// with the new image.
+// changesISO reports whether the configuration changes the live ISO of a machine in rescue mode. The plan of a live ISO takes a machine
+// without a record of its boot for one that runs the new image, and the rescue has ended that record.
 func (p inPlace) changesISO(ctx context.Context) bool {
 	return !p.imported && p.state.rescueState() != provision.NotRescued && compare(ctx, p.config.LiveISO, p.state.LiveISO) != same
 }

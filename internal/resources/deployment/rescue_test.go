@@ -334,6 +334,26 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// The rescue of a machine with a live ISO by another client is no reason for an error: the plan leaves the machine there.
+func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartFake(t, nil)
+	node := addLiveNode(t, s, 1, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO("http://images.test/v1.iso", `quiet_period = "0s"`, `host_content = { network = "v1" }`)))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
+	s.Await(node, "provision_state", "rescue")
+	output, changes := w.Plan()
+	if acctest.Mention(t, output, "Machine is in rescue mode"); changes {
+		t.Errorf("the plan changes it:\n%s", output)
+	}
+	s.Verb(node, "unrescue", "active")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	w.Must("destroy", "-auto-approve")
+}
+
 // A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO does not restart it meanwhile.
 func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	t.Parallel()
