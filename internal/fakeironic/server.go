@@ -109,6 +109,7 @@ type Server struct {
 
 	requests []Request
 	visits   []visit
+	holds    []*hold
 }
 
 // Rejection replaces the answer to a request.
