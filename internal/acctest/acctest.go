@@ -71,6 +71,15 @@ func StartSlowWith(t testing.TB, fake *fakeironic.Server) *Site {
 	return start(t, os.Getenv(slowEndpointVariable), fake)
 }
 
+// Hold keeps machines of the fake that are in one of these transient states, or enter one, in that state until release is called. A real
+// Ironic holds nothing: the steps of the one that StartSlow chooses take seconds.
+func (s *Site) Hold(states ...string) (release func()) {
+	if s.Fake == nil {
+		return func() {}
+	}
+	return s.Fake.Hold(states...)
+}
+
 // StartMachines is Start with the Ironic of tools/test-metal. It skips the test without one.
 func StartMachines(t testing.TB) *Site {
 	t.Helper()
