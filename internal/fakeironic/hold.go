@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// hold keeps nodes in transient states.
+// hold keeps nodes in transient states, and power changes from ending.
 type hold struct {
 	states []string
-	kept   []func() // the ends of their phases, in the order in which they were due
+	kept   []func() // the ends of phases and power changes, in the order in which they were due
 }
 
-// Hold keeps every node that is in one of the transient states, or enters one, in that state until release is called. Without
-// states it keeps nodes in every transient state. StepTime counts as well: a node leaves the state when both have ended. Clients can
-// still abort or undeploy a node that is kept, where Ironic allows that. release may be called more than once.
+// Hold keeps every node that is in one of the transient states, or enters one, in that state until release is called. With "power on"
+// or "power off" it keeps the change to that power from ending, and without states it keeps everything. StepTime counts as well: a node
+// leaves the state when both have ended. Clients can still abort or undeploy a node that is kept, where Ironic allows that. release may
+// be called more than once.
 func (s *Server) Hold(states ...string) (release func()) {
 	defer s.lock()()
 	h := &hold{states: states}
@@ -27,10 +28,10 @@ func (s *Server) Hold(states ...string) (release func()) {
 	})
 }
 
-// keeps reports whether a hold keeps a node in its state. Then it remembers what ends the phase.
-func (s *Server) keeps(n *node, end func()) bool {
+// keeps reports whether a hold keeps a node in a transient state or in a change to a power state. Then it remembers what ends that.
+func (s *Server) keeps(in string, end func()) bool {
 	for _, h := range s.holds {
-		if len(h.states) == 0 || slices.Contains(h.states, string(n.state())) {
+		if len(h.states) == 0 || slices.Contains(h.states, in) {
 			h.kept = append(h.kept, end)
 			return true
 		}

@@ -52,7 +52,7 @@ func (s *Server) enterPhase(n *node, o *operation) {
 	}
 	var end func()
 	end = func() {
-		if n.work == o && !s.keeps(n, end) {
+		if n.work == o && !s.keeps(string(current.in), end) {
 			s.endPhase(n, o)
 		}
 	}

@@ -59,6 +59,22 @@ func TestOperation_holdKeepsNodesUntilReleased(t *testing.T) {
 	a.state(uuid, "active")
 }
 
+func TestOperation_holdKeepsPowerChanges(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	a := newAPI(t, fake)
+	uuid := a.active("n1", nil)
+	release := fake.Hold("power on")
+	a.power(uuid, "power on")
+	if got := a.state(uuid, "active"); got["target_power_state"] != "power on" || got["power_state"] != "power off" {
+		t.Errorf("power_state = %v, target %v; want off, and on", got["power_state"], got["target_power_state"])
+	}
+	release()
+	if got := a.state(uuid, "active"); got["target_power_state"] != nil || got["power_state"] != "power on" {
+		t.Errorf("power_state = %v, target %v; want on, and none", got["power_state"], got["target_power_state"])
+	}
+}
+
 func TestOperation_heldDeploymentCanBeUndeployed(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}

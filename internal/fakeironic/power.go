@@ -115,8 +115,9 @@ func (s *Server) changePower(n *node, target, result string, restart, ignored bo
 	if restart || n.str("power_state") != result {
 		s.notePowerChange(n)
 	}
-	s.after(wait, func() {
-		if n.str("target_power_state") == "" {
+	var end func()
+	end = func() {
+		if n.str("target_power_state") == "" || s.keeps(result, end) {
 			return
 		}
 		n.put("target_power_state", nil)
@@ -144,7 +145,8 @@ func (s *Server) changePower(n *node, target, result string, restart, ignored bo
 			n.machine.start()
 		}
 		n.put("power_state", result)
-	})
+	}
+	s.after(wait, end)
 }
 
 // agentPowerDefect returns why the power interface agent cannot do a verb of power, "" if it can or if the node has another interface. It

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -285,16 +284,22 @@ func TestFakeDeployment_failedRescue(t *testing.T) {
 // Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
 func TestFakeDeployment_interruptedRescue(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 3 * time.Second})
+	s := acctest.StartFake(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
 		w.Configure(rescueConfig(s, node, step.settings))
+		release := s.Hold(step.during)
 		running := w.Start("apply", "-auto-approve")
 		acctest.AwaitState(t, s, node, step.during)
 		acctest.Interrupt(t, running)
-		w.Must("apply", "-auto-approve")
+		if step.after == "rescue" {
+			w.Must("apply", "-auto-approve") // leaves a machine that Ironic takes there alone
+			release()
+		} else {
+			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
+		}
 		s.Await(node, "provision_state", step.after)
 		acctest.NoChanges(t, w)
 	}
