@@ -2,6 +2,8 @@ module github.com/terraform-provider-metal/terraform-provider-metal
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/agext/levenshtein v1.2.3
 	github.com/gophercloud/gophercloud/v2 v2.15.0
