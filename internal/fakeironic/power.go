@@ -235,12 +235,7 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 // changeBoot changes boot_mode or secure_boot after one StepTime; the node is locked until then. Only the management interfaces of
 // Redfish can; the others set last_error. The BMC applies the change without a restart.
 func (s *Server) changeBoot(n *node, what string, value any) {
-	n.put("last_error", nil)
-	n.put("reservation", conductorHost)
-	n.put("updated_at", timestamp(s.now))
-	s.after(s.StepTime, func() {
-		n.put("reservation", nil)
-		n.put("updated_at", timestamp(s.now))
+	s.changeLater(n, func() string {
 		reason := ""
 		if !n.overRedfish() {
 			method := map[string]string{"boot_mode": "set_boot_mode", "secure_boot": "set_secure_boot_state"}[what]
@@ -251,11 +246,11 @@ func (s *Server) changeBoot(n *node, what string, value any) {
 		switch {
 		case reason == "":
 			n.put(what, value)
+			return ""
 		case what == "boot_mode":
-			n.put("last_error", "Failed to change boot mode to '"+pyText(value)+": "+reason)
-		default:
-			n.put("last_error", "Failed to change secure_boot state to '"+pyText(value)+"': "+reason)
+			return "Failed to change boot mode to '" + pyText(value) + ": " + reason
 		}
+		return "Failed to change secure_boot state to '" + pyText(value) + "': " + reason
 	})
 }
 
