@@ -335,6 +335,7 @@ func (s *Server) injectNMI(c *call, n *node) (reply, error) {
 	if n.uses("management") == "fake" {
 		return reply{}, fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).", n.str("driver"))
 	}
+	n.put("updated_at", timestamp(s.now)) // by the lock
 	if s.Fail != nil {
 		if text := s.Fail(n.public(), "inject_nmi"); text != "" {
 			return reply{}, fault(http.StatusInternalServerError, "%s", text)
@@ -357,6 +358,7 @@ func (s *Server) bootDevice(c *call, n *node) (reply, error) {
 		if err := n.locked(); err != nil {
 			return reply{}, err
 		}
+		n.put("updated_at", timestamp(s.now)) // by the lock
 	}
 	if err := n.checkInterfaces(); err != nil {
 		return reply{}, err
