@@ -206,7 +206,7 @@ func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error
 		}
 		transport = made
 	}
-	hc := http.Client{Transport: &observed{next: transport, client: c}, Timeout: c.cfg.RequestTimeout}
+	hc := *rest.NewClient(&observed{next: transport, client: c}, c.cfg.RequestTimeout)
 	var service *gophercloud.ServiceClient
 	var err error
 	switch c.cfg.Auth {

@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -97,6 +98,10 @@ func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClien
 		}
 		if err == nil {
 			return version, nil
+		}
+		var redirect *rest.RedirectError
+		if errors.As(err, &redirect) {
+			return 0, err
 		}
 		wait := min(c.cfg.PollInterval, time.Until(deadline))
 		if wait <= 0 {

@@ -85,12 +85,7 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.base, c.http = base, &http.Client{
-		Transport: transport,
-		Timeout:   cfg.RequestTimeout,
-		// The client follows no redirect, because it must not send a token to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c.base, c.http = base, rest.NewClient(transport, cfg.RequestTimeout)
 	return c, nil
 }
 

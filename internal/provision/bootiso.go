@@ -52,9 +52,10 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var status *ironic.StatusError
 	var invalid *InvalidNodeError
 	var media *mediaError
+	var power *powerError
 	var queue *throttle.QueueError
 	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
-	if errors.As(err, &media) || refused {
+	if errors.As(err, &media) || errors.As(err, &power) || refused {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
@@ -178,8 +179,8 @@ const (
 )
 
 // manageMedia sends a request about virtual media and waits for its end.
-func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Time, send func() error) error {
-	if err := send(); err != nil {
+func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Time, send func(context.Context) error) error {
+	if err := m.insist(ctx, callWithoutTrace(what), time.Until(deadline), send); err != nil {
 		return err
 	}
 	if err := m.Refresh(ctx); err != nil {
@@ -201,11 +202,11 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	deadline, id := time.Now().Add(timeout), m.node.UUID
 	for _, call := range []struct {
 		what string
-		send func() error
+		send func(context.Context) error
 	}{
-		{whatDetach, func() error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
-		{whatAttach, func() error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
-		{"set the boot device", func() error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
+		{whatDetach, func(ctx context.Context) error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
+		{whatAttach, func(ctx context.Context) error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
+		{"set the boot device", func(ctx context.Context) error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
 	} {
 		if err := m.manageMedia(ctx, call.what, deadline, call.send); err != nil {
 			return err
@@ -223,11 +224,7 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}
-	err := m.Reboot(ctx, time.Until(deadline))
-	if err == nil && m.node.LastError != "" { // the power state is the same before and after a failed restart
-		err = &mediaError{node: m.node, what: "restart the machine"}
-	}
-	if err != nil {
+	if err := m.Reboot(ctx, time.Until(deadline)); err != nil {
 		return err
 	}
 	return m.Refresh(ctx) // driver_internal_info shows whether the machine was restarted

@@ -131,19 +131,33 @@ func (m *Machine) RecordBoot(ctx context.Context, d Deployment, byHand []string)
 // Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
 // it.
 func Restarted(n *ironic.Node, since time.Time) bool {
-	for _, key := range []string{"last_power_state_change", "agent_last_heartbeat"} {
-		text, _ := n.DriverInternalInfo[key].(string)
-		at, err := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0])
-		if err == nil && at.After(since) {
+	for _, key := range []string{keyPowerChanged, "agent_last_heartbeat"} {
+		if internalTime(n, key).After(since) {
 			return true
 		}
 	}
 	return false
 }
 
+// internalTime returns a time in driver_internal_info, to the second; zero if there is none.
+func internalTime(n *ironic.Node, key string) time.Time {
+	text, _ := n.DriverInternalInfo[key].(string)
+	at, _ := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0]) // zero on an error
+	return at
+}
+
+// hidesInternals reports whether Ironic's policy hides driver_internal_info from this user.
+func hidesInternals(n *ironic.Node) bool {
+	text, _ := n.DriverInternalInfo["content"].(string)
+	return strings.HasPrefix(text, "** ")
+}
+
+// keyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
+const keyPowerChanged = "last_power_state_change"
+
 // lastPowerChange returns when Ironic last changed a node's power, in Ironic's format.
 func lastPowerChange(n *ironic.Node) string {
-	if text, _ := n.DriverInternalInfo["last_power_state_change"].(string); text != "" {
+	if text, _ := n.DriverInternalInfo[keyPowerChanged].(string); text != "" {
 		return text
 	}
 	return "never"

@@ -175,8 +175,11 @@ func advise(err error) string {
 	var moved *BootChangedError
 	var invalid *InvalidNodeError
 	var driver *UnknownDriverError
+	var redirect *rest.RedirectError
 	var advised interface{ advice() string }
 	switch {
+	case errors.As(err, &redirect):
+		return "" // it says what to do
 	case errors.As(err, &advised):
 		return advised.advice()
 	case errors.As(err, &driver):

@@ -23,10 +23,11 @@ type Machine struct {
 	node *ironic.Node
 	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
 	unconfirmed ironic.Patch
-	asked       time.Time // when the request of the last poll began; zero if the record has changed since
-	switched    bool      // Ironic has accepted a power change
-	cut         string    // why SwitchOff has cut the power; empty: it has not
-	marks       []Mark    // the marks of this run that the node had when the record began
+	asked       time.Time   // when the request of the last poll began; zero if the record has changed since
+	switched    bool        // Ironic has accepted a power change
+	unanswered  *unanswered // the last request that moves the machine, if its answer is lost; nil: none
+	cut         string      // why SwitchOff has cut the power; empty: it has not
+	marks       []Mark      // the marks of this run that the node had when the record began
 
 	tell func(status string) // is told of every change of state; may be nil
 	told string

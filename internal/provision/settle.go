@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -113,9 +114,13 @@ func (c *Site) headImage(ctx context.Context, address string) imageHead {
 		return g
 	}
 	req.Header.Set("User-Agent", c.UserAgent())
-	client := http.Client{Transport: c.cfg.Images}
-	resp, err := client.Do(req)
+	resp, err := rest.NewClient(c.cfg.Images, 0).Do(req)
 	if err != nil {
+		var redirect *rest.RedirectError
+		if errors.As(err, &redirect) {
+			c.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
+			return g
+		}
 		c.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
 		return g
 	}

@@ -72,6 +72,9 @@ type walk struct {
 
 // step takes one step and reports whether the goal is reached.
 func (w *walk) step(ctx context.Context) (arrived bool, err error) {
+	if w.unanswered != nil {
+		return false, w.learn(ctx)
+	}
 	if gone, err := w.instanceGone(); gone || err != nil {
 		return gone, err
 	}
@@ -143,7 +146,7 @@ var errMoved = errors.New("the node has changed")
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	before := *w.node
-	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.site.ChangeProvisionState(ctx, before.UUID, w.orderOf(verb)) })
+	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.put(ctx, w.orderOf(verb)) })
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -152,17 +155,30 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 		err = w.next(ctx)
 		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
 		return err
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
 		return nil
 	case err == nil:
 		w.sent, w.from = verb, ironic.State(before.ProvisionState)
 		return w.next(ctx)
 	}
-	return w.resolveUnknownResult(ctx, verb, &before, err)
+	return w.refusedVerb(ctx, verb, &before, err)
 }
 
-// resolveUnknownResult finds out whether Ironic has accepted a verb to which it answered with an error, or whether the record was out of date.
-func (w *walk) resolveUnknownResult(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
+// learn finds out what became of a request without an answer, before anything else is sent.
+func (w *walk) learn(ctx context.Context) error {
+	u := w.unanswered
+	executed, err := w.settle(ctx, w.deadline)
+	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
+		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+	}
+	if executed && u.verb != "" {
+		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
+	}
+	return err
+}
+
+// refusedVerb decides what to do after Ironic has refused a verb: the record may be out of date, or a later repetition may succeed.
+func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
 	transient := ironic.IsTransient(err)
 	if !transient && !IsBusy(err) {
 		return invalid(verb, w.node, err)
@@ -176,13 +192,10 @@ func (w *walk) resolveUnknownResult(ctx context.Context, verb ironic.Verb, befor
 	}
 	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
 	switch {
-	case moved && transient:
-		w.sent, w.from = verb, ironic.State(before.ProvisionState)
-		return nil
 	case moved:
 		return nil
 	case transient:
-		return w.next(ctx) // Ironic did not accept the verb: send it again after the next poll
+		return w.next(ctx) // then decide again
 	}
 	return err
 }
