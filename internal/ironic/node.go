@@ -153,7 +153,7 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 
 // redacted returns a node without the secrets that Ironic repeats in its messages.
 func (c *Client) redacted(n *Node) *Node {
-	n.LastError, n.MaintenanceReason = c.secrets.Redact(n.LastError), c.secrets.Redact(n.MaintenanceReason)
+	n.LastError, n.MaintenanceReason = c.cfg.Secrets.Redact(n.LastError), c.cfg.Secrets.Redact(n.MaintenanceReason)
 	return n
 }
 
