@@ -38,6 +38,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	h.planDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
