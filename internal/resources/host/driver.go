@@ -24,6 +24,7 @@ func (h *host) planDriver(ctx context.Context, plan, config, state *model, diags
 	case !config.PowerControl.IsNull():
 		at = path.Root("power_control")
 	}
+	config.warnPassword(ctx, plan.Driver.ValueString(), state, diags)
 	if h.Known() && framework.IsSet(plan.Driver) && (state == nil || !plan.Driver.Equal(state.Driver)) {
 		if err := h.Client.CheckDriver(ctx, plan.Driver.ValueString()); err != nil {
 			summary, detail := provision.Explain("plan host "+plan.describe(), err)
@@ -59,6 +60,36 @@ func (m *model) scheme(ctx context.Context) (string, *ironic.BMC) {
 		return "", nil
 	}
 	return block.Address.ValueString(), bmc
+}
+
+// plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets
+// none.
+func (m *model) plannedInterface(ctx context.Context, kind string) string {
+	if name := m.interfaces()[kind]; name != "" {
+		return name
+	}
+	_, bmc := m.scheme(ctx)
+	if bmc == nil {
+		return ""
+	}
+	return bmc.Interfaces[kind]
+}
+
+// warnPassword warns of a BMC user without a password, unless Ironic has one already. state is nil for a new host.
+func (m *model) warnPassword(ctx context.Context, driver string, state *model, diags *diag.Diagnostics) {
+	block := m.bmc(ctx)
+	if block == nil || block.Username.IsNull() || !block.Password.IsNull() || !block.PasswordWO.IsNull() {
+		return
+	}
+	if state != nil {
+		_, was := state.scheme(ctx)
+		_, becomes := m.scheme(ctx)
+		if was == nil && state.Driver.ValueString() == driver || was != nil && becomes != nil && was.PasswordKey == becomes.PasswordKey {
+			return
+		}
+	}
+	diags.AddAttributeWarning(path.Root("bmc").AtName("username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
+		"Set password_wo and password_wo_version, or password.")
 }
 
 // changesOfDriver says how the driver of a node changes, and the hardware interfaces that the schemes of two BMC addresses imply. was or
