@@ -112,7 +112,12 @@ var (
 	}
 	UUID = text{summary: "Not a UUID", must: "must be a UUID", ok: UUIDPattern.MatchString}
 	// notUUID refuses names that Ironic would treat as a UUID.
-	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
+	notUUID = text{
+		summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) },
+		why: func(s string) string {
+			return fmt.Sprintf("%q must not be a UUID: Ironic accepts none as a name. To manage an object without a name, import it by its UUID, and leave name out or write name = null.", s)
+		},
+	}
 	ImageURL = text{
 		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
 		ok: func(s string) bool {

@@ -224,8 +224,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so it may "+
-			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and Terraform has passed no record "+
+			"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
+			"A host of this configuration with the same name takes it over again.")
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
