@@ -56,6 +56,8 @@ var (
 	hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 )
 
+var raidLevels = []string{"JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"}
+
 // Rules for strings that several resources use.
 var (
 	BMCAddress = text{
@@ -72,6 +74,19 @@ var (
 		why: func(s string) string {
 			if other := strings.ToLower(strings.ReplaceAll(s, "-", ":")); macPattern.MatchString(other) {
 				return fmt.Sprintf("Write %q as %q, as Ironic does.", s, other)
+			}
+			return ""
+		},
+	}
+	// RAIDLevel accepts Ironic's names of RAID levels, and suggests them for other usual names.
+	RAIDLevel = text{
+		summary: "Not a RAID level", must: "must be one of " + strings.Join(raidLevels, ", "), ok: func(s string) bool { return slices.Contains(raidLevels, s) },
+		why: func(s string) string {
+			bare := strings.Trim(strings.TrimPrefix(strings.ToUpper(s), "RAID"), " -_")
+			for _, level := range raidLevels {
+				if bare == level || bare == strings.ReplaceAll(level, "+", "") {
+					return fmt.Sprintf("Write %q as %q, as Ironic does.", s, level)
+				}
 			}
 			return ""
 		},
@@ -97,7 +112,12 @@ var (
 	}
 	UUID = text{summary: "Not a UUID", must: "must be a UUID", ok: UUIDPattern.MatchString}
 	// notUUID refuses names that Ironic would treat as a UUID.
-	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
+	notUUID = text{
+		summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) },
+		why: func(s string) string {
+			return fmt.Sprintf("%q must not be a UUID: Ironic accepts none as a name. To manage an object without a name, import it by its UUID, and leave name out or write name = null.", s)
+		},
+	}
 	ImageURL = text{
 		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
 		ok: func(s string) bool {

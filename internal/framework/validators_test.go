@@ -28,3 +28,20 @@ func TestTrait_errorProposesCustomTrait(t *testing.T) {
 		}
 	}
 }
+
+func TestRAIDLevel_errorNamesIronicsSpelling(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"1+0": "", "JBOD": "", "0": "", "10": `Write "10" as "1+0"`, "RAID 10": `as "1+0"`, "raid5": `as "5"`, "50": `as "5+0"`, "jbod": `as "JBOD"`, "7": "must be one of JBOD, 0,",
+	} {
+		var resp validator.StringResponse
+		RAIDLevel.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("level"), ConfigValue: types.StringValue(value)}, &resp)
+		var detail string
+		for _, d := range resp.Diagnostics {
+			detail += d.Detail()
+		}
+		if want == "" && detail != "" || !strings.Contains(detail, want) {
+			t.Errorf("%q: %q, want %q", value, detail, want)
+		}
+	}
+}

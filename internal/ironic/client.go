@@ -70,6 +70,7 @@ type Config struct {
 	OthersAtWork func(fleet map[string]*Node) bool
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from Ironic's texts, and adds its own
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
@@ -82,7 +83,6 @@ type Config struct {
 // because the Client polls and lists for all its callers at once.
 type Client struct {
 	cfg        Config
-	secrets    rest.Secrets
 	nodes      *batch[Node]
 	ports      *batch[[]Port]
 	portGroups *batch[[]PortGroup]
@@ -113,12 +113,12 @@ func New(cfg Config) *Client {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg}
-	c.secrets.Hide(cfg.Password)
-	if u, err := url.Parse(cfg.Endpoint); err == nil && u.User != nil {
-		password, _ := u.User.Password()
-		c.secrets.Hide(password)
+	if cfg.Secrets == nil {
+		cfg.Secrets = &rest.Secrets{}
 	}
+	c := &Client{cfg: cfg}
+	cfg.Secrets.Hide(cfg.Password)
+	cfg.Secrets.HideURL(cfg.Endpoint)
 	c.nodes = newBatch(c.getNode, c.ListNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
@@ -135,9 +135,6 @@ func New(cfg Config) *Client {
 // something that does not exist yet.
 func (c *Client) Known() bool { return c.cfg.Unknown == "" }
 
-// Hide registers a secret. The client replaces it by stars in the texts of its errors.
-func (c *Client) Hide(secret string) { c.secrets.Hide(secret) }
-
 // Logger returns the client's logger.
 func (c *Client) Logger() *slog.Logger { return c.cfg.Logger }
 
@@ -147,8 +144,8 @@ func (c *Client) PollInterval() time.Duration { return c.cfg.PollInterval }
 // UserAgent returns the User-Agent header of requests.
 func (c *Client) UserAgent() string { return c.cfg.UserAgent }
 
-// Redact returns a text without the secrets that were registered with Hide.
-func (c *Client) Redact(text string) string { return c.secrets.Redact(text) }
+// Redact returns a text without the secrets of the configuration, credentials and queries of URLs.
+func (c *Client) Redact(text string) string { return c.cfg.Secrets.Redact(text) }
 
 // api returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for
 // the API, and negotiates the microversion. After a failure the next use connects again.
@@ -258,9 +255,9 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	if err != nil {
 		return nil, &AuthError{Auth: AuthKeystone, Err: err}
 	}
-	c.secrets.Hide(auth.Password)
-	c.secrets.Hide(auth.ApplicationCredentialSecret)
-	c.secrets.Hide(auth.TokenID)
+	c.cfg.Secrets.Hide(auth.Password)
+	c.cfg.Secrets.Hide(auth.ApplicationCredentialSecret)
+	c.cfg.Secrets.Hide(auth.TokenID)
 	auth.AllowReauth = true
 	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
 	if err != nil {

@@ -180,8 +180,8 @@ func (c *Client) authError(err error) error {
 // statusError keeps only the first line of an answer, because schema errors append whole documents.
 func (c *Client) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
 	return &StatusError{
-		Method: code.Method, URL: c.secrets.Redact(code.URL), Status: code.Actual,
-		Message: FirstLine(c.secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
+		Method: code.Method, URL: c.cfg.Secrets.Redact(code.URL), Status: code.Actual,
+		Message: FirstLine(c.cfg.Secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
 		Foreign: !isFromIronic(code.Body),
 	}
 }

@@ -23,7 +23,6 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	session session
-	secrets rest.Secrets
 }
 
 // Known reports whether the configuration is complete.

@@ -45,6 +45,7 @@ type Config struct {
 	Patience time.Duration
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from the appliance's texts, and adds its own
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
@@ -70,8 +71,11 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = &rest.Secrets{}
+	}
 	c := &Client{cfg: cfg, session: session{busy: make(chan struct{}, 1)}}
-	c.secrets.Hide(cfg.Password)
+	cfg.Secrets.Hide(cfg.Password)
 	if cfg.Unknown != "" {
 		return c, nil
 	}

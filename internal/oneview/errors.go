@@ -287,7 +287,7 @@ func (c *Client) refused(r request, resp *http.Response, body []byte) error {
 
 // redact removes secrets from the appliance's description of an error.
 func (c *Client) redact(p *Problem) {
-	hide := func(text *string) { *text = c.secrets.Redact(*text) }
+	hide := func(text *string) { *text = c.cfg.Secrets.Redact(*text) }
 	hide(&p.Message)
 	hide(&p.Details)
 	for i := range p.Actions {

@@ -163,10 +163,10 @@ func TestExplain_hidesSecrets(t *testing.T) {
 	const secret, userData = "calvin-7Q", "#cloud-config\npassword: tiger-8K"
 	leak := "ipmitool -U root -P " + secret + " failed with " + userData
 	hidden := func(fake *fakeironic.Server) *site {
-		client := newClient(fake)
-		client.Hide(secret)
-		client.Hide(userData)
-		return client
+		secrets := &rest.Secrets{}
+		secrets.Hide(secret)
+		secrets.Hide(userData)
+		return newClient(fake, func(cfg *provision.Config) { cfg.Secrets = secrets })
 	}
 	for name, provoke := range map[string]func(t *testing.T) (*ironic.Node, error){
 		"a refusal": func(t *testing.T) (*ironic.Node, error) {

@@ -33,6 +33,10 @@ type Site struct {
 	states  stateLog
 
 	expected expected
+	drivers  struct {
+		sync.Mutex
+		enabled []string // nil: not asked for
+	}
 
 	left    leftovers
 	run     string    // identifies this run in the marks of its creations

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -225,12 +224,5 @@ func validateLiveISO(m *model, diags *diag.Diagnostics) {
 		if provision.BootKey(key) {
 			diags.AddAttributeError(path.Root("instance_info"), "Setting configured twice", fmt.Sprintf("live_iso sets %q: remove it here.", key))
 		}
-	}
-}
-
-// hideQuery keeps the token of a URL out of messages.
-func (m *liveISOModel) hideQuery(client *provision.Site) {
-	if u, err := url.Parse(m.URL.ValueString()); err == nil && u.RawQuery != "" {
-		client.Hide(u.RawQuery)
 	}
 }

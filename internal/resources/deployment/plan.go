@@ -143,7 +143,7 @@ func (d *deployment) checkConfigDrive(ctx context.Context, plan *model, diags *d
 		return
 	}
 	node, err := d.Client.NodeForRefresh(ctx, cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString()))
-	if err != nil || provision.CarriesConfigDrive(node) {
+	if err != nil || provision.CarriesConfigDrive(d.Client.AsPlanned(node)) {
 		return // the apply reports what is wrong with the node
 	}
 	_, detail := provision.Explain("", &provision.NoConfigDriveError{Node: node})

@@ -62,7 +62,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
-	wanted := d.ironicDeployment(ctx, &config, &resp.Diagnostics)
+	wanted, diags := config.deployment(ctx)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -185,28 +186,6 @@ func readFootprint(ctx context.Context, private framework.GettablePrivate, diags
 
 // tries returns max_attempts, or its default.
 func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
-
-// ironicDeployment converts a configuration to a deployment of Ironic, and makes the client redact its secrets in errors.
-func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags *diag.Diagnostics) provision.Deployment {
-	wanted, problems := config.deployment(ctx)
-	diags.Append(problems...)
-	switch drive := wanted.ConfigDrive.(type) {
-	case string:
-		d.Client.Hide(drive)
-	case map[string]any:
-		if text, ok := drive["user_data"].(string); ok {
-			d.Client.Hide(text)
-		}
-	}
-	if wanted.Image != nil && wanted.Image.PullSecret != "" {
-		d.Client.Hide(wanted.Image.PullSecret)
-	}
-	if iso := config.liveISO(ctx); iso != nil {
-		iso.hideQuery(d.Client)
-	}
-	d.Client.Hide(config.rescuePassword(ctx))
-	return wanted
-}
 
 // reservation is the reservation of a node for a new deployment.
 type reservation struct {

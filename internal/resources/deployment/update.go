@@ -37,7 +37,8 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 	imported, problems := req.Private.GetKey(ctx, importedKey)
 	diags.Append(problems...)
 	u.limit, u.imported, u.onChange = limit, len(imported) > 0, d.onChangeOf(u.config, diags)
-	u.what = d.ironicDeployment(ctx, u.wanted(ctx), diags)
+	u.what, problems = u.wanted(ctx).deployment(ctx)
+	diags.Append(problems...)
 	u.known = readFootprint(ctx, req.Private, diags)
 	return u
 }

@@ -76,7 +76,7 @@ func (d *deployment) checkVIFs(ctx context.Context, plan, state *model, diags *d
 		return
 	}
 	node, err := d.plannedNode(ctx, plan)
-	if err != nil || provision.KeepsVIFs(node) {
+	if err != nil || provision.KeepsVIFs(d.Client.AsPlanned(node)) {
 		return // the apply reports what is wrong with the node
 	}
 	diags.AddAttributeWarning(path.Root("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+

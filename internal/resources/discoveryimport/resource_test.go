@@ -245,7 +245,7 @@ func TestAccDiscovery_oddMachinesWait(t *testing.T) {
 		pending map[string]string
 	}{
 		"serial": {3, map[string]string{
-			ids[0]: "has characters that a name cannot have; give it a name in names",
+			ids[0]: "has characters that a name cannot have; name it in names by its MAC address",
 			ids[2]: "is also that of node " + ids[3], ids[3]: "is also that of node " + ids[2],
 		}},
 		"hostname": {5, map[string]string{ids[1]: "no hostname in the inventory"}},

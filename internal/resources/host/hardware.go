@@ -118,7 +118,7 @@ func raidSchema() schema.Attribute {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"level": schema.StringAttribute{
 						Required: true, MarkdownDescription: "`JBOD`, `0`, `1`, `2`, `5`, `6`, `1+0`, `5+0` or `6+0`.",
-						Validators: []validator.String{stringvalidator.OneOf("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")},
+						Validators: []validator.String{framework.RAIDLevel},
 					},
 					"size_gb": schema.StringAttribute{
 						Required: true, MarkdownDescription: "Size in GiB, or `MAX` for the rest of the space.",

@@ -38,6 +38,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	h.planDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
@@ -61,6 +62,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
+		expected.Target, expected.Network, expected.Boot = plan.TargetState.ValueString(), plan.plannedInterface(ctx, "network"), plan.plannedInterface(ctx, "boot")
 		if !plan.DisablePowerOff.IsUnknown() {
 			expected.NeverOff = plan.DisablePowerOff.ValueBoolPointer()
 		}

@@ -67,7 +67,6 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	h.hide(ctx, &config)
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	made, err := h.enroll(ctx, &config, limit)
@@ -164,7 +163,6 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	h.hide(ctx, &config)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -226,8 +224,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so it may "+
-			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and Terraform has passed no record "+
+			"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
+			"A host of this configuration with the same name takes it over again.")
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
@@ -318,21 +317,4 @@ func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate
 		return p.SetKey(ctx, unverifiedKey, []byte("true"))
 	}
 	return p.SetKey(ctx, unverifiedKey, nil)
-}
-
-// hide makes the client redact the secrets of a configuration in errors.
-func (h *host) hide(ctx context.Context, config *model) {
-	for _, secret := range config.secrets(ctx) {
-		if text, ok := secret.(string); ok {
-			h.Client.Hide(text)
-		}
-	}
-	if block := config.bmc(ctx); block != nil {
-		h.Client.Hide(block.Password.ValueString())
-	}
-	for key, value := range framework.StringMap(config.DriverInfo) {
-		if ironic.IsSecretKey(key) {
-			h.Client.Hide(value)
-		}
-	}
 }

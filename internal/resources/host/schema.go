@@ -90,10 +90,6 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
 	}
-	if block := m.bmc(ctx); !block.Username.IsNull() && block.Password.IsNull() && block.PasswordWO.IsNull() {
-		resp.Diagnostics.AddAttributeWarning(path.Root("bmc").AtName("username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
-			"Set password_wo and password_wo_version, or password.")
-	}
 	bmc, err := ironic.ParseBMC(m.bmc(ctx).Address.ValueString())
 	if err != nil {
 		return // the attribute's validator reports it
