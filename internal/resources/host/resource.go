@@ -238,7 +238,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
-	err = h.endTemporary(ctx, state.ID.ValueString(), limit, h.Pool.Vacate)
+	if h.HasOneView() {
+		err = h.Pool.Vacate(ctx, state.ID.ValueString(), limit)
+	}
 	if err == nil || ironic.IsNotFound(err) {
 		err = h.Client.Withdraw(ctx, state.ID.ValueString(), limit)
 	}
