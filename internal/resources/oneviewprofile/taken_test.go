@@ -148,8 +148,8 @@ func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
 		t.Errorf("the other user's server is %s", power)
 	}
 	o.GiveBack(1)
-	w.Must("destroy", "-auto-approve")
-	s.Patch(node, "remove", "/driver_info/applied_server_profile_uri", nil)
+	w.Must("destroy", "-auto-approve") // cleans with a temporary profile
+	wantFree(t, s, o, node)
 }
 
 func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
