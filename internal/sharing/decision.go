@@ -170,6 +170,13 @@ func maintenanceOf(node *ironic.Node) Maintenance {
 	return MaintenanceForeign
 }
 
+// MayLeaveService reports whether a node whose hardware OneView uses can be taken out of service by a maintenance with ReasonInUse, so that
+// a later pass makes it available again. It cannot while it is in another user's maintenance.
+func MayLeaveService(node *ironic.Node) bool {
+	kind := maintenanceOf(node)
+	return ActionFor(Free, ironic.State(node.ProvisionState), MaintenanceOurs) != Leave && kind != MaintenanceForeign && kind != MaintenanceOurs
+}
+
 // OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make
 // it available again.
 func OutOfService(node *ironic.Node) bool { return maintenanceOf(node) == MaintenanceOurs }

@@ -31,6 +31,8 @@ type change struct {
 	patched   bool               // Ironic has the settings
 	complete  bool               // and also traits, maintenance and ports
 	inspected bool               // this run has inspected the machine
+
+	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
 }
 
 // node returns the node as of Ironic's latest answer.
@@ -56,12 +58,12 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 		return "set the ports of node " + label, err
 	}
 	c.complete = true
-	if err := h.prepare(ctx, c); err != nil {
+	if err := h.takeOut(ctx, c, h.prepare(ctx, c)); err != nil {
 		return "prepare node " + label, err
 	}
 	want := c.config.PowerState.ValueString()
 	putBack := c.steps.walks && want == power // the walk may have switched it
-	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) {
+	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) && c.taken == nil {
 		if err := c.switchPower(ctx, want); err != nil {
 			return "switch node " + label + " " + want, err
 		}

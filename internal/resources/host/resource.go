@@ -106,7 +106,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		err = why
 	}
 	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err)
+	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -120,7 +120,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -207,7 +207,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
