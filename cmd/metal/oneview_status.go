@@ -21,7 +21,8 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
            because the rules do not apply to it
   PROFILE  the server profile on the hardware
   NEXT     the action of the next pass of sync: take-out (of service), return (to service), report (the deployment has
-           failed and a OneView user has the server: undeploy the node), or leave, also if sync cannot change the node
+           failed and a OneView user has the server: do not undeploy the node before the user frees it), or leave, also if
+           sync cannot change the node
   STATE    the node's provision state, and the reason of its maintenance
 
 With --json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`

@@ -32,14 +32,16 @@ type Host struct {
 	// Marker of the discovery that named it; empty: none.
 	Owner, OwnerName string
 
+	DriverBMCs []string // addresses of BMCs in driver_info: Ironic controls the machine behind them
+
 	PortMACs []string // of all ports
 	PXEMACs  []string // of ports with pxe_enabled
 
 	HasInventory bool
 	// Texts of the inventory.
-	Hostname, Serial, Manufacturer, Product, BMCAddress, PXEInterface string
-	Interfaces                                                        []Interface
-	CPUs, MemoryMB                                                    int64
+	Hostname, Serial, Manufacturer, Product, BMCAddress, BMCv6Address, PXEInterface string
+	Interfaces                                                                      []Interface
+	CPUs, MemoryMB                                                                  int64
 
 	Driver    string
 	LastError string

@@ -142,12 +142,28 @@ func matches(pattern *regexp.Regexp, text string) bool {
 }
 
 // bmcAddress returns the address of the host's BMC, the zero Addr if it has none.
-func bmcAddress(h Host) netip.Addr {
-	addr, err := netip.ParseAddr(strings.TrimSpace(h.BMCAddress))
+func bmcAddress(h Host) netip.Addr { return parseBMC(h.BMCAddress) }
+
+// parseBMC returns the address of a BMC, the zero Addr if the text has none.
+func parseBMC(text string) netip.Addr {
+	addr, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil || addr.IsUnspecified() {
 		return netip.Addr{}
 	}
-	return addr.Unmap()
+	return addr.Unmap().WithZone("")
+}
+
+// bmcsOf returns the addresses among texts that only one BMC of a site can have: no loopback and link-local addresses, which many BMCs
+// use for the network between BMC and host.
+func bmcsOf(texts ...string) []string {
+	var found []string
+	for _, text := range texts {
+		if addr := parseBMC(text); addr.IsValid() && !addr.IsLoopback() && !addr.IsLinkLocalUnicast() && !addr.IsMulticast() {
+			found = append(found, addr.String())
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // matchesAny reports whether one of the entries of include or exclude identifies the host.

@@ -36,6 +36,9 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 			return nil, err
 		}
 		found, changed := c.catalog.conflicts(l, who)
+		if found, err = c.withReported(ctx, l, who, found); err != nil {
+			return nil, err
+		}
 		if len(found) == 0 {
 			return nil, nil //nolint:nilnil // no conflict is the usual result
 		}
@@ -83,8 +86,8 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	if err != nil {
 		return nil
 	}
-	found := c.catalog.sharing(l, entryOf(who))
-	if len(found) == 0 {
+	found, err := c.withReported(ctx, l, who, c.catalog.sharing(l, entryOf(who)))
+	if err != nil || len(found) == 0 {
 		return nil
 	}
 	if blocking, err := c.blocking(ctx, found, who); err != nil || blocking != nil {
@@ -123,7 +126,7 @@ func (c *Site) taken(x *conflict) error {
 func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*conflict, error) {
 	first := found[0]
 	for i, x := range found {
-		if x.node.UUID != first.node.UUID || x.isOurs || c.catalog.isDeleting(x.node.UUID) {
+		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || c.catalog.isDeleting(x.node.UUID) {
 			return &found[i], nil
 		}
 	}
@@ -157,7 +160,7 @@ func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadl
 	if c.begunBefore(node, who) != nil {
 		return c.finish(ctx, node, who, deadline)
 	}
-	free, err := c.isFree(ctx, conflict{&entry{node: node}, x.what, x.value})
+	free, err := c.isFree(ctx, conflict{entry: &entry{node: node}, what: x.what, value: x.value})
 	if err != nil || !free || !c.catalog.claim(node.UUID, who) {
 		return nil, err
 	}

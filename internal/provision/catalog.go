@@ -41,6 +41,7 @@ type lists struct {
 	number  int
 	at      time.Time
 	entries []*entry
+	reports map[string]*report // what discovered machines report; nil: not read yet
 }
 
 // entry is a node with everything that no other node may have too.
@@ -244,6 +245,8 @@ type conflict struct {
 	*entry
 	what  Sharing
 	value string
+	// doubtful: the node may be another machine that shares the BMC, so that it is not taken over.
+	doubtful bool
 }
 
 func (x conflict) err() error { return &TakenError{What: x.what, Value: x.value, Node: x.node} }
@@ -306,14 +309,14 @@ func entryOf(who Candidate) *entry {
 // sharedWith returns what two nodes share.
 func (e *entry) sharedWith(other *entry) (shared []conflict) {
 	if e.node.Name != "" && e.node.Name == other.node.Name {
-		shared = append(shared, conflict{other, SharedName, e.node.Name})
+		shared = append(shared, conflict{entry: other, what: SharedName, value: e.node.Name})
 	}
 	if e.bmc.Same(other.bmc) {
-		shared = append(shared, conflict{other, SharedBMC, e.bmc.String()})
+		shared = append(shared, conflict{entry: other, what: SharedBMC, value: e.bmc.String()})
 	}
 	for _, address := range e.addresses {
 		if slices.Contains(other.addresses, address) {
-			shared = append(shared, conflict{other, SharedAddress, address})
+			shared = append(shared, conflict{entry: other, what: SharedAddress, value: address})
 		}
 	}
 	return shared

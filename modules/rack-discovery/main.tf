@@ -47,6 +47,7 @@ resource "metal_host" "rack" {
   description         = var.host_settings.description
   target_state        = var.host_settings.target_state
   on_destroy          = var.host_settings.on_destroy
+  on_failure          = var.host_settings.on_failure
 
   lifecycle {
     precondition {

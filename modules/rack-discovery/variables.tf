@@ -117,7 +117,7 @@ variable "power_control" {
 }
 
 variable "host_settings" {
-  description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**."
+  description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**. With `on_failure = \"warn\"` a host that cannot be prepared holds up no other."
   type = object({
     resource_class      = optional(string, "baremetal")
     traits              = optional(set(string))
@@ -128,6 +128,7 @@ variable "host_settings" {
     description         = optional(string)
     target_state        = optional(string, "manageable")
     on_destroy          = optional(string)
+    on_failure          = optional(string, "warn")
   })
   default  = {}
   nullable = false

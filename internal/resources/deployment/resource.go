@@ -431,6 +431,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		defer d.Client.Deleting(state.ID.ValueString())(false)
 		if err = state.disconnect(ctx, machine); err == nil {
 			lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+			err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
 		}
 		label = ironic.NodeLabel(machine.Node())
 	}

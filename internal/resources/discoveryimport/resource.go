@@ -124,16 +124,16 @@ func (m *discoveryModel) decide(ctx context.Context, seen *provision.Survey, sta
 	if problems.HasError() {
 		return
 	}
-	decided := rules.Decide(seen.All())
-	if decided.Err != nil {
-		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
-		return
-	}
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
 		for name, value := range state.Hosts.Elements() {
 			hosts[name] = value
 		}
+	}
+	decided := rules.Decide(withFacts(seen.All(), hosts))
+	if decided.Err != nil {
+		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
+		return
 	}
 	held := map[string]bool{}
 	for _, value := range hosts {
@@ -170,6 +170,27 @@ func describePending(lines []string) string {
 		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// withFacts adds to the held machines the facts of hosts by which a later node of the same machine is recognised. Their inventories
+// are not read again.
+func withFacts(all []discovery.Host, hosts map[string]attr.Value) []discovery.Host {
+	known := map[string]map[string]attr.Value{}
+	for _, value := range hosts {
+		if object, ok := value.(types.Object); ok {
+			known[hostID(value)] = object.Attributes()
+		}
+	}
+	for i, h := range all {
+		facts := known[h.ID]
+		if facts == nil || h.HasInventory {
+			continue
+		}
+		serial, _ := facts["serial_number"].(types.String)
+		bmc, _ := facts["bmc_address"].(types.String)
+		all[i].Serial, all[i].BMCAddress = serial.ValueString(), bmc.ValueString()
+	}
+	return all
 }
 
 // hostID returns the node UUID of a machine in hosts.

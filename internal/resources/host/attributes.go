@@ -13,7 +13,7 @@ import (
 )
 
 // attributes has one row for each attribute of a host that Ironic stores with the node. The id, the provider's own settings
-// (inspect, on_destroy, timeouts) and the ports (ports.go) are not in the table. Attributes that need more than a row have
+// (inspect, on_destroy, on_failure, timeouts) and the ports (ports.go) are not in the table. Attributes that need more than a row have
 // functions of their own (special.go, bmc.go).
 var attributes = append([]attribute{
 	row[types.String]{

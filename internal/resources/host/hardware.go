@@ -365,10 +365,10 @@ func (h *host) configure(ctx context.Context, c *change) error {
 		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,
 	}, c.limit)
 	c.open = append(stay, open...)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil {
+		return nil
 	}
-	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
+	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
 }
 
 // sameHardware reports whether two models have the same hardware configuration.

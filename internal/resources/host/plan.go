@@ -85,7 +85,7 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 		plan.warnUnmanaged(config, diags)
 		return
 	}
-	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, diags) {
+	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
 	h.planTakeOver(ctx, plan, config, diags)
@@ -104,9 +104,9 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply will fail.
-func (h *host) warnBoot(ctx context.Context, plan *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
-	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply does not take them.
+func (h *host) warnBoot(ctx context.Context, plan, config *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
 	switch {
@@ -223,6 +223,9 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	plan.planBoot(config, state, diags)
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {
+		if framework.IsSet(config.PowerState) && framework.IsSet(state.PowerState) {
+			plan.PowerState = state.PowerState // it is not switched
+		}
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
 			"It stays out of service until the server is free; then metal oneview sync cleans it and makes it available.", plan.describe()))
 	}
@@ -230,10 +233,10 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		plan.planWalked(config, state)
 	}
 	leaves := plan.planHardware(ctx, config, state, known, steps, diags)
-	if leaves && !steps.inspects && h.warnTaken(ctx, plan, diags) {
+	if leaves && !steps.inspects && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
-	h.warnBoot(ctx, plan, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	h.warnBoot(ctx, plan, config, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}

@@ -105,7 +105,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		err = why
 	}
 	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err)
+	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -119,7 +119,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -205,7 +205,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -237,7 +237,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
-	err = h.endTemporary(ctx, state.ID.ValueString(), limit, h.Pool.Vacate)
+	if h.HasOneView() {
+		err = h.Pool.Vacate(ctx, state.ID.ValueString(), limit)
+	}
 	if err == nil || ironic.IsNotFound(err) {
 		err = h.Client.Withdraw(ctx, state.ID.ValueString(), limit)
 	}

@@ -97,8 +97,7 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 		return !provision.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
 	})
 	if isOutOfService(config, state) {
-		s.heldByOneView = walks
-		return s
+		return steps{heldByOneView: walks || s.switches || s.boots}
 	}
 	s.walks, s.inspects, s.configures = walks, inspects, configures
 	s.learnsPower = known.applied && !walks && state.PowerManaged.ValueBool() && config.PowerState.IsNull() && state.PowerState.IsNull() &&
