@@ -50,6 +50,9 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	if err := h.refuseInspection(ctx, c); err != nil {
 		return "inspect node " + label, err
 	}
+	if err := h.move(ctx, c); err != nil {
+		return "change node " + label, err
+	}
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}

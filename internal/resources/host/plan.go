@@ -25,7 +25,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state != nil && state.isImported() {
 		framework.RefuseUnread(&resp.Diagnostics, "host "+state.label())
 	}
-	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		h.planDestroy(state)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -51,6 +55,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.Append(writeFound(ctx, resp.Private, known.found)...)
 		h.planWalk(ctx, &plan, &config, state, known, &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
+		h.planIdentity(ctx, &plan, &config, state, readManaged(ctx, req.Private), &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
 	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)

@@ -72,7 +72,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	made, err := h.enroll(ctx, &config, limit)
 	if err != nil {
-		reportNotMade(&resp.Diagnostics, &config, err)
+		reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
 	if made.found {
@@ -100,7 +100,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		gone, why := h.unmake(ctx, change.machine, refused)
 		if gone {
 			resp.State.RemoveResource(ctx)
-			reportNotMade(&resp.Diagnostics, &config, why)
+			reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
 			return
 		}
 		err = why
@@ -168,6 +168,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
+	defer h.Client.Moved(state.ID.ValueString())
 	node, err := h.Client.Node(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
@@ -204,7 +205,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
 	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
 	if err != nil && !change.complete {
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		reportTaken(&resp.Diagnostics, &config, doing, err)
 		return
 	}
 	framework.Report(&resp.Diagnostics, doing, err)
