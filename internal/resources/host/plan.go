@@ -64,6 +64,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if state != nil && resp.Plan.Raw.Equal(req.State.Raw) {
+		config.refuseUnsent(ctx, readManaged(ctx, req.Private), &resp.Diagnostics)
+	}
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
 		if !plan.DisablePowerOff.IsUnknown() {
