@@ -59,6 +59,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
 	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)
+	plan.refuseOtherNetworks(ctx, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
