@@ -55,6 +55,8 @@ func (e *TakenError) advice() string {
 	case e.What == SharedBMC:
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
 			"  terraform import <address of the metal_host> " + e.Node.UUID
+	case e.What == SharedBond:
+		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n  terraform import <address of the metal_host> " + e.Node.UUID
 	}
 	return adviseConflict(Sentence(e))
 }

@@ -49,3 +49,26 @@ func TestPorts_ofAGroupNeedItsNetwork(t *testing.T) {
 		}
 	}
 }
+
+// A port whose configuration omits the network keeps the one that it has in Ironic.
+func TestPorts_ofAGroupKeepTheirNetwork(t *testing.T) {
+	t.Parallel()
+	const first, second = "52:54:00:00:00:01", "52:54:00:00:00:02"
+	ports := func(network types.String) types.Map {
+		all := map[string]portModel{}
+		for mac, of := range map[string]types.String{first: types.StringValue("prov"), second: network} {
+			p := noPort()
+			p.PortGroup, p.PhysicalNetwork = types.StringValue("bond0"), of
+			all[mac] = p
+		}
+		return portsValue(t.Context(), all)
+	}
+	config, state := &model{Ports: ports(types.StringNull())}, &model{Ports: ports(types.StringValue("prov"))}
+	plan := *config
+	plan.planPorts(t.Context(), config, state, nil)
+	var diags diag.Diagnostics
+	plan.refuseOtherNetworks(t.Context(), &diags)
+	if diags.HasError() {
+		t.Error(diags)
+	}
+}
