@@ -27,15 +27,16 @@ type Found struct {
 // until the deadline, for an operation in progress on a node that it takes over. Any other node is a TakenError.
 func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*Found, error) {
 	var oldest int
-	grace := time.NewTimer(deletionGrace)
+	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
+	defer limit.Stop()
 	waits := true // the grace period has not ended
 	for {
-		l, err := c.catalog.get(ctx, oldest)
+		l, err := c.catalog.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
 			return nil, err
 		}
-		found, changed := c.catalog.conflicts(l, who)
+		found, changed := c.catalog.contested(l, who, true)
 		if found, err = c.withReported(ctx, l, who, found); err != nil {
 			return nil, err
 		}
@@ -57,13 +58,15 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 			oldest = c.catalog.number() + 1 // the node has changed since it was listed
 			continue
 		}
-		switch {
-		case blocking.isOurs && !c.catalog.isDeleting(blocking.node.UUID):
+		switch leaving := c.catalog.isLeaving(blocking); {
+		case blocking.isOurs && !leaving:
 			return nil, blocking.err()
-		case waits || c.catalog.isDeleting(blocking.node.UUID):
+		case waits || leaving:
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
+			case <-limit.C:
+				return nil, c.taken(blocking)
 			case <-changed:
 				waits = true
 				grace.Reset(deletionGrace)
@@ -82,7 +85,7 @@ func (c *Site) HostInState(node string) { c.hosts.Store(node, true) }
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
 func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
-	l, err := c.catalog.get(ctx, 0)
+	l, err := c.catalog.get(ctx, 0, len(who.Bonds) > 0)
 	if err != nil {
 		return nil
 	}
@@ -126,7 +129,7 @@ func (c *Site) taken(x *conflict) error {
 func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*conflict, error) {
 	first := found[0]
 	for i, x := range found {
-		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || c.catalog.isDeleting(x.node.UUID) {
+		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || c.catalog.isLeaving(&found[i]) {
 			return &found[i], nil
 		}
 	}

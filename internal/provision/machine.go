@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -308,7 +307,7 @@ const ReasonChanging = "terraform-provider-metal: changing interfaces or ports"
 // in maintenance, so that PatchHost makes them there. It also takes a node out of maintenance that a killed run has left in it.
 // arrived reports whether Ironic has applied the edits; together with an error it means that only leaving maintenance has failed.
 func (m *Machine) PatchHost(ctx context.Context, patch ironic.Patch) (arrived bool, err error) {
-	if !m.leftChanging() && (!changesInterface(patch) || interfacesChangeable(m.state())) {
+	if !m.leftChanging() && (len(patch.OfInterfaces()) == 0 || interfacesChangeable(m.state())) {
 		err := m.Patch(ctx, patch)
 		return err == nil, err
 	}
@@ -351,13 +350,4 @@ func (m *Machine) inMaintenance(ctx context.Context, change func() error) error 
 		m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = false, "" })
 	}
 	return errors.Join(err, stays)
-}
-
-func changesInterface(p ironic.Patch) bool {
-	for _, op := range p {
-		if strings.HasSuffix(op.Path, "_interface") {
-			return true
-		}
-	}
-	return false
 }

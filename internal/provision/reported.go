@@ -46,7 +46,7 @@ func reportedConflicts(wanted *entry, found []conflict, entries []*entry, report
 		}
 		known := slices.Concat(r.addresses, e.addresses)
 		shares := slices.ContainsFunc(wanted.addresses, func(address string) bool { return slices.Contains(known, address) })
-		more = append(more, conflict{entry: e, what: SharedBMC, value: wanted.bmc.String(), doubtful: len(wanted.addresses) > 0 && !shares})
+		more = append(more, conflict{entry: e, what: SharedBMC, value: wanted.bmc.String(), by: wanted, doubtful: len(wanted.addresses) > 0 && !shares})
 	}
 	all := slices.Clone(more)
 	return slices.DeleteFunc(more, func(ghost conflict) bool {

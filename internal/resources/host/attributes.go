@@ -70,7 +70,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.String]{
 		name: "conductor_group", path: "/conductor_group", since: 46,
-		schema: free("Group of conductors that manage the node. A conductor of this group must run.", 255),
+		schema: text("Group of conductors that manage the node, in lower case. A conductor of this group must run.", stringvalidator.LengthBetween(1, 255), framework.ConductorGroup),
 		of:     func(m *model) *types.String { return &m.ConductorGroup },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.ConductorGroup) },
 	}.attribute(),

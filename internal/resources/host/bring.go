@@ -51,6 +51,9 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	if err := h.refuseInspection(ctx, c); err != nil {
 		return "inspect node " + label, err
 	}
+	if err := h.move(ctx, c); err != nil {
+		return "change node " + label, err
+	}
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}
@@ -101,6 +104,11 @@ func (h *host) change(ctx context.Context, c *change) error {
 	if c.patched, err = c.machine.PatchHost(ctx, edits); err != nil {
 		return err
 	}
+	if edits.Changes("/driver") { // Ironic has reset interfaces that already had the configured value (reference/ironic.md#changing-interfaces)
+		if _, err := c.machine.PatchHost(ctx, c.edits(ctx).OfInterfaces()); err != nil {
+			return err
+		}
+	}
 	if len(edits.OfExtra()) > 0 { // Ironic loses one of two concurrent changes of extra
 		if err := c.machine.Refresh(ctx); err != nil {
 			return err
@@ -129,10 +137,13 @@ func (c *change) edits(ctx context.Context) ironic.Patch {
 	if p.written == nil { // the node was just enrolled with them
 		p.written = p.settings
 	}
-	if secrets := c.config.secrets(ctx); c.sendSecrets {
+	secrets := c.config.secrets(ctx)
+	p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
+	switch {
+	case c.sendSecrets:
 		p.secrets = secrets
-	} else {
-		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
+	case c.state != nil: // a new node was just enrolled with them
+		p.secrets = secrets.unsent(c.before, c.node().DriverInfo)
 	}
 	c.keepQuarantine(&p)
 	edits := p.edits(framework.StringMap(c.config.Capabilities))

@@ -25,7 +25,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state != nil && state.isImported() {
 		framework.RefuseUnread(&resp.Diagnostics, "host "+state.label())
 	}
-	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		h.planDestroy(state)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -52,14 +56,19 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.Append(writeFound(ctx, resp.Private, known.found)...)
 		h.planWalk(ctx, &plan, &config, state, known, &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
+		h.planIdentity(ctx, &plan, &config, state, readManaged(ctx, req.Private), &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
 	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)
+	plan.refuseOtherNetworks(ctx, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if state != nil && resp.Plan.Raw.Equal(req.State.Raw) {
+		config.refuseUnsent(ctx, readManaged(ctx, req.Private), &resp.Diagnostics)
+	}
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
 		expected.Target, expected.Network, expected.Boot = plan.TargetState.ValueString(), plan.plannedInterface(ctx, "network"), plan.plannedInterface(ctx, "boot")

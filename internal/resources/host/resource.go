@@ -71,7 +71,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	made, err := h.enroll(ctx, &config, limit)
 	if err != nil {
-		reportNotMade(&resp.Diagnostics, &config, err)
+		reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
 	if made.found {
@@ -99,7 +99,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		gone, why := h.unmake(ctx, change.machine, refused)
 		if gone {
 			resp.State.RemoveResource(ctx)
-			reportNotMade(&resp.Diagnostics, &config, why)
+			reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
 			return
 		}
 		err = why
@@ -142,6 +142,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.isImported()
 	state.refresh(ctx, found)
+	if state.lostSecret(node, readManaged(ctx, req.Private)) {
+		state.DriverInfoWOVersion = types.Int64Null()
+	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
 	} else if !wasInspected(ctx, req.Private) {
@@ -166,6 +169,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
+	defer h.Client.Moved(state.ID.ValueString())
 	node, err := h.Client.Node(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
@@ -202,7 +206,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
 	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
 	if err != nil && !change.complete {
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		reportTaken(&resp.Diagnostics, &config, doing, err)
 		return
 	}
 	change.report(&resp.Diagnostics, doing, err)
