@@ -354,8 +354,9 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	return func(yield func([]T, error) bool) {
 		asked := url.Values{}
 		maps.Copy(asked, query)
+		var read rest.Listing
 		for marker := ""; ; {
-			items, next, err := page[T](ctx, c, path, key, asked)
+			items, next, err := page[T](ctx, c, path, key, asked, &read)
 			if marker != "" && IsNotFound(err) {
 				err = fmt.Errorf("list %s: %w", path, errShifted)
 			}
@@ -370,8 +371,8 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	}
 }
 
-// page requests one page of a list, and returns the marker of the next one; "" if there is none.
-func page[T any](ctx context.Context, c *Client, path, key string, query url.Values) (items []T, marker string, err error) {
+// page requests one page of a list, and returns the marker of the next one; "" if there is none. read are the pages so far.
+func page[T any](ctx context.Context, c *Client, path, key string, query url.Values, read *rest.Listing) (items []T, marker string, err error) {
 	var answer map[string]jsonRaw
 	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 		return nil, "", err
@@ -384,7 +385,15 @@ func page[T any](ctx context.Context, c *Client, path, key string, query url.Val
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", path, err)
 	}
-	return items, u.Query().Get("marker"), nil
+	marker = u.Query().Get("marker")
+	again, err := read.Add(len(answer[key]), marker)
+	if err == nil && again {
+		err = errors.New("its pages go round in a circle: the server, or a proxy before it, is broken")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", path, err)
+	}
+	return items, marker, nil
 }
 
 // ServerNow returns the time of the server's clock, estimated from its answers.
