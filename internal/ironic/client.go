@@ -91,6 +91,7 @@ type Client struct {
 	pending    *watch[Allocation]
 	locks      locks
 	defect     parentDefect
+	silence    silence
 
 	refused bool // the connection was refused before the first answer; the lock of the connection protects it
 
@@ -424,16 +425,19 @@ type observed struct {
 
 // RoundTrip sends the request and records its result.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
-	start := time.Now()
+	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
+	answered()
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
 	logger := o.client.cfg.Logger
 	if err != nil {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		o.note(r, start, 0)
 		return resp, err
 	}
+	o.note(r, start, resp.StatusCode)
 	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
