@@ -91,6 +91,7 @@ type Client struct {
 	pending    *watch[Allocation]
 	locks      locks
 	defect     parentDefect
+	silence    silence
 
 	refused bool // the connection was refused before the first answer; the lock of the connection protects it
 
@@ -351,8 +352,9 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	return func(yield func([]T, error) bool) {
 		asked := url.Values{}
 		maps.Copy(asked, query)
+		var read rest.Listing
 		for marker := ""; ; {
-			items, next, err := page[T](ctx, c, path, key, asked)
+			items, next, err := page[T](ctx, c, path, key, asked, &read)
 			if marker != "" && IsNotFound(err) {
 				err = fmt.Errorf("list %s: %w", path, errShifted)
 			}
@@ -367,8 +369,8 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	}
 }
 
-// page requests one page of a list, and returns the marker of the next one; "" if there is none.
-func page[T any](ctx context.Context, c *Client, path, key string, query url.Values) (items []T, marker string, err error) {
+// page requests one page of a list, and returns the marker of the next one; "" if there is none. read are the pages so far.
+func page[T any](ctx context.Context, c *Client, path, key string, query url.Values, read *rest.Listing) (items []T, marker string, err error) {
 	var answer map[string]jsonRaw
 	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 		return nil, "", err
@@ -381,7 +383,15 @@ func page[T any](ctx context.Context, c *Client, path, key string, query url.Val
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", path, err)
 	}
-	return items, u.Query().Get("marker"), nil
+	marker = u.Query().Get("marker")
+	again, err := read.Add(len(answer[key]), marker)
+	if err == nil && again {
+		err = errors.New("its pages go round in a circle: the server, or a proxy before it, is broken")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", path, err)
+	}
+	return items, marker, nil
 }
 
 // ServerNow returns the time of the server's clock, estimated from its answers.
@@ -412,16 +422,19 @@ type observed struct {
 
 // RoundTrip sends the request and records its result.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
-	start := time.Now()
+	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
+	answered()
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
 	logger := o.client.cfg.Logger
 	if err != nil {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		o.note(r, start, 0)
 		return resp, err
 	}
+	o.note(r, start, resp.StatusCode)
 	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)

@@ -17,9 +17,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Bounds of the retry policy: after at most 15 seconds of waiting the caller gets the error.
+// Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is
+// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds.
 const (
 	retries      = 6
+	timeouts     = 1
 	FirstBackoff = 500 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 )
@@ -32,7 +34,7 @@ const firstRetries = 2
 // that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
 // repeat. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
-	if count >= retries || !retryable(method, url, err) {
+	if count >= retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
 		return err
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
@@ -117,9 +119,13 @@ func isConductorDown(text string) bool {
 	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
 }
 
+func isTimeout(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) && op.Timeout()
+}
+
 // IsConnectionLoss reports whether no complete answer arrived: the connection was refused or reset, or timed out.
 func IsConnectionLoss(err error) bool {
-	var op net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || (errors.As(err, &op) && op.Timeout())
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || isTimeout(err)
 }

@@ -74,7 +74,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Longest time for one request. Default: `60s`.",
+				MarkdownDescription: "Longest time for one request. One that times out is repeated once. Default: `60s`.",
 				Validators:          []validator.String{durationAtLeast(time.Second)},
 			},
 			"api_timeout": schema.StringAttribute{

@@ -180,6 +180,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	}
 	m.applyPoll(polled)
 	m.logState(ctx)
+	m.logStill(ctx)
 	m.asked = asked
 	return nil
 }

@@ -31,6 +31,7 @@ type Site struct {
 	stock   *stock
 	guard   Guard
 	states  stateLog
+	stills  stillLog
 
 	expected expected
 	drivers  struct {

@@ -67,7 +67,8 @@ type walk struct {
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
 
-	deployStep string // the last one that a poll has seen
+	deployStep string    // the last one that a poll has seen
+	stuck      time.Time // since when polls show that no conductor works on the operation; zero: one does
 }
 
 // step takes one step and reports whether the goal is reached.
@@ -289,7 +290,17 @@ func (w *walk) next(ctx context.Context) error {
 	if step := stepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
-	return err
+	switch {
+	case err != nil:
+		return err
+	case !stuck(w.node):
+		w.stuck = time.Time{}
+	case w.stuck.IsZero():
+		w.stuck = time.Now()
+	case time.Since(w.stuck) >= stuckFor:
+		return &StuckError{Node: w.node}
+	}
+	return nil
 }
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
