@@ -55,8 +55,10 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 		"steps": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "deploy_steps": []any{
 			object{"interface": "deploy", "step": "x", "priority": 80, "args": `{"admin_password":"hunter2-step","from":"` + href + `"}`},
 		}}},
-		"driver_info": {"metal_host", object{"name": "r2", "driver": "fake-hardware", "driver_info": object{"deploy_kernel": href, "snmp_token": "hunter2-token"},
-			"driver_info_wo": object{"redfish_password": `hunter2"\`}, "driver_info_wo_version": 1}},
+		"driver_info": {"metal_host", object{
+			"name": "r2", "driver": "fake-hardware", "driver_info": object{"deploy_kernel": href, "snmp_token": "hunter2-token"},
+			"driver_info_wo": object{"redfish_password": `hunter2"\`}, "driver_info_wo_version": 1,
+		}},
 		"bmc":   {"metal_host", object{"name": "r3", "bmc": object{"address": "redfish://10.0.0.5/redfish/v1/Systems/1", "username": "root", "password_wo": "hunter2-bmc", "password_wo_version": 1}}},
 		"extra": {"metal_host", object{"name": "r4", "driver": "fake-hardware", "extra": object{"inventory": href}}},
 	} {
@@ -87,7 +89,9 @@ func TestProviderBlock_refusalsHaveNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, settings := range []object{
-		{"endpoint": "https://admin:hunter2@ironic.example.com:6385"}, {"endpoint": "https://admin:hunter2/x@ironic.example.com"}, {"endpoint": "ironic://hunter2@x"},
+		{"endpoint": "https://admin:hunter2@ironic.example.com:6385"},
+		{"endpoint": "https://admin:hunter2/x@ironic.example.com"},
+		{"endpoint": "ironic://hunter2@x"},
 		{"endpoint": "https://ironic.example.com", "inspector_url": "https://admin:hunter2@inspector.example.com"},
 		{"endpoint": "https://ironic.example.com", "auth_type": "keystone", "password": "hunter2"},
 		{"endpoint": "https://ironic.example.com", "oneview": object{"endpoint": "https://admin:hunter2@oneview.example.com", "username": "u", "password": "hunter2-oneview"}},

@@ -151,7 +151,7 @@ func (s *Server) knownSchemas() *tfprotov6.GetProviderSchemaResponse {
 			return
 		}
 		ctx := context.Background() //nolint:forbidigo // the framework makes no request for it
-		if schemas, err := s.ProviderServer.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err == nil && schemas != nil {
+		if schemas, err := s.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err == nil && schemas != nil {
 			s.schemas = schemas
 		}
 		s.fingerprints = map[string]framework.Fingerprints{}
