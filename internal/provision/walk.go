@@ -85,7 +85,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}
-	if m.kind == send && state == nodes.Available && w.node.InstanceUUID != "" && !InstallsInstance(m.verb) {
+	if (m.kind == send || m.kind == repair) && keptByReservation(w.goal, m.verb, w.node) {
 		m = move{kind: refuse, reason: fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID)}
 	}
 	switch m.kind {
@@ -113,6 +113,18 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, w.next(ctx)
 	}
 	return false, fmt.Errorf("no move from %q", state)
+}
+
+// keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
+// reserved was available, so it may return to the pool. Any other reservation may be for what runs on the machine already.
+func keptByReservation(goal Goal, verb ironic.Verb, n *ironic.Node) bool {
+	switch {
+	case n.InstanceUUID == "" || goal != GoalManageable && goal != GoalAvailable && goal != GoalInspected && goal != GoalConfigured:
+		return false
+	case verb == nodes.TargetProvide:
+		return n.AllocationUUID == ""
+	}
+	return ironic.State(n.ProvisionState) == nodes.Available || touchesHardware(verb)
 }
 
 // refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it

@@ -238,6 +238,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
 			"It stays out of service until the server is free; then metal oneview sync cleans it and makes it available.", plan.describe()))
 	}
+	plan.warnStray(config, state, steps, diags)
 	if steps.walks {
 		plan.planWalked(config, state)
 	}

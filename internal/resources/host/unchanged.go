@@ -96,7 +96,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
 	known = known.of(ctx, m)
 	goal := m.goals()[0]
-	reached := goal == targetEnroll || provision.Deployed(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
+	reached := goal == targetEnroll || isOccupied(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
 	if known.quarantine != "" || m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
 		return false
 	}
