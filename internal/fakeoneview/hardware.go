@@ -219,7 +219,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
 		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4", "romVersion": "I36 02/17/2017",
 		"mpHostInfo": map[string]any{
-			"mpHostName": "ilo-" + strings.ToLower(h.SerialNumber),
+			"mpHostName":    "ilo-" + strings.ToLower(h.SerialNumber),
 			"mpIpAddresses": h.iloAddresses(),
 		},
 		"portMap": h.portMap(), "scopesUri": "/rest/scopes/resources" + h.URI,
