@@ -54,6 +54,16 @@ func noCards(h *discovery.Host)               { h.Interfaces, h.PXEInterface = n
 func inUse(h *discovery.Host) { // enrolled and deployed; its inventory is not read
 	h.State, h.Name, h.HasInventory, h.BMCAddress, h.Serial, h.PXEInterface, h.Interfaces = "active", "web", false, "", "", "", nil
 }
+func sizes(r *discovery.Rules) { r.MinCPUs, r.MinMemoryMB, r.MinDiskGB = 16, 65536, 400 }
+func hardware(cpus, memoryMB, diskGiB int64) func(*discovery.Host) {
+	return func(h *discovery.Host) {
+		h.CPUs, h.MemoryMB = cpus, memoryMB
+		h.Disks = []discovery.Disk{{Name: "/dev/sda", Bytes: 1 << 30}, {Name: "/dev/sdb", Bytes: diskGiB << 30}}
+		if diskGiB == 0 {
+			h.Disks = nil
+		}
+	}
+}
 func bmc(address string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.BMCAddress = address }
 }
@@ -325,6 +335,37 @@ func TestDecide(t *testing.T) {
 			[]discovery.Host{found(1, bmc("10.0.0.5"), serial("None")), found(2, bmc("10.0.0.5"))},
 			"r12-node1=1",
 			reasons{2: "its BMC address 10.0.0.5 is that of node " + uuid(1)},
+		},
+		{
+			"large enough", with(bySerial(), sizes),
+			[]discovery.Host{found(1, hardware(16, 65536, 400))},
+			"r12-SN1=1", nil,
+		},
+		{
+			"too small", with(bySerial(), sizes),
+			[]discovery.Host{found(1, hardware(15, 65536, 400)), found(2, hardware(16, 65535, 400)), found(3, hardware(16, 65536, 399))},
+			"", nil,
+		},
+		{
+			"too small, and on the delivery note", with(with(bySerial(), sizes), func(r *discovery.Rules) { r.Include = []string{"SN1", "SN2", "SN3"} }),
+			[]discovery.Host{found(1, hardware(15, 65536, 400)), found(2, hardware(16, 65535, 400)), found(3, hardware(16, 65536, 399))},
+			"",
+			reasons{
+				1: "filter: number of CPUs is 15, and min_cpus is 16", 2: "filter: memory in MiB is 65535, and min_memory_mb is 65536",
+				3: "filter: size of the largest disk in GiB is 399, and min_disk_gb is 400",
+			},
+		},
+		{
+			"sizes that are not known", with(bySerial(), sizes),
+			[]discovery.Host{
+				found(1, hardware(0, 65536, 400)), found(2, hardware(16, 0, 400)), found(3, hardware(16, 65536, 0)),
+				found(4, hardware(16, 65536, 400), func(h *discovery.Host) { h.HasInventory = false }),
+			},
+			"",
+			reasons{
+				1: "filter: the inventory has no number of CPUs, and filter.min_cpus is 16", 2: "filter: the inventory has no memory in MiB, and filter.min_memory_mb is 65536",
+				3: "filter: the inventory has no size of the largest disk in GiB, and filter.min_disk_gb is 400", 4: "filter: it has no inventory, and filter.min_cpus is 16",
+			},
 		},
 		{
 			"the address between a BMC and its host", byHostname(),

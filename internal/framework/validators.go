@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -166,6 +167,10 @@ var (
 			_, err := regexp.Compile(s)
 			return fmt.Sprintf("%q: %v.", s, err)
 		},
+	}
+	WholeNumber = text{
+		summary: "Not a number", must: "must be a whole number of at least 1",
+		ok: func(s string) bool { n, err := strconv.ParseInt(s, 10, 64); return err == nil && n >= 1 },
 	}
 	CIDR = text{
 		summary: "Not a network", must: "must be a network such as 10.12.0.0/24",

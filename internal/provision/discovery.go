@@ -295,6 +295,11 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 	h.HasInventory = true
 	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
 	h.BMCAddress, h.BMCv6Address, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.BMCv6, i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	for _, d := range i.Disks {
+		if d.Name != "" {
+			h.Disks = append(h.Disks, discovery.Disk{Name: d.Name, Bytes: d.Size})
+		}
+	}
 	for _, nic := range i.Interfaces {
 		h.Interfaces = append(h.Interfaces, discovery.Interface{
 			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,

@@ -14,13 +14,9 @@ variable "name_template" {
     How the machines are named: `prefix`, then the value of `hardware_details` (`serial-number`, `hostname`, `ip`, `boot-mac` or
     `provisioning-id`), then `suffix`. Default: the name of the rack, a hyphen and the serial number.
   EOT
-  type = object({
-    prefix           = optional(string)
-    hardware_details = optional(string, "serial-number")
-    suffix           = optional(string)
-  })
-  default  = {}
-  nullable = false
+  type        = map(string) # of an object, Terraform would drop unknown keys
+  default     = {}
+  nullable    = false
 }
 
 variable "name_style" {
@@ -38,14 +34,9 @@ variable "names" {
 }
 
 variable "filter" {
-  description = "Only machines that match all of these belong to the rack: regular expressions for `manufacturer`, `product` and `driver`, and the network of the BMCs. Set `bmc_cidr`: otherwise a forged machine gets the password of your BMCs."
-  type = object({
-    manufacturer = optional(string)
-    product      = optional(string)
-    driver       = optional(string)
-    bmc_cidr     = optional(string)
-  })
-  default = null
+  description = "Only machines that match all of these belong to the rack, as in `metal_discovery_import`: regular expressions for `manufacturer`, `product` and `driver`, the network of the BMCs in `bmc_cidr`, and `min_cpus`, `min_memory_mb` and `min_disk_gb`. Set `bmc_cidr`: otherwise a forged machine gets the password of your BMCs."
+  type        = map(string) # of an object, Terraform would drop unknown keys
+  default     = null
 }
 
 variable "include" {
