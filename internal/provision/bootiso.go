@@ -44,6 +44,9 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	case version <= lastISORebuild:
 		attempts, err = m.deployNow(ctx, d, o)
 	case m.attaches(ctx) && d.isOtherISO(m.node):
+		if err := m.Connect(ctx, o.Connections); err != nil {
+			return 0, err
+		}
 		err = m.attachISO(ctx, d, o.Timeout)
 		attempts = 1
 	default:
@@ -114,6 +117,9 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 		case *node.AutomatedClean:
 			note.Again.Clean = cleanTrue
 		}
+	}
+	if note.Lost, err = m.toLose(ctx, o.Instance); err != nil {
+		return 0, err
 	}
 	patch.Set("/automated_clean", false) // another client may have set it to true since an earlier attempt
 	patch.Set("/extra/"+keyBoot, note)

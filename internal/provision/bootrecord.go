@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type bootNote struct {
 	bootiso.Record                 // the ISO that the node boots, or is about to boot
 	Before         *bootiso.Record `json:"before,omitempty"` // the ISO that it ran when the note was written
 	Again          *again          `json:"again,omitempty"`  // set while the node is undeployed and deployed again
+	Lost           *losses         `json:"lost,omitempty"`   // set as long as Again may be, and until the node is deployed again
 }
 
 // again records what a node must get back when it is undeployed and deployed again, even if that is interrupted.
@@ -29,6 +31,40 @@ type again struct {
 	// Dirty says that automated_clean has its previous value again but the node was not cleaned. It ends when the node is deployed
 	// again or cleaned. It means nothing while something is deployed on the node.
 	Dirty bool `json:"dirty,omitempty"`
+}
+
+// losses are what Ironic drops when it undeploys a node, apart from what every deployment writes. A node that is deployed again gets it back.
+type losses struct {
+	Instance string         `json:"instance"` // the reservation whose deployment it belongs to
+	VIFs     []VIF          `json:"vifs,omitempty"`
+	Info     map[string]any `json:"info,omitempty"` // of instance_info, from other clients; without values that Ironic masks
+}
+
+// toLose returns what Ironic will drop when it undeploys the node; nil if that is nothing.
+func (m *Machine) toLose(ctx context.Context, instance string) (*losses, error) {
+	vifs, err := m.attachedVIFs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &losses{Instance: instance, VIFs: vifs, Info: maps.Clone(m.node.InstanceInfo)}
+	own := slices.Concat(markerOf(m.node).Keys, imageKeys, deploymentKeys, []string{keyConfigDrive})
+	maps.DeleteFunc(l.Info, func(key string, value any) bool {
+		text, err := json.Marshal(value)
+		restored := key == keyTraits && m.node.AllocationUUID != "" // by the allocation
+		return err != nil || restored || OwnKey(key) || slices.Contains(own, key) || strings.Contains(string(text), ironic.Masked)
+	})
+	if len(l.VIFs)+len(l.Info) == 0 {
+		return nil, nil //nolint:nilnil // nothing is lost
+	}
+	return l, nil
+}
+
+// lostBy returns what a node has lost because it was undeployed to be deployed again for an instance, and was not deployed since.
+func lostBy(n *ironic.Node, instance string) (l losses) {
+	if note := bootNoteOf(n); note != nil && note.Lost != nil && note.Lost.Instance == instance && !Occupied(n) {
+		return *note.Lost
+	}
+	return losses{}
 }
 
 // bootNoteOf reads the boot note of a node; nil if there is none.
@@ -53,6 +89,9 @@ func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) bootNote {
 	note := bootNote{Record: bootiso.NewRecord(what, time.Now(), before), Before: BootRecord(n)}
 	if undeployedUncleaned(n) {
 		note.Again = bootNoteOf(n).Again
+	}
+	if former := bootNoteOf(n); former != nil && !Occupied(n) {
+		note.Lost = former.Lost
 	}
 	return note
 }
@@ -198,24 +237,31 @@ func StaysUncleaned(n *ironic.Node) bool {
 }
 
 // cleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was
-// undeployed without cleaning, the note says so from then on. While a conductor works on the node this is impossible, and is left
+// undeployed without cleaning, the note says so from then on; once it is deployed, it has everything back. While a conductor works on the node this is impossible, and is left
 // for the next time.
 func (m *Machine) cleanAgain(ctx context.Context) error {
 	note := bootNoteOf(m.node)
-	if note == nil || note.Again == nil || undeployedUncleaned(m.node) || nextMove(GoalDeployed, m.state(), false).kind == wait {
+	if note == nil || nextMove(GoalDeployed, m.state(), false).kind == wait {
+		return nil
+	}
+	occupied := Occupied(m.node)
+	if back := occupied && note.Lost != nil; !back && (note.Again == nil || undeployedUncleaned(m.node)) {
 		return nil
 	}
 	var patch ironic.Patch
 	switch {
-	case note.Again.Dirty: // restored earlier
+	case note.Again == nil, note.Again.Dirty: // restored earlier
 	case note.Again.Clean == cleanTrue:
 		patch.Set("/automated_clean", true)
 	case note.Again.Clean == cleanUnset && m.node.AutomatedClean != nil:
 		patch.Remove("/automated_clean")
 	}
-	if Occupied(m.node) || note.Again.Clean == "" {
+	switch {
+	case occupied:
+		note.Again, note.Lost = nil, nil
+	case note.Again.Clean == "":
 		note.Again = nil
-	} else {
+	default:
 		note.Again.Dirty = true
 	}
 	patch.Set("/extra/"+keyBoot, note)

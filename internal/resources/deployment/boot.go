@@ -239,7 +239,7 @@ func (u *update) boot(ctx context.Context, client *provision.Site, machine *prov
 			}
 		}
 		return machine.BootISO(ctx, u.what, provision.DeployOptions{
-			Instance: u.state.InstanceID.ValueString(), Other: other, Attempts: u.plan.tries(), Timeout: u.limit,
+			Instance: u.state.InstanceID.ValueString(), Other: other, Attempts: u.plan.tries(), Timeout: u.limit, Connections: u.connections(),
 		})
 	}
 	err = u.isOurs(machine)

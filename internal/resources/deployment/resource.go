@@ -84,7 +84,9 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.PowerState = power // what Ironic has now is from before the deployment
 
 	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
-	options := provision.DeployOptions{Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit}
+	options := provision.DeployOptions{
+		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
+	}
 	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
 	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
@@ -123,14 +125,13 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
-	doing = "connect node " + ironic.NodeLabel(machine.Node())
-	if err := machine.ConnectVIFs(ctx, plan.vifs(), nil); err != nil {
-		return doing, 0, err
-	}
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
 	if plan.adopted() {
-		doing = "adopt node " + ironic.NodeLabel(machine.Node())
-		err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		doing = "connect node " + ironic.NodeLabel(machine.Node())
+		if err = machine.Connect(ctx, o.Connections); err == nil {
+			doing = "adopt node " + ironic.NodeLabel(machine.Node())
+			err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		}
 	} else {
 		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
 	}
