@@ -24,6 +24,7 @@ type Answer struct {
 	Apply Status // what an apply does, which first waits until the image has settled
 	Now   Status // the same without that wait; the action is Manual while the machine waits for a restart by hand
 	Newer bool   // the wanted image differs from the one in the record of the boot
+	Loops bool   // the apply would exceed the loop guard
 }
 
 // Decide says what a live ISO asks of a machine. It restarts a machine without a record of its boot only on demand; otherwise the
@@ -40,6 +41,7 @@ func Decide(in Input) Answer {
 	facts, obsolete := in.facts()
 	facts.Settled = true
 	answer := Answer{Apply: in.status(facts, obsolete), Newer: facts.Newer}
+	answer.Loops = answer.Apply.Action == Restart && !in.Unbuilt && in.Machine.Booted.Exhausted(in.Want.Artifacts, in.Now)
 	facts.Settled = !in.Want.SettlesAt().After(in.Now)
 	answer.Now = in.status(facts, obsolete)
 	if in.Machine.Asked && answer.Now.Action == None {
@@ -82,6 +84,8 @@ func (in Input) overrides(status Status) Status {
 	switch {
 	case in.Imported:
 		status.Action, status.Why = None, "it was imported, which touches no machine; the plan after this apply shows what its image asks for"
+	case in.Machine.barred() != "":
+		status.Action, status.Why = Wait, status.Why+", and "+in.Machine.barred()
 	case len(lacking) > 0:
 		status.Action, status.Why = Wait, status.Why+", and the image does not contain "+strings.Join(lacking, ", ")+" yet"
 	case !in.Machine.Powered:

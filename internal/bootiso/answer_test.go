@@ -301,3 +301,44 @@ func TestDecide_imageWithoutWantedContent(t *testing.T) {
 		t.Errorf("why = %q", why)
 	}
 }
+
+func TestDecide_waitsForAMachineThatNothingMayRestart(t *testing.T) {
+	t.Parallel()
+	rescued := func(in *Input) { in.Machine.Rescued = true }
+	barred := func(in *Input) { in.Machine.Barred = "it is in maintenance" }
+	before, concerned, other := image("1", "env/1", "n", "a/1"), image("2", "env/1", "n", "a/2"), image("2", "env/2", "n", "a/1")
+	for name, why := range map[string]func(*Input){"it is in rescue mode": rescued, "it is in maintenance": barred} {
+		status := decide(before, concerned, why)
+		if want(t, status, Wait, true, "host.n"); status.Why != "its own configuration changed, and "+name {
+			t.Errorf("why = %q", status.Why)
+		}
+		want(t, decide(before, other, why), None, true, "shared.infra_env")
+		want(t, decide(before, before, why), None, false)
+		want(t, decide(before, before, why, func(in *Input) { in.Demanded = []string{"rebuild_triggers"} }), Wait, true, "rebuild_triggers")
+		want(t, decide(before, concerned, why, func(in *Input) { in.Machine.Powered = false }), Wait, true, "host.n")
+		want(t, decide(before, concerned, why, func(in *Input) { in.Want.Policy = PolicyNever }), None, true, "host.n")
+	}
+}
+
+func TestDecide_saysThatAnApplyWouldLoop(t *testing.T) {
+	t.Parallel()
+	a, demanded := image("1", "env/1"), func(in *Input) { in.Demanded = []string{"rebuild_triggers"} }
+	for boots, loops := range map[int]bool{1: false, MaxBoots: false, MaxBoots + 1: true} {
+		counted := func(in *Input) { in.Machine.Booted.Boots = boots }
+		for name, tc := range map[string]struct {
+			want   Artifacts
+			change func(*Input)
+			loops  bool
+		}{
+			"demanded":      {a, demanded, loops},
+			"not asked for": {a, func(*Input) {}, false},
+			"another image": {image("2", "env/1"), demanded, false},
+			"not built yet": {a, func(in *Input) { demanded(in); in.Unbuilt = true }, false},
+			"a day later":   {a, func(in *Input) { demanded(in); in.Now = noon().Add(Window) }, false},
+		} {
+			if got := Decide(input(a, tc.want, counted, tc.change)).Loops; got != tc.loops {
+				t.Errorf("%d boots, %s: got %v", boots, name, got)
+			}
+		}
+	}
+}

@@ -64,6 +64,16 @@ type Machine struct {
 	Protected bool    `json:"protected,omitempty"`
 	Powered   bool    `json:"powered,omitempty"` // Ironic can restart it
 	Asked     bool    `json:"asked,omitempty"`   // an apply has asked for a restart by hand, and Ironic has seen none since
+	Rescued   bool    `json:"rescued,omitempty"` // it is in rescue mode, or on the way into or out of it
+	Barred    string  `json:"barred,omitempty"`  // why nothing may restart it at present, a clause such as "it is retired"; empty: nothing prevents that
+}
+
+// barred returns why the machine cannot be restarted at present; "" if it can.
+func (m Machine) barred() string {
+	if m.Rescued {
+		return "it is in rescue mode"
+	}
+	return m.Barred
 }
 
 // Input is all that the decision about a machine depends on.

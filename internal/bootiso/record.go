@@ -25,6 +25,11 @@ func (a Artifacts) identity() string {
 	return location(a.URL)
 }
 
+// WithoutURL returns artifacts with the same identities and without the URL, which may hold secrets.
+func (a Artifacts) WithoutURL() Artifacts {
+	return Artifacts{Version: a.identity(), SharedContent: a.SharedContent, HostContent: a.HostContent}
+}
+
 // location returns a URL without user, query and fragment, which may hold secrets.
 func location(address string) string {
 	u, err := url.Parse(address)

@@ -56,10 +56,14 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var invalid *InvalidNodeError
 	var media *mediaError
 	var queue *throttle.QueueError
-	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
-	if errors.As(err, &media) || refused {
+	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
+	if errors.As(err, &media) || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
-		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
+		refused := err
+		if err = m.Refresh(ctx); err == nil && barred(m.node) != "" {
+			return attempts, refused
+		}
+		if err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
 		}
 	}
@@ -87,7 +91,10 @@ func (m *Machine) bootable(d Deployment, o DeployOptions) error {
 		return &NoConfigDriveError{Node: m.node}
 	}
 	if last := BootRecord(m.node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
-		return &BootLoopError{Node: m.node, Last: *last}
+		return &BootLoopError{Label: ironic.NodeLabel(m.node), Last: *last}
+	}
+	if reason := barred(m.node); reason != "" {
+		return &RefusedError{Node: m.node, Goal: GoalRebuilt, Reason: reason + ", so it is not restarted. End that first"}
 	}
 	return nil
 }

@@ -108,11 +108,11 @@ func NeedsCleaning(n *ironic.Node, instance string) bool {
 	return undeployedUncleaned(n) && deployedAgain(n, instance)
 }
 
-// BootRecord returns what a node was booted with. It is nil if the node does not run a live ISO, another client has deployed it,
+// BootRecord returns what a node was booted with, and runs again after a rescue. It is nil if the node does not run a live ISO, another client has deployed it,
 // or it was deployed by a version that kept no records.
 func BootRecord(n *ironic.Node) *bootiso.Record {
 	note := bootNoteOf(n)
-	if note == nil || ironic.State(n.ProvisionState) != nodes.Active {
+	if note == nil || !keepsDeployment(ironic.State(n.ProvisionState)) {
 		return nil
 	}
 	if (note.Again != nil && !note.Again.Dirty) || !markerOf(n).taken(n) {
@@ -129,8 +129,28 @@ func BootFacts(n *ironic.Node) bootiso.Machine {
 	record := BootRecord(n)
 	return bootiso.Machine{
 		Label: ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
-		Asked: record != nil && record.Manual && !Restarted(n, record.At),
+		Asked: record != nil && record.Manual && !Restarted(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: barred(n),
 	}
+}
+
+// BootAnswer says what a wanted live ISO asks of a node now.
+func BootAnswer(n *ironic.Node, want bootiso.Want) bootiso.Answer {
+	return bootiso.Decide(bootiso.Input{Machine: BootFacts(n), Want: want, Now: time.Now()})
+}
+
+// barred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and deploying
+// it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance, and makes a retired one manageable.
+func barred(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	switch {
+	case n.Maintenance:
+		return "it is in maintenance"
+	case n.Retired:
+		return "it is retired"
+	case keepsDeployment(state) && state != nodes.Active && RescueOf(state) == NotRescued:
+		return fmt.Sprintf("it is in state %q", state)
+	}
+	return ""
 }
 
 // BootChangedError says that a node has changed since the plan decided what to do with it.
@@ -205,13 +225,13 @@ func (e *NoConfigDriveError) Error() string {
 
 // BootLoopError says that a node has reached the maximum number of restarts with one image.
 type BootLoopError struct {
-	Node *ironic.Node
-	Last bootiso.Record
+	Label string // of the node
+	Last  bootiso.Record
 }
 
 // Error says how often the node was restarted.
 func (e *BootLoopError) Error() string {
-	return fmt.Sprintf("node %s was restarted with this image %d times within a day", ironic.NodeLabel(e.Node), e.Last.Boots-1)
+	return fmt.Sprintf("node %s was restarted with this image %d times within a day", e.Label, e.Last.Boots-1)
 }
 
 // Values of again.Clean. An empty value means that automated_clean was false.

@@ -178,3 +178,33 @@ func TestBootRecord_seesRestartByHand(t *testing.T) {
 		}
 	})
 }
+
+// TestBootRecord_survivesRescue compares a machine with what it was booted with while it is in rescue mode: it runs that again afterwards.
+func TestBootRecord_survivesRescue(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, _ := booted(t, "1.115", overNetwork)
+		for _, body := range []map[string]any{{"target": "rescue", "rescue_password": "secret"}, {"target": "unrescue"}} {
+			asOther(t, fake, "PUT", "nodes/"+id+"/states/provision", body)
+			for range 5 {
+				node, err := newClient(fake).Node(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wait := bootiso.Restart
+				if node.ProvisionState != "active" {
+					wait = bootiso.Wait
+				}
+				concerned := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
+				if status := decide(node, "1"); provision.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
+					t.Errorf("%s: what it runs is %+v", node.ProvisionState, status)
+				}
+				if status := decide(node, "2", concerned); status.Action != wait {
+					t.Errorf("%s: another image asks for %+v", node.ProvisionState, status)
+				}
+				<-time.After(2 * time.Minute)
+			}
+		}
+		wantBooted(t, fake, id, "1", fake.PowerCycles(id))
+	})
+}

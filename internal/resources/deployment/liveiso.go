@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"time"
 
@@ -146,24 +147,39 @@ func (m *liveISOModel) newImage() provision.NewImage {
 	return provision.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
 }
 
-// wanted is when an apply first wanted an image.
+// wanted is the live ISO that an apply has wanted last. The machine may run an older one.
 type wanted struct {
-	Image string    `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
-	At    time.Time `json:"at"`
+	Image     string            `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
+	At        time.Time         `json:"at"`    // when an apply first wanted that image
+	Artifacts bootiso.Artifacts `json:"artifacts"`
+	Contains  map[string]string `json:"contains"`
 }
 
-// firstSeen returns when an apply first wanted the live ISO, and records that. The result is zero without a live ISO. before is nil if
-// there is no private state yet.
+// readWanted returns what firstSeen has recorded; zero if that is nothing.
+func readWanted(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (last wanted) {
+	text, problems := private.GetKey(ctx, seenKey)
+	diags.Append(problems...)
+	_ = json.Unmarshal(text, &last) // a zero value is fine if there is none
+	return last
+}
+
+// wants reports whether the apply has wanted the same.
+func (w wanted) wants(want bootiso.Want) bool {
+	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Contains, want.Contains) && (w.Contains == nil) == (want.Contains == nil)
+}
+
+// firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
+// live ISO. before is nil if there is no private state yet.
 func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {
 	iso := m.liveISO(ctx)
 	if iso == nil {
 		return time.Time{}
 	}
-	now := wanted{Image: bootiso.Artifacts{URL: iso.URL.ValueString(), Version: iso.Version.ValueString()}.Digest(), At: time.Now().UTC()}
+	want := iso.Want()
+	now := wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL(), Contains: want.Contains}
 	if before != nil {
-		var last wanted
-		if text, _ := before.GetKey(ctx, seenKey); json.Unmarshal(text, &last) == nil && last.Image == now.Image {
-			return last.At
+		if last := readWanted(ctx, before, diags); last.Image == now.Image {
+			now.At = last.At
 		}
 	}
 	record, err := json.Marshal(now)
@@ -192,9 +208,9 @@ func (m *model) plannedBoot(ctx context.Context) (action bootiso.Action, obsolet
 	return bootiso.Action(status.Action.ValueString()), obsolete
 }
 
-// readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. The data source metal_boot_status says the
-// same of the same live_iso.
-func (m *model) readBoot(ctx context.Context, node *ironic.Node, imported bool) {
+// readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. last is what an apply has wanted last;
+// the data source metal_boot_status says the same of that.
+func (m *model) readBoot(ctx context.Context, node *ironic.Node, last wanted, imported bool) {
 	if imported && provision.BootISOURL(node) != "" && provision.ImageSource(node) == "" {
 		object, diags := types.ObjectValueFrom(ctx, m.LiveISO.AttributeTypes(ctx), liveISOModel{
 			LiveISO: framework.LiveISO{
@@ -207,13 +223,15 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, imported bool) 
 		}
 	}
 	iso := m.liveISO(ctx)
-	switch {
-	case iso == nil:
+	if iso == nil {
 		m.BootStatus = types.ObjectNull(bootStatusTypes)
-	case provision.RunsInstance(node):
-		answer := bootiso.Decide(bootiso.Input{Machine: provision.BootFacts(node), Want: iso.Want(), Now: time.Now()})
-		m.BootStatus = bootStatus(ctx, answer.Now)
+		return
 	}
+	want := iso.Want()
+	if last.Image != "" {
+		want.Artifacts, want.Contains = last.Artifacts, last.Contains
+	}
+	m.BootStatus = bootStatus(ctx, provision.BootAnswer(node, want).Now)
 }
 
 // validateLiveISO checks what attributes cannot check alone.

@@ -26,7 +26,7 @@ output "action" { value = one(values(data.metal_boot_status.all.hosts)).action }
 	watch := watchPower(t, s)
 	w.Configure(config("v2", "uid/2", "uid/1")) // v2 was built before the configuration changed
 	output := w.Must("apply", "-auto-approve")
-	acctest.Mention(t, output, "0 added, 0 changed, 0 destroyed", "Host waits for a newer live ISO",
+	acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed", "Host waits for a newer live ISO",
 		"its own configuration changed, and the image does not contain host.nmstate yet (obsolete: host.nmstate)", `action = "wait"`)
 	acctest.NoChanges(t, w)
 	watch.wantStarts(t, s, map[string]int{node: 0})

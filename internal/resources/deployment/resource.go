@@ -83,7 +83,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
 
-	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
 	options := provision.DeployOptions{
 		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
 	}
@@ -309,7 +309,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.showImage(ctx, node)
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
-	state.readBoot(ctx, node, imported)
+	state.readBoot(ctx, node, readWanted(ctx, req.Private, &resp.Diagnostics), imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
 	state.readRescue(node, &resp.Diagnostics)
@@ -365,7 +365,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	plan, state := u.plan, u.state
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	u.seen = plan.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
