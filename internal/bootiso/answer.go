@@ -55,8 +55,15 @@ func Decide(in Input) Answer {
 
 // status applies the decision table, and then what can override it, to a machine with a record of its boot.
 func (in Input) status(facts Facts, obsolete []string) Status {
-	r := facts.rule()
+	late := facts
+	if late.Newer = facts.Newer && !in.predates(); !facts.Registered {
+		late.Newer = facts.Newer // whatever the image contains, it may let the machine register
+	}
+	r := late.rule()
 	status := Status{Stale: r.stale, Action: r.action, Why: r.why}
+	if facts.Newer && !late.Newer && status.Action == Wait {
+		status.Why = "its own configuration changed after the image did"
+	}
 	in.applyPolicy(&status, facts)
 	if status.Stale {
 		status.Obsolete = slices.Clone(obsolete)
@@ -67,6 +74,9 @@ func (in Input) status(facts Facts, obsolete []string) Status {
 	in.applyChanges(&status, facts)
 	return in.overrides(status)
 }
+
+// predates reports whether the wanted image is known to be older than the machine's own configuration.
+func (in Input) predates() bool { return !in.Unbuilt && in.Machine.Wanted.predates(in.Want.Artifacts) }
 
 // overrides adds what a trigger demands, and then what prevents a restart.
 func (in Input) overrides(status Status) Status {
@@ -99,7 +109,7 @@ func (in Input) applyPolicy(status *Status, facts Facts) {
 	switch {
 	case in.Want.Policy == PolicyNever && status.Action != None:
 		status.Action, status.Why = None, "reboot_policy is \"never\""
-	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && status.Action == None && facts.Settled:
+	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && (status.Action == None || in.predates()) && facts.Settled:
 		*status = Status{Stale: true, Action: Restart, Why: "reboot_policy is \"always\""}
 	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && status.Action == None:
 		*status = Status{Stale: true, Action: Wait, Why: "the newer image has not settled"}

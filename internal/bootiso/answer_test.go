@@ -342,3 +342,51 @@ func TestDecide_saysThatAnApplyWouldLoop(t *testing.T) {
 		}
 	}
 }
+
+// The second case of an image that is built elsewhere: it is published for another reason, and does not have yet what this machine got since.
+func TestDecide_contentIsInAnImageThatChangedAfterIt(t *testing.T) {
+	t.Parallel()
+	a1, a2, a3 := image("1", "env/1"), image("2", "env/2"), image("3", "env/2", "n", "c/1")
+	late := image("2", "env/2", "n", "c/1") // wanted with an image that was wanted before
+	record := NewRecord(a1, noon(), nil)
+	noted := func(in *Input) { in.Machine.Wanted = NextWanted(a2, record, nil) }
+	for name, tc := range map[string]struct {
+		want     Artifacts
+		change   func(*Input)
+		action   Action
+		obsolete []string
+	}{
+		"nothing of its own":             {a2, noted, None, []string{"shared.infra_env"}},
+		"its content is younger":         {late, noted, Wait, []string{"host.n", "shared.infra_env"}},
+		"the image changed since":        {a3, noted, Restart, []string{"host.n", "shared.infra_env"}},
+		"both changed together":          {late, func(*Input) {}, Restart, []string{"host.n", "shared.infra_env"}},
+		"contains says that it is in it": {late, func(in *Input) { noted(in); in.Want.Contains = map[string]string{"infra_env": "env/2", "n": "c/1"} }, Restart, []string{"host.n", "shared.infra_env"}},
+		"it has not registered":          {late, func(in *Input) { noted(in); in.Want.Registered = false }, Restart, []string{"host.n", "image", "shared.infra_env"}},
+		"it always restarts":             {late, func(in *Input) { noted(in); in.Want.Policy = PolicyAlways }, Restart, []string{"host.n", "shared.infra_env"}},
+		"it never restarts":              {late, func(in *Input) { noted(in); in.Want.Policy = PolicyNever }, None, []string{"host.n", "shared.infra_env"}},
+		"a trigger asks for it":          {late, func(in *Input) { noted(in); in.Demanded = []string{"t"} }, Restart, []string{"host.n", "shared.infra_env", "t"}},
+		"the image is not built yet":     {late, func(in *Input) { noted(in); in.Unbuilt = true }, Restart, []string{"host.n", "shared.infra_env"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want(t, decide(a1, tc.want, tc.change), tc.action, true, tc.obsolete...)
+		})
+	}
+	if why := decide(a1, late, noted).Why; why != "its own configuration changed after the image did" {
+		t.Errorf("why = %q", why)
+	}
+	first := NextWanted(a2, record, nil)
+	if again := NextWanted(late, record, first); again != first {
+		t.Errorf("content that changed later counts as in the image: %+v", again)
+	}
+	if NextWanted(a1, record, first) != nil || NextWanted(a3, record, first) == first {
+		t.Error("another image is not noted, or one that is booted is")
+	}
+	// A machine that boots such an image for another reason still needs the next one.
+	booted := NewRecord(late, noon(), &record).Holding(late, first)
+	in := input(a1, a3)
+	in.Machine.Booted = &booted
+	want(t, Decide(in).Now, Restart, true, "host.n")
+	in.Want = NewWant(late)
+	want(t, Decide(in).Now, Wait, true, "host.n")
+}

@@ -20,6 +20,7 @@ type bootNote struct {
 	bootiso.Record                 // the ISO that the node boots, or is about to boot
 	Before         *bootiso.Record `json:"before,omitempty"` // the ISO that it ran when the note was written
 	Again          *again          `json:"again,omitempty"`  // set while the node is undeployed and deployed again
+	Wanted         *bootiso.Wanted `json:"wanted,omitempty"` // a newer image, which the node has not booted
 	Lost           *losses         `json:"lost,omitempty"`   // set as long as Again may be, and until the node is deployed again
 }
 
@@ -90,8 +91,11 @@ func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) bootNote {
 	if undeployedUncleaned(n) {
 		note.Again = bootNoteOf(n).Again
 	}
-	if former := bootNoteOf(n); former != nil && !Occupied(n) {
-		note.Lost = former.Lost
+	if former := bootNoteOf(n); former != nil {
+		note.Record = note.Holding(what, former.Wanted)
+		if !Occupied(n) {
+			note.Lost = former.Lost
+		}
 	}
 	return note
 }
@@ -127,8 +131,13 @@ func BootRecord(n *ironic.Node) *bootiso.Record {
 // BootFacts returns the facts of a node that the decision about its live ISO depends on.
 func BootFacts(n *ironic.Node) bootiso.Machine {
 	record := BootRecord(n)
+	var wanted *bootiso.Wanted
+	if note := bootNoteOf(n); record != nil {
+		wanted = note.Wanted
+	}
 	return bootiso.Machine{
-		Label: ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
+		Wanted: wanted,
+		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
 		Asked: record != nil && record.Manual && !Restarted(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: barred(n),
 	}
 }
@@ -184,6 +193,21 @@ func (m *Machine) RecordBoot(ctx context.Context, d Deployment, byHand []string)
 	patch.Set("/instance_info/"+keyBootISO, d.LiveISO.URL)
 	patch.Set("/instance_info/"+keyMarker, mark)
 	patch.Set("/extra/"+keyBoot, bootNote{Record: record})
+	return m.Patch(ctx, patch)
+}
+
+// NoteWanted notes on the node which image is wanted of a machine that keeps running. Host content that changes later is not in it.
+func (m *Machine) NoteWanted(ctx context.Context, what bootiso.Artifacts) error {
+	note, booted := bootNoteOf(m.node), BootRecord(m.node)
+	if booted == nil {
+		return nil
+	}
+	before := note.Wanted
+	if note.Wanted = bootiso.NextWanted(what, *booted, before); ironic.SameJSON(before, note.Wanted) {
+		return nil
+	}
+	var patch ironic.Patch
+	patch.Set("/extra/"+keyBoot, note)
 	return m.Patch(ctx, patch)
 }
 

@@ -208,3 +208,42 @@ func TestBootRecord_survivesRescue(t *testing.T) {
 		wantBooted(t, fake, id, "1", fake.PowerCycles(id))
 	})
 }
+
+// TestBootRecord_knowsSinceWhenAnImageIsWanted boots a machine with an image that was wanted before the machine got content of its own.
+func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
+	t.Parallel()
+	for _, api := range []string{"1.82", "1.115"} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake, id, instance := booted(t, api, overNetwork)
+			client := newClient(fake)
+			late := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
+			for range 2 { // the second call writes nothing
+				m, err := client.Machine(t.Context(), id)
+				if err == nil {
+					err = m.NoteWanted(t.Context(), *live("2").LiveISO)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if status := decide(m.Node(), "2", late); status.Action != bootiso.Wait {
+					t.Errorf("%s: content that is younger than the image asks for %+v", api, status)
+				}
+			}
+			if n := count(fake, "PATCH", "/v1/nodes/"+id); n != 1 {
+				t.Errorf("%s: %d patches", api, n)
+			}
+			d := live("2")
+			d.LiveISO.HostContent = map[string]string{"nmstate": "uid/1"}
+			node, _, err := client.BootISO(t.Context(), id, d, another(instance))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status := decide(node, "2", late); status.Action != bootiso.Wait {
+				t.Errorf("%s: the booted image counts as having it: %+v", api, status)
+			}
+			if status := decide(node, "3", late); status.Action != bootiso.Restart {
+				t.Errorf("%s: the next image asks for %+v", api, status)
+			}
+		})
+	}
+}

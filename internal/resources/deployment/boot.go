@@ -270,6 +270,8 @@ func (u *update) boot(ctx context.Context, client *provision.Site, machine *prov
 		err = machine.RecordBoot(ctx, u.what, obsolete)
 	case provision.RunsInstance(machine.Node()) && provision.BootRecord(machine.Node()) == nil:
 		err = machine.RecordBoot(ctx, u.what, nil)
+	default:
+		err = machine.NoteWanted(ctx, *u.what.LiveISO)
 	}
 	return attempts, err
 }

@@ -58,7 +58,7 @@ func (d *deployed) read(t *testing.T) {
 	mode := provision.RescueOf(ironic.State(d.state.ProvisionState.ValueString()))
 	d.machine.Rescued = mode != provision.NotRescued
 	want := d.state.liveISO(t.Context()).Want()
-	want.Artifacts, want.Contains = d.last.Artifacts, d.last.Contains
+	want.Artifacts = d.last.Artifacts
 	d.state.BootStatus = bootStatus(t.Context(), bootiso.Decide(bootiso.Input{Machine: d.machine, Want: want, Now: time.Now()}).Now)
 }
 
@@ -93,11 +93,14 @@ func (d *deployed) apply(t *testing.T, config, plan *model) {
 		return
 	}
 	want := config.liveISO(t.Context()).Want()
-	d.last = wanted{Image: "i", Artifacts: want.WithoutURL(), Contains: want.Contains}
+	d.last = wanted{Image: "i", Artifacts: want.WithoutURL()}
 	action, _ := plan.plannedBoot(t.Context())
 	if action == bootiso.Restart {
 		record := bootiso.NewRecord(want.Artifacts, time.Now(), nil)
 		d.machine.Booted = &record
+	}
+	if action != bootiso.Restart && d.machine.Booted != nil {
+		d.machine.Wanted = bootiso.NextWanted(want.Artifacts, *d.machine.Booted, d.machine.Wanted)
 	}
 	was := d.state.ProvisionState
 	d.state = *plan

@@ -152,7 +152,6 @@ type wanted struct {
 	Image     string            `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
 	At        time.Time         `json:"at"`    // when an apply first wanted that image
 	Artifacts bootiso.Artifacts `json:"artifacts"`
-	Contains  map[string]string `json:"contains"`
 }
 
 // readWanted returns what firstSeen has recorded; zero if that is nothing.
@@ -165,7 +164,7 @@ func readWanted(ctx context.Context, private framework.GettablePrivate, diags *d
 
 // wants reports whether the apply has wanted the same.
 func (w wanted) wants(want bootiso.Want) bool {
-	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Contains, want.Contains) && (w.Contains == nil) == (want.Contains == nil)
+	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) && (w.Artifacts.Contains == nil) == (want.Contains == nil)
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
@@ -176,7 +175,7 @@ func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate,
 		return time.Time{}
 	}
 	want := iso.Want()
-	now := wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL(), Contains: want.Contains}
+	now := wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
 	if before != nil {
 		if last := readWanted(ctx, before, diags); last.Image == now.Image {
 			now.At = last.At
@@ -229,7 +228,7 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, last wanted, im
 	}
 	want := iso.Want()
 	if last.Image != "" {
-		want.Artifacts, want.Contains = last.Artifacts, last.Contains
+		want.Artifacts = last.Artifacts
 	}
 	m.BootStatus = bootStatus(ctx, provision.BootAnswer(node, want).Now)
 }
