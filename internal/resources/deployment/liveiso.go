@@ -59,7 +59,7 @@ func liveISOSchema() schema.Attribute {
 			},
 			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts no machine. Do not use secrets."),
 			"host_content":   values("Content for this machine: name to identity. A change **restarts** the machine once the image is new, too."),
-			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: everything that is wanted."),
+			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: what is wanted, without `host_content` that changed after the image."),
 			"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: the machine is being installed, and no new image restarts it. Default: `false`."},
 			"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: the software on the image has not reported yet, and **any new image restarts** the machine. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
@@ -80,7 +80,7 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the live ISO requires of the machine, or what the last apply did. See [`metal_boot_status`](../data-sources/boot_status.md).",
+		Computed: true, MarkdownDescription: "What the live ISO that an apply has wanted last requires of the machine, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
 			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
