@@ -44,6 +44,9 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	case version <= lastISORebuild:
 		attempts, err = m.deployNow(ctx, d, o)
 	case m.attaches(ctx) && d.isOtherISO(m.node):
+		if err := m.Connect(ctx, o.Connections); err != nil {
+			return 0, err
+		}
 		err = m.attachISO(ctx, d, o.Timeout)
 		attempts = 1
 	default:
@@ -54,10 +57,14 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var media *mediaError
 	var power *powerError
 	var queue *throttle.QueueError
-	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
-	if errors.As(err, &media) || errors.As(err, &power) || refused {
+	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
+	if errors.As(err, &media) || errors.As(err, &power) || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
-		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
+		refused := err
+		if err = m.Refresh(ctx); err == nil && barred(m.node) != "" {
+			return attempts, refused
+		}
+		if err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
 		}
 	}
@@ -85,7 +92,10 @@ func (m *Machine) bootable(d Deployment, o DeployOptions) error {
 		return &NoConfigDriveError{Node: m.node}
 	}
 	if last := BootRecord(m.node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
-		return &BootLoopError{Node: m.node, Last: *last}
+		return &BootLoopError{Label: ironic.NodeLabel(m.node), Last: *last}
+	}
+	if reason := barred(m.node); reason != "" {
+		return &RefusedError{Node: m.node, Goal: GoalRebuilt, Reason: reason + ", so it is not restarted. End that first"}
 	}
 	return nil
 }
@@ -115,6 +125,9 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 		case *node.AutomatedClean:
 			note.Again.Clean = cleanTrue
 		}
+	}
+	if note.Lost, err = m.toLose(ctx, o.Instance); err != nil {
+		return 0, err
 	}
 	patch.Set("/automated_clean", false) // another client may have set it to true since an earlier attempt
 	patch.Set("/extra/"+keyBoot, note)

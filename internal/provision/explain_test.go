@@ -91,7 +91,7 @@ func TestExplain_advice(t *testing.T) {
 		{&provision.TakenError{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}, []string{"on node rack1-01", "terraform import"}},
 		{&provision.InvalidNodeError{Node: in("available"), Reasons: []string{"Cannot validate image information: ramdisk_boot"}}, []string{"cannot boot a live ISO", "redfish-virtual-media"}},
 		{&provision.NoConfigDriveError{Node: in("available")}, []string{"config drive", "virtual media"}},
-		{&provision.BootLoopError{Node: in("active"), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
+		{&provision.BootLoopError{Label: ironic.NodeLabel(in("active")), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
 		{&provision.BootChangedError{Node: in("active"), Why: "it is protected"}, []string{"has changed since the plan", "terraform plan again"}},
 		{&provision.ImageChangedError{Host: "images.example.com"}, []string{"images.example.com", "terraform plan again"}},
 		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},

@@ -19,6 +19,14 @@ type NewImage struct {
 	Quiet   time.Duration // how old the image must be to count as settled
 }
 
+// CheckBuilt returns an error if the image says that it was built in the future.
+func (i NewImage) CheckBuilt(now time.Time) error {
+	if i.BuiltAt.Sub(now) > time.Minute {
+		return fmt.Errorf("built_at (%s) lies in the future", i.BuiltAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // ImageChangedError says that an image has changed since the plan.
 type ImageChangedError struct{ Host string }
 
@@ -76,10 +84,11 @@ func (c *Site) settle(ctx context.Context, image NewImage, seen time.Time) error
 	if left <= 0 {
 		return nil
 	}
-	if most := image.Quiet + time.Minute; left > most && image.BuiltAt.IsZero() {
+	if err := image.CheckBuilt(time.Now()); err != nil {
+		return err
+	}
+	if left > image.Quiet+time.Minute {
 		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
-	} else if left > most {
-		return fmt.Errorf("built_at (%s) lies in the future", image.BuiltAt.Format(time.RFC3339))
 	}
 	c.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {

@@ -359,7 +359,7 @@ func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO does not restart it meanwhile.
+// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO waits meanwhile.
 func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
@@ -374,16 +374,20 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine enters rescue mode")
 	wantState(t, s, w, node, "rescue")
 	acctest.NoChanges(t, w)
+	w.Configure(config("v2", rescue(1), `instance_info = { a = 1 }`)) // cannot wait: the plan cannot keep what the configuration adds
+	acctest.Fails(t, w, acctest.Apply(), "Machine cannot be restarted now", "it is in rescue mode", "To end the rescue, remove rescue")
 	w.Configure(config("v2", rescue(1)))
-	acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", `~ action = "none" -> "wait"`)
 	wantState(t, s, w, node, "rescue")
-	w.Configure(config("v1"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
-	wantState(t, s, w, node, "active")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	acctest.WantVerbs(t, s, node, "active", "rescue")
 	w.Configure(config("v2"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode", "Machine is restarted with a new live ISO")
+	wantState(t, s, w, node, "active")
+	wantInState(t, w, 0, 2)
 	acctest.NoChanges(t, w)
+	if url := s.Fake.BootedISO(node); url != "http://images.test/v2.iso" {
+		t.Errorf("it runs %s", url)
+	}
 	w.Must("destroy", "-auto-approve")
 }

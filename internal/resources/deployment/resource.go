@@ -84,8 +84,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
 
-	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
-	options := provision.DeployOptions{Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit}
+	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	options := provision.DeployOptions{
+		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
+	}
 	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
 	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
@@ -124,14 +126,13 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
-	doing = "connect node " + ironic.NodeLabel(machine.Node())
-	if err := machine.ConnectVIFs(ctx, plan.vifs(), nil); err != nil {
-		return doing, 0, err
-	}
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
 	if plan.adopted() {
-		doing = "adopt node " + ironic.NodeLabel(machine.Node())
-		err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		doing = "connect node " + ironic.NodeLabel(machine.Node())
+		if err = machine.Connect(ctx, o.Connections); err == nil {
+			doing = "adopt node " + ironic.NodeLabel(machine.Node())
+			err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		}
 	} else {
 		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
 	}
@@ -287,7 +288,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.showImage(ctx, node)
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
-	state.readBoot(ctx, node, imported)
+	state.readBoot(ctx, node, readWanted(ctx, req.Private, &resp.Diagnostics), imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
 	state.readRescue(node, &resp.Diagnostics)
@@ -343,7 +344,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	plan, state := u.plan, u.state
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	u.seen = plan.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)

@@ -135,7 +135,9 @@ func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attemp
 	if !planned {
 		return attempts, u.isOurs(machine)
 	}
-	options := provision.DeployOptions{Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known}
+	options := provision.DeployOptions{
+		Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: u.connections(),
+	}
 	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
 		options.Other = provision.RebuildOther
 	}
