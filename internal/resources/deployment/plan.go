@@ -62,6 +62,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		p.waitForRescue(ctx, &resp.Diagnostics)
 		p.decide(ctx, &resp.Diagnostics)
 	}
+	if !fresh && p.records {
+		p.warnRecorded(&resp.Diagnostics)
+	}
 	if fresh {
 		refuseRescueOfNew(&config, &resp.Diagnostics)
 	} else {
@@ -95,14 +98,17 @@ func (d *deployment) refuseOff(ctx context.Context, plan, config, state *model, 
 
 // newInPlace collects what the plan of a deployment depends on.
 func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) inPlace {
-	mark, problems := private.GetKey(ctx, importedKey)
-	diags.Append(problems...)
 	wanted, problems := config.deployment(ctx)
 	diags.Append(problems...)
-	return inPlace{
-		plan: plan, config: config, state: state, imported: len(mark) > 0, onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
+	p := inPlace{
+		plan: plan, config: config, state: state, past: readHistory(ctx, private, diags), onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
 		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
 	}
+	p.imported = p.past.Phase == importing
+	if state != nil {
+		p.state, p.records = p.past.baseline(ctx, plan, state)
+	}
+	return p
 }
 
 // planReplacement plans whether the deployment is replaced, and warns of the effects.
@@ -122,7 +128,7 @@ func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resou
 	if len(resp.RequiresReplace) == 0 {
 		return
 	}
-	if p.imported && state.occupied() {
+	if p.past.keepsMachine() && state.occupied() {
 		d.refuseReplacement(ctx, plan, state, resp.RequiresReplace, &resp.Diagnostics)
 		return
 	}
@@ -166,8 +172,10 @@ func (d *deployment) label(ctx context.Context, m *model) string {
 // inPlace plans a change of a deployment that stays on its node. It decides from the configuration, the state and the private state
 // alone: Terraform plans again during apply, and that plan must agree with the first.
 type inPlace struct {
-	plan, config, state *model
-	imported            bool   // and not applied since the import
+	plan, config, state *model // the state is history.baseline
+	past                history
+	imported            bool   // by this plan: its apply touches no machine
+	records             bool   // values of an imported machine for which nothing is deployed
 	onChange            string // in force
 	wanted              string // digest of the configured deployment
 	seen                sight
@@ -228,10 +236,7 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 		p.warnPower(diags)
 		p.restart(ctx, same, diags)
 		return
-	case p.imported && (p.plan.contentChange(ctx, p.state) != same || compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) != same):
-		diags.AddWarning("Imported deployment is recorded only", fmt.Sprintf("The apply records the configuration of node %s in the state, and does not touch the machine. "+
-			"If the node runs another image, the next plan shows that. Ironic does not return values such as a config drive, so the state takes them from the configuration. "+
-			"To deploy the node again, use terraform apply -replace.", p.label()))
+	case p.imported && p.records:
 		p.warnPower(diags)
 		return
 	}
@@ -269,6 +274,9 @@ func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
 		diags.AddWarning("Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
 			"recorded that. The apply does not touch the machine.", p.label()))
 		return same
+	case writes == differs && p.past.Phase == unapplied:
+		diags.AddWarning(rebuildSummary, fmt.Sprintf("Node %s was imported with %s, and the configuration says otherwise: Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"If the machine shall stay as it is, correct the configuration, or set on_change = \"ignore\".", p.label(), p.state.describeContent(ctx)))
 	case writes == differs:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
 			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))

@@ -54,8 +54,7 @@ func otherReservation(plan, state *model) bool {
 	return plan.AllocationID.IsUnknown() || (!plan.AllocationID.IsNull() && !plan.AllocationID.Equal(state.InstanceID) && !plan.AllocationID.Equal(state.AllocationID))
 }
 
-// refuseReplacement refuses to replace a deployment that was imported and not applied since, because the first apply after an import
-// touches no machine. The error names the attribute that requires the replacement.
+// refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. The error names the attribute that requires the replacement.
 func (d *deployment) refuseReplacement(ctx context.Context, plan, state *model, attributes path.Paths, diags *diag.Diagnostics) {
 	for _, at := range attributes {
 		var why string
@@ -68,7 +67,7 @@ func (d *deployment) refuseReplacement(ctx context.Context, plan, state *model, 
 			why = fmt.Sprintf("it runs %s, and the configuration says %s", state.describeContent(ctx), plan.describeContent(ctx))
 		}
 		diags.AddAttributeError(at, "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, "+
-			"and the first apply after an import touches no machine. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
+			"of which no apply has recorded a configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
 			"To replace the deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make this change.", d.label(ctx, state), why))
 	}
 }

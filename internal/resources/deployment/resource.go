@@ -28,10 +28,6 @@ var (
 
 const deploymentTimeout = 60 * time.Minute
 
-// importedKey marks, in private state, a deployment that was imported and not applied since. The first apply takes the values that
-// Ironic does not return from the configuration, and does not rebuild the node for them.
-const importedKey = "imported"
-
 // footprintKey is the key in private state of the node's provision.Footprint, as of the recorded deployment.
 const footprintKey = "footprint"
 
@@ -310,6 +306,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
+	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, readHistory(ctx, req.Private, &resp.Diagnostics).afterRead(node, imported))...)
 	state.volatile(node)
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
@@ -362,7 +359,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan, state := u.plan, u.state
+	plan, state := u.plan, u.prior
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = plan.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
@@ -407,7 +404,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, u.past.afterApply(&next, u.what.DeployedWith(node())))...)
 	if plan.contentChange(ctx, state) != same || compare(ctx, plan.RebuildTriggers, state.RebuildTriggers) != same {
 		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, u.footprint(ctx, machine, err))...)
 	}
@@ -486,7 +483,6 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 		return
 	}
 	framework.RecordImport(ctx, resp, node.UUID)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
 }
 
 // reportUnreserved says that a node, which the user calls id, has no deployment to import.
