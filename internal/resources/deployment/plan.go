@@ -41,6 +41,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if state != nil {
+		p.keepNode(&resp.Diagnostics)
+	}
 	d.planReplacement(ctx, p, resp)
 	if resp.Diagnostics.HasError() {
 		return

@@ -3,7 +3,6 @@ package deployment
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // replacedFor returns the attributes whose change replaces the deployment instead of changing it in place.
 func (p inPlace) replacedFor(ctx context.Context) (attributes path.Paths) {
 	plan, state := p.plan, p.state
-	if p.otherNode() {
+	if p.otherNode() && !p.staysOnNode() {
 		attributes.Append(path.Root("node_id"))
 	}
 	if otherReservation(plan, state) {
@@ -46,6 +45,25 @@ func (p inPlace) replacedFor(ctx context.Context) (attributes path.Paths) {
 func (p inPlace) otherNode() bool {
 	id := p.plan.NodeID
 	return !id.Equal(p.state.NodeID) && !id.Equal(p.state.ID) && (id.IsUnknown() || id.ValueString() != p.seen.Name)
+}
+
+// staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
+// time, and must not move a machine. The plan that imports compares instead: the import may have named the wrong node.
+func (p inPlace) staysOnNode() bool {
+	return !p.imported && !otherReservation(p.plan, p.state)
+}
+
+// keepNode plans that node_id stays as it is, if the deployment keeps its node.
+func (p inPlace) keepNode(diags *diag.Diagnostics) {
+	named := p.plan.NodeID
+	if !p.otherNode() || !p.staysOnNode() {
+		return
+	}
+	p.plan.NodeID = p.state.NodeID
+	if !named.IsUnknown() {
+		diags.AddAttributeWarning(path.Root("node_id"), "Deployment stays on its node", fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id moves a deployment. "+
+			"To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise set node_id to %q.", p.label(), named.ValueString(), p.state.ID.ValueString()))
+	}
 }
 
 // otherReservation reports whether allocation_id changes to another allocation. Adding the ID of the present reservation, or
@@ -105,11 +123,7 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 		return
 	}
 	_, detail := provision.Explain("", err)
-	var reserved *provision.ReservedError
-	if errors.As(err, &reserved) && node.InstanceUUID != "" {
-		detail = fmt.Sprintf("Node %s is reserved by %s: another user or another metal_deployment uses it. Destroy that deployment first, or choose another node.", ironic.NodeLabel(node), node.InstanceUUID)
-	}
-	if reserved != nil || provision.Occupied(node) {
+	if provision.Occupied(node) {
 		diags.AddAttributeError(at, "Node cannot be deployed", detail+stays)
 		return
 	}
