@@ -73,8 +73,32 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 	return err
 }
 
-// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it.
-func (s *Site) DeploymentInState(node string) { s.deployments.Store(node, true) }
+// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
+// whether Terraform has two of them.
+func (s *Site) DeploymentInState(node string) (twice bool) {
+	_, twice = s.deployments.Swap(node, true)
+	return twice
+}
+
+// PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
+// does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
+func (s *Site) PlansDeployment(node string) (again, inState bool) {
+	_, again = s.planned.Swap(node, true)
+	_, inState = s.deployments.Load(node)
+	return again, inState
+}
+
+// MadeDeployment records that this run has reserved a node for a deployment.
+func (s *Site) MadeDeployment(node string) { s.made.Store(node, true) }
+
+// NameHolder returns an error of Deploy or ReserveNew. A ReservedError says whether another deployment of this run has the node.
+func (s *Site) NameHolder(err error) error {
+	var reserved *ReservedError
+	if errors.As(err, &reserved) {
+		_, reserved.Sibling = s.made.Load(reserved.Node.UUID)
+	}
+	return err
+}
 
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
 // not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there

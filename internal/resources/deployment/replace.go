@@ -231,8 +231,15 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	if ironic.IsNotFound(err) {
 		d.warnUnknown(ctx, plan.NodeID.ValueString(), diags)
 	}
-	if err != nil || !provision.Occupied(node) {
+	if err != nil {
 		return // the apply reports what is wrong with the node
+	}
+	again, inState := d.Client.PlansDeployment(node.UUID)
+	if again {
+		warnTwin(diags, node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id.")
+	}
+	if !provision.Occupied(node) {
+		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
 		d.Client.Announce(node.UUID)
@@ -244,6 +251,15 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 		refuseCreation(node, diags)
 		return
 	}
+	if inState {
+		warnTwin(diags, node, "Unless this plan replaces it, the state has a deployment of the node already, and the apply fails for this one. Give one of them another node_id, and do not import the node a second time.")
+	}
 	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q. If this plan replaces that deployment because it is tainted, the node is %s. "+
 		"With on_destroy = \"forget\" in the state, it would keep running, and could not be deployed again.", ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
+}
+
+// warnTwin warns of a second deployment of a node.
+func warnTwin(diags *diag.Diagnostics, node *ironic.Node, detail string) {
+	diags.AddAttributeWarning(path.Root("node_id"), "Two deployments for one node", fmt.Sprintf("Node %s runs one deployment. %s To name the other resource: terraform state list -id=%s.",
+		ironic.NodeLabel(node), detail, node.UUID))
 }

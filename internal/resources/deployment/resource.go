@@ -64,9 +64,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), d.Client.NameHolder(err))
 		return
 	}
+	d.Client.MadeDeployment(machine.Node().UUID)
 	instance := reserved.instance
 	if reserved.by != nil && d.Client.Announce(machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
@@ -269,7 +270,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	d.Client.DeploymentInState(state.ID.ValueString())
+	twice := d.Client.DeploymentInState(state.ID.ValueString())
 	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
 	if ironic.IsNotFound(err) {
 		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
@@ -279,6 +280,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
 		return
+	}
+	if twice {
+		warnTwin(&resp.Diagnostics, node, "This state has two deployments of the node: whichever is destroyed first undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration.")
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
