@@ -108,6 +108,9 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
 	}
 	p.imported = p.past.Phase == importing
+	unbegun, problems := private.GetKey(ctx, unbegunKey)
+	diags.Append(problems...)
+	p.unbegun = len(unbegun) > 0
 	if state != nil {
 		p.state, p.records = p.past.baseline(ctx, plan, state)
 	}
@@ -178,6 +181,7 @@ type inPlace struct {
 	plan, config, state *model // the state is history.baseline
 	past                history
 	imported            bool   // by this plan: its apply touches no machine
+	unbegun             bool   // by the creation that was interrupted
 	records             bool   // values of an imported machine for which nothing is deployed
 	onChange            string // in force
 	wanted              string // digest of the configured deployment
@@ -186,10 +190,21 @@ type inPlace struct {
 	label               func() string // names the node in messages; costs a request
 }
 
-// resumes reports whether the apply finishes or repeats a deployment, and waits whether Ironic is at work on it.
-func (p inPlace) resumes() (resumes, waits bool) {
+// resumes reports whether the apply finishes or repeats a deployment, and first whether nothing is deployed a second time by that: Ironic
+// is at work on it, or has never begun.
+func (p inPlace) resumes() (resumes, first bool) {
 	state := ironic.State(p.state.ProvisionState.ValueString())
-	return !provision.Finished(state), provision.BeingDeployed(state)
+	return !provision.Finished(state), p.waits() || p.neverBegun()
+}
+
+// waits reports whether Ironic is at work on a deployment.
+func (p inPlace) waits() bool {
+	return provision.BeingDeployed(ironic.State(p.state.ProvisionState.ValueString()))
+}
+
+// neverBegun reports whether the creation was interrupted before Ironic had begun to deploy the machine.
+func (p inPlace) neverBegun() bool {
+	return p.unbegun && provision.Settled(provision.GoalUndeployed, ironic.State(p.state.ProvisionState.ValueString()))
 }
 
 // recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
@@ -198,8 +213,8 @@ func (p inPlace) recorded() (begun, ran bool) {
 	if p.seen.Content == "" || p.seen.Content != p.wanted {
 		return false, false
 	}
-	resumes, waits := p.resumes()
-	return waits, !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
+	resumes, _ := p.resumes()
+	return p.waits(), !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
 }
 
 // keep plans no change of the values that come from Ironic.
@@ -227,7 +242,7 @@ func (p inPlace) starts() {
 // decide plans the operation, and warns of its effects on the machine.
 func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	p.keep()
-	resumes, waits := p.resumes()
+	resumes, first := p.resumes()
 	switch {
 	case p.plan.adopted():
 		if provision.Adoptable(ironic.State(p.state.ProvisionState.ValueString())) {
@@ -248,7 +263,7 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	if resumes || writes != same {
 		p.starts()
 	}
-	if resumes && !waits {
+	if resumes && !first {
 		writes = differs
 	}
 	p.plan.Rebuilds = raise(p.state.Rebuilds, writes)
@@ -267,6 +282,9 @@ func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
 	begun, ran := p.recorded()
 	resumes, _ := p.resumes()
 	switch {
+	case p.neverBegun():
+		p.warnResume(diags)
+		return same
 	case writes == unclear:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
 			"The plan says so with an unknown value of rebuilds.", p.label()))
@@ -299,8 +317,8 @@ const rebuildSummary = "Rebuild wipes the root disk"
 
 // ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
 func (p inPlace) ignore(ctx context.Context, diags *diag.Diagnostics) {
-	resumes, waits := p.resumes()
-	if p.onChange != onChangeIgnore || p.imported || p.state.adopted() || (resumes && !waits) {
+	resumes, _ := p.resumes()
+	if p.onChange != onChangeIgnore || p.imported || p.state.adopted() || (resumes && !p.waits()) {
 		return
 	}
 	switch compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) {

@@ -27,6 +27,9 @@ var (
 
 const deploymentTimeout = 60 * time.Minute
 
+// unbegunKey is the key in private state that marks a creation which was interrupted before Ironic was seen at work on the deployment.
+const unbegunKey = "unbegun"
+
 // seenKey is the key in private state of the live ISO that an apply wanted last, and since when. An apply that was interrupted while
 // the image settled goes on with that time.
 const seenKey = "seen"
@@ -110,8 +113,16 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if err == nil {
 		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, runs)...)
 	}
+	if ironic.IsInterrupted(err) && !plan.begun() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, []byte("true"))...)
+	}
 	framework.Report(&resp.Diagnostics, doing, err)
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// begun reports whether Ironic has begun to deploy the machine, as of the last record of it.
+func (m *model) begun() bool {
+	return !provision.Settled(provision.GoalUndeployed, ironic.State(m.ProvisionState.ValueString()))
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
@@ -281,6 +292,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, readHistory(ctx, req.Private, &resp.Diagnostics).afterRead(node, imported))...)
 	state.volatile(node)
+	if state.begun() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
@@ -372,6 +386,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node())...)
+	if next.begun() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
 	doing := failed.of(ironic.NodeLabel(node()))
 	if err != nil && !arrived {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
