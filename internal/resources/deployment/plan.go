@@ -43,6 +43,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	if state != nil {
 		p.keepNode(&resp.Diagnostics)
+		p.keepName(ctx, &resp.Diagnostics)
 	}
 	d.planReplacement(ctx, p, resp)
 	if resp.Diagnostics.HasError() {
@@ -107,7 +108,7 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 		plan: plan, config: config, state: state, past: readHistory(ctx, private, diags), onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
 		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
 	}
-	p.imported = p.past.Phase == importing
+	p.imported, p.names = p.past.Phase == importing, readNames(ctx, private, diags)
 	unbegun, problems := private.GetKey(ctx, unbegunKey)
 	diags.Append(problems...)
 	p.unbegun = len(unbegun) > 0
@@ -186,6 +187,7 @@ type inPlace struct {
 	onChange            string // in force
 	wanted              string // digest of the configured deployment
 	seen                sight
+	names               []string // that the node had since it was deployed, besides the present one
 	known               provision.Footprint
 	label               func() string // names the node in messages; costs a request
 }

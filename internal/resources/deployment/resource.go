@@ -289,6 +289,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, imported)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, readHistory(ctx, req.Private, &resp.Diagnostics).afterRead(node, imported))...)
 	state.volatile(node)
@@ -385,6 +386,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		next.Protected = types.BoolValue(node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.plan.Rebuilds.ValueInt64() > state.Rebuilds.ValueInt64())...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node())...)
 	if next.begun() {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
