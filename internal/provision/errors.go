@@ -88,8 +88,9 @@ func (e *RefusedError) Error() string {
 
 // ReservedError says that another instance reserves the node, or that the expected reservation is gone.
 type ReservedError struct {
-	Node *ironic.Node
-	Ours string // the reservation that was expected; may be empty
+	Node    *ironic.Node
+	Ours    string // the reservation that was expected; may be empty
+	Sibling bool   // another deployment of this run has reserved the node
 }
 
 // Error names the other reservation.
@@ -257,8 +258,13 @@ func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
 		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
 	}
-	return fmt.Sprintf("Another user reserves this node. If the reservation is yours, import it with\n\n"+
-		"  terraform import <address of the metal_deployment> %s\n\nOtherwise choose another node.", err.Node.UUID)
+	holder := "A metal_deployment of this or another configuration, or another client, has this node."
+	if err.Sibling {
+		holder = "Another metal_deployment of this apply has this node."
+	}
+	return fmt.Sprintf("%s A node runs one deployment. If this state has the other one, this command names it:\n\n  terraform state list -id=%s\n\n"+
+		"Give one of the two another node. Do not import the node a second time: whichever of the two is destroyed first undeploys the machine. "+
+		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, err.Node.UUID, err.Node.UUID)
 }
 
 // adviseStatus returns advice for refusals of Ironic that users meet.

@@ -73,11 +73,35 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 	return err
 }
 
-// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it.
-func (s *Site) DeploymentInState(node string) { s.deployments.Store(node, true) }
+// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
+// whether Terraform has two of them.
+func (s *Site) DeploymentInState(node string) (twice bool) {
+	_, twice = s.deployments.Swap(node, true)
+	return twice
+}
 
-// HasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
-func (s *Site) HasDeploymentInState(node string) bool {
+// PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
+// does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
+func (s *Site) PlansDeployment(node string) (again, inState bool) {
+	_, again = s.planned.Swap(node, true)
+	_, inState = s.deployments.Load(node)
+	return again, inState
+}
+
+// MadeDeployment records that this run has reserved a node for a deployment.
+func (s *Site) MadeDeployment(node string) { s.made.Store(node, true) }
+
+// NameHolder returns an error of Deploy or ReserveNew. A ReservedError says whether another deployment of this run has the node.
+func (s *Site) NameHolder(err error) error {
+	var reserved *ReservedError
+	if errors.As(err, &reserved) {
+		_, reserved.Sibling = s.made.Load(reserved.Node.UUID)
+	}
+	return err
+}
+
+// hasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
+func (s *Site) hasDeploymentInState(node string) bool {
 	_, has := s.deployments.Load(node)
 	return has
 }
@@ -87,7 +111,7 @@ func (s *Site) HasDeploymentInState(node string) bool {
 // is none, or if it is not known yet.
 func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string) *Creation {
 	mark := s.begunReservation(n)
-	if s.HasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+	if s.hasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark

@@ -44,6 +44,8 @@ type Site struct {
 	started time.Time // by the local clock
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	planned     sync.Map // the nodes on which plans of this run create deployments
+	made        sync.Map // the nodes that this run has reserved for deployments
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
 	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
