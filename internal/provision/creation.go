@@ -258,22 +258,33 @@ func (m *Machine) ForgetCreation(ctx context.Context, key Mark) {
 // ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine over. It only
 // logs a failure.
 func (c *Site) ForgetDeployment(ctx context.Context, node, instance string) {
+	c.forget(ctx, node, MarkReservation, func(mark *Creation) bool { return mark.Instance == instance })
+}
+
+// ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a killed run has
+// begun. It only logs a failure.
+func (c *Site) ForgetHost(ctx context.Context, node string) {
+	c.forget(ctx, node, MarkCreation, func(*Creation) bool { return true })
+}
+
+// forget removes a mark of a node if it is the one that is meant.
+func (c *Site) forget(ctx context.Context, node string, key Mark, meant func(*Creation) bool) {
 	m, err := c.Machine(ctx, node)
 	if ironic.IsNotFound(err) {
 		return
 	}
 	if err == nil {
-		mark := creationOf(m.node.Extra, MarkReservation)
-		if mark == nil || mark.Instance != instance {
+		mark := creationOf(m.node.Extra, key)
+		if mark == nil || !meant(mark) {
 			return
 		}
 		var patch ironic.Patch
-		patch.Replace(mark.path(MarkReservation), mark)
-		patch.Remove("/extra/" + string(MarkReservation))
+		patch.Replace(mark.path(key), mark)
+		patch.Remove("/extra/" + string(key))
 		err = m.write(ctx, patch)
 	}
 	if err != nil {
-		c.Logger().WarnContext(ctx, "could not remove the mark of a deployment that is forgotten", "uuid", node, "error", err)
+		c.Logger().WarnContext(ctx, "could not remove the mark of what leaves the state", "mark", key, "uuid", node, "error", err)
 	}
 }
 

@@ -604,3 +604,31 @@ func TestCreation_forgettingRemovesOnlyItsOwnMark(t *testing.T) {
 		}
 	})
 }
+
+// A host that was forgotten is no creation that was interrupted.
+func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		maker, who := newClient(fake), candidate(1)
+		who.Driver = "redfish"
+		node, err := maker.Enroll(t.Context(), ironic.Enrollment{UUID: who.UUID, Name: who.Name, Driver: who.Driver, DriverInfo: who.DriverInfo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := maker.Record(node).EndCreation(t.Context(), provision.MarkCreation, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		again := who
+		again.UUID = ironic.NewUUID()
+		if found := newClient(fake).WouldTakeOver(t.Context(), again); found == nil {
+			t.Fatal("the node of a run that has just ended is not taken over")
+		}
+		newClient(fake).ForgetHost(t.Context(), node.UUID)
+		if found := newClient(fake).WouldTakeOver(t.Context(), again); found != nil {
+			t.Errorf("taken over: %+v", found)
+		}
+		wantTaken(t, newClient(fake), again, provision.SharedName, node.UUID)
+	})
+}

@@ -64,12 +64,17 @@ func (m *model) candidate(ctx context.Context, e ironic.Enrollment) provision.Ca
 
 // planTakeOver warns of a node that the apply would take over now. Terraform plans again during the apply, and shows that warning too.
 func (h *host) planTakeOver(ctx context.Context, plan, config *model, diags *diag.Diagnostics) {
-	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		return
-	}
-	if found := h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx))); found != nil {
+	if found := h.takesOver(ctx, config); found != nil {
 		h.warnTakeOver(diags, plan, found)
 	}
+}
+
+// takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet.
+func (h *host) takesOver(ctx context.Context, config *model) *provision.Found {
+	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
+		return nil
+	}
+	return h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx)))
 }
 
 // warnTakeOver warns of a node that a new host takes over, once in a run.
