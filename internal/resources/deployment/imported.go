@@ -142,8 +142,11 @@ func (m *model) takeContent(other *model, names map[string]bool) {
 // keepsMachine reports whether no plan replaces the deployment, because no apply has followed its import.
 func (h history) keepsMachine() bool { return h.Phase == importing || h.Phase == unapplied }
 
-// warnRecorded warns that the apply records the configuration of an imported machine, and does not deploy it.
+// warnRecorded warns if the apply records values of an imported machine, and does not deploy them.
 func (p inPlace) warnRecorded(diags *diag.Diagnostics) {
+	if !p.records {
+		return
+	}
 	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another image, the next plan shows that. "
 	if !p.imported {
 		detail = "Ironic does not tell whether node %s runs the values that the state lacks. The apply records them, and deploys nothing for them. "

@@ -41,10 +41,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if state != nil {
-		p.keepNode(&resp.Diagnostics)
-		p.keepName(ctx, &resp.Diagnostics)
-	}
+	p.keepPlace(ctx, &resp.Diagnostics)
 	d.planReplacement(ctx, p, resp)
 	if resp.Diagnostics.HasError() {
 		return
@@ -66,12 +63,10 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		p.waitForRescue(ctx, &resp.Diagnostics)
 		p.decide(ctx, &resp.Diagnostics)
 	}
-	if !fresh && p.records {
-		p.warnRecorded(&resp.Diagnostics)
-	}
 	if fresh {
 		refuseRescueOfNew(&config, &resp.Diagnostics)
 	} else {
+		p.warnRecorded(&resp.Diagnostics)
 		p.planRescue(ctx, &resp.Diagnostics)
 	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
@@ -198,16 +193,6 @@ type inPlace struct {
 func (p inPlace) resumes() (resumes, first bool) {
 	state := ironic.State(p.state.ProvisionState.ValueString())
 	return !provision.Finished(state), p.waits() || p.neverBegun()
-}
-
-// waits reports whether Ironic is at work on a deployment.
-func (p inPlace) waits() bool {
-	return provision.BeingDeployed(ironic.State(p.state.ProvisionState.ValueString()))
-}
-
-// neverBegun reports whether the creation was interrupted before Ironic had begun to deploy the machine.
-func (p inPlace) neverBegun() bool {
-	return p.unbegun && provision.Settled(provision.GoalUndeployed, ironic.State(p.state.ProvisionState.ValueString()))
 }
 
 // recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it

@@ -53,6 +53,14 @@ func (p inPlace) staysOnNode() bool {
 	return !p.imported && !otherReservation(p.plan, p.state)
 }
 
+// keepPlace plans that a deployment stays on its node, and keeps its name.
+func (p inPlace) keepPlace(ctx context.Context, diags *diag.Diagnostics) {
+	if p.state != nil {
+		p.keepNode(diags)
+		p.keepName(ctx, diags)
+	}
+}
+
 // keepNode plans that node_id stays as it is, if the deployment keeps its node.
 func (p inPlace) keepNode(diags *diag.Diagnostics) {
 	named := p.plan.NodeID

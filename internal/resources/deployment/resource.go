@@ -27,9 +27,6 @@ var (
 
 const deploymentTimeout = 60 * time.Minute
 
-// unbegunKey is the key in private state that marks a creation which was interrupted before Ironic was seen at work on the deployment.
-const unbegunKey = "unbegun"
-
 // seenKey is the key in private state of the live ISO that an apply wanted last, and since when. An apply that was interrupted while
 // the image settled goes on with that time.
 const seenKey = "seen"
@@ -113,19 +110,9 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, machine.Node())...)
-	if err == nil {
-		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, runs)...)
-	}
-	if ironic.IsInterrupted(err) && !plan.begun() {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, []byte("true"))...)
-	}
+	resp.Diagnostics.Append(plan.noteCreation(ctx, resp.Private, runs, err)...)
 	framework.Report(&resp.Diagnostics, doing, err)
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
-}
-
-// begun reports whether Ironic has begun to deploy the machine, as of the last record of it.
-func (m *model) begun() bool {
-	return !provision.Settled(provision.GoalUndeployed, ironic.State(m.ProvisionState.ValueString()))
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
