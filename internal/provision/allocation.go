@@ -219,11 +219,12 @@ func (c *Site) Release(ctx context.Context, id, nodeID string) error {
 		case ironic.IsNotFound(err):
 		case err != nil:
 			return err
-		case node.InstanceUUID == id && unfinishedQuarantine(node, id) != nil: // a killed run has left it
-			if _, err := c.Record(node).Undeploy(ctx, id, "", undeployTimeout); err != nil {
+		case node.InstanceUUID != id:
+		case InQuarantineFor(node, id): // a killed run has left it
+			if err := c.Record(node).undeployQuarantined(ctx, QuarantineOf(node), undeployTimeout); err != nil {
 				return err
 			}
-		case node.InstanceUUID == id && Occupied(node):
+		case Occupied(node):
 			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>"}
 		}

@@ -15,10 +15,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none.
+// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
+// runs something without a reservation, the note does not count: another client has deployed the node since.
 func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
 	text, err := json.Marshal(n.Extra[keyAllocation])
-	if err != nil {
+	if err != nil || runsUnreserved(n) {
 		return nil
 	}
 	var spec ironic.AllocationSpec

@@ -3,6 +3,7 @@ package allocationgroup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,10 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if req.Plan.Raw.IsNull() {
 		if state != nil {
 			state.warnLeftovers(framework.StringSet(state.Leftovers), &resp.Diagnostics)
+			members := state.entries(ctx)
+			for _, key := range slices.Sorted(maps.Keys(members)) {
+				r.WarnRelease(ctx, &resp.Diagnostics, members[key].ID.ValueString(), members[key].NodeID.ValueString())
+			}
 		}
 		return
 	}
