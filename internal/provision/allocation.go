@@ -62,7 +62,7 @@ func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allo
 		if err != nil {
 			return nil, err
 		}
-		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark)
+		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark) && c.isRecent(mark)
 		if !isLeft || !r.mayTakeOver(mark) {
 			return nil, c.refuseTakeOver(mark)
 		}
@@ -102,7 +102,7 @@ func (c *Site) LeftAllocations(ctx context.Context, spec ironic.AllocationSpec) 
 	})
 	for _, a := range c.left.all {
 		mark := creationOf(a.Extra, MarkCreation)
-		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.unfinished(mark, nil) {
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.isLeft(mark, nil) {
 			left = append(left, a)
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Site) sameRequest(ctx context.Context, r *Request, a *ironic.Allocation
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
-	if spec.Owner != a.Owner || !same(spec.Traits, a.Traits) {
+	if (Tenant{project: c.Project()}).isForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
 		return false, nil
 	}
 	var candidates []string

@@ -194,6 +194,7 @@ type Candidate struct {
 	Driver     string
 	DriverInfo map[string]any
 	Addresses  []string // MAC addresses of its ports, in lower case
+	Tenant     Tenant
 }
 
 // Sharing is a property that two nodes must not share.
@@ -213,6 +214,8 @@ type TakenError struct {
 	Node  *ironic.Node // the node that has it
 	// Making is the mark of another run that creates the node at the same time; nil if there is none.
 	Making *Creation
+	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another node.
+	Obstacle string
 }
 
 // Error names the node.
@@ -231,6 +234,10 @@ func (e *TakenError) Error() string {
 func (e *TakenError) advice() string {
 	if e.Making != nil {
 		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
+	}
+	if e.Obstacle != "" {
+		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the provider does not take it over, because %s. "+
+			"If the machine is yours, import it:\n\n  terraform import <address of the metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
 	}
 	if e.What == SharedBMC {
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +

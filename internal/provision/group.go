@@ -292,14 +292,18 @@ func (c *Site) releaseLeftovers(ctx context.Context, g *Group, all []ironic.Allo
 // more was renamed, so it is in the state of another group.
 func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
 	mark := creationOf(a.Extra, MarkCreation)
-	if mark == nil || mark.Group == "" || !c.isDead(mark) {
+	isKnown := slices.Contains(g.Leftovers, a.Name)
+	switch {
+	case mark == nil || mark.Group == "" || !c.isDead(mark) || !c.isRecent(mark) && !isKnown:
+		return false
+	case (Tenant{project: c.Project()}).isForeign(a.Owner, g.Owner):
 		return false
 	}
 	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
 	if _, err := strconv.Atoi(number); !isNamed || err != nil {
 		return false
 	}
-	return mark.Group == g.Name || mark.Group == g.FormerName || slices.Contains(g.Leftovers, a.Name)
+	return mark.Group == g.Name || mark.Group == g.FormerName || isKnown
 }
 
 // isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.
