@@ -315,7 +315,8 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 		return nil, errOurs
 	}
 	var mark *Creation
-	err := throttle.WithLock(ctx, limited{c}, "creation:"+id, func() (err error) {
+	lock := throttle.Lock{Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id}
+	err := c.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
 			return err
 		}

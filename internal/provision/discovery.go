@@ -21,6 +21,9 @@ import (
 // abandonedAfter is the age after which a claim counts as left behind by a run that died.
 const abandonedAfter = 10 * time.Minute
 
+// claimWait is how long a run waits for another one that removes the claim of a dead run.
+const claimWait = 2 * time.Minute
+
 // Discovery is the record on a node of its discovery.
 type Discovery struct {
 	Version int    `json:"v"`
@@ -393,15 +396,16 @@ func (c *Site) take(ctx context.Context, node *ironic.Node, claim string) (*iron
 
 func errClaimed() error { return &ClaimLostError{Reason: "another run is claiming it"} }
 
-// freeAbandoned removes the claim of a run that died. A lock record lets only one run do that, so that a slow run cannot remove
-// the next run's claim.
+// freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
 func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
-	mine, err := throttle.TakeOver(ctx, limited{c}, node.InstanceUUID, abandonedAfter, func() error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
-	switch {
-	case err == nil && !mine:
+	lock := throttle.Lock{
+		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
+		For: "claim node " + node.UUID, Wait: claimWait,
+	}
+	err := c.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
+	var locked *throttle.LockedError
+	if errors.As(err, &locked) {
 		return errClaimed()
-	case err != nil && isForbidden(err): // a user who may not write records works without the lock
-		return c.releaseClaim(ctx, node.UUID, node.InstanceUUID)
 	}
 	return err
 }
