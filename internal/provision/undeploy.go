@@ -169,6 +169,7 @@ func (m *Machine) undeploy(ctx context.Context, instance, allocation string, tim
 // suspend records on the node which allocation must be created again, so that a later run can do it if this run is killed. Ironic
 // accepts no write while it deploys the node; then only the returned value remains.
 func (m *Machine) suspend(ctx context.Context, allocation string) (*ironic.AllocationSpec, error) {
+	m.site.ForgetAllocation(allocation) // another client may have edited it since it was listed
 	a, err := m.site.AllocationForRefresh(ctx, allocation)
 	if ironic.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the reservation is not an allocation
