@@ -14,7 +14,7 @@ import (
 )
 
 // allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
-// created again (reference/ironic.md#lost-allocations).
+// created again (reference/ironic.md#lost-allocations). Each time that it is created again, it may take twice as long.
 const allocationLost = time.Minute
 
 // marked returns extra with the mark of a creation.
@@ -179,7 +179,7 @@ func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
 // NoMatchError. The allocation stays when the user interrupts the run and when the time-out ends.
 func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
 	spec := r.spec()
-	deadline, renewed := time.Now().Add(timeout), time.Now()
+	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
 	for {
 		switch a.State {
 		case ironic.AllocationActive:
@@ -190,8 +190,9 @@ func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocat
 			return a, c.abandon(ctx, r, a)
 		case ironic.AllocationAllocating:
 		}
-		if time.Since(renewed) > allocationLost {
-			renewed = time.Now()
+		if time.Since(renewed) > patience {
+			c.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
 			if err := c.renew(ctx, spec); err != nil {
 				return a, err
 			}
