@@ -276,9 +276,25 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 	return h
 }
 
+// claimNamespace is the namespace of the UUIDs that claims take their second half from.
+const claimNamespace = "0c1a1a5e-6d65-5461-9f3a-636c61696d73"
+
+// newClaim returns the instance UUID of a claim of a node. Its first half is random, and its second half follows from the node, so that the
+// reservation of another client is not taken for a claim.
+func newClaim(node string) string {
+	half := len("00000000-0000-0000-")
+	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
+}
+
+// isClaim reports whether an instance UUID is a claim of a node.
+func isClaim(instance, node string) bool {
+	half := len("00000000-0000-0000-")
+	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
+}
+
 // Abandoned reports whether a node is held by a claim that a dead run has left behind.
 func (c *Site) Abandoned(n *ironic.Node) bool {
-	return n.InstanceUUID != "" && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && DiscoveryOf(n) == nil &&
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
@@ -306,7 +322,7 @@ func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) e
 		}
 		return c.restoreName(ctx, node, d)
 	}
-	claim := ironic.NewUUID()
+	claim := newClaim(id)
 	taken, err := c.take(ctx, node, claim)
 	if err != nil {
 		return err
