@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // The plan of a destruction says if it finishes the quarantine of a killed run, and says nothing of one that another client has overtaken.
@@ -39,4 +41,39 @@ func TestReservation_planOfDestroyTellsQuarantine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A node is renamed by the apply that changes its group: the result is what the plan has promised, and the next refresh shows the new name.
+func TestReservation_groupOfRenamedNode(t *testing.T) {
+	t.Parallel()
+	s := startSession(t, nil)
+	s.fake.AddFleet(1, "baremetal")
+	config := map[string]any{"name": "db", "resource_class": "baremetal", "size": 1}
+	made, diagnostics := s.apply("metal_allocation_group", config, nil)
+	if failed(diagnostics) {
+		t.Fatal(describe(diagnostics))
+	}
+	s.call("PATCH", "/v1/nodes/node-000", patch("replace", "/name", "renamed"))
+	config["spread_by"] = "conductor_group"
+	changed, diagnostics := s.apply("metal_allocation_group", config, made)
+	if failed(diagnostics) || s.memberName(changed, "db-0") != "node-000" {
+		t.Errorf("the member is on node %s, and the plan said node-000: %s", s.memberName(changed, "db-0"), describe(diagnostics))
+	}
+	s.configure(nil) // a new run
+	if now := s.memberName(s.read(changed), "db-0"); now != "renamed" {
+		t.Errorf("the refresh shows node %s", now)
+	}
+}
+
+// memberName is the name of the node of a member.
+func (s *session) memberName(group *instance, key string) (name string) {
+	s.Helper()
+	members := map[string]tftypes.Value{}
+	if err := fields(s.of(group.kind, group.state))["members"].As(&members); err != nil {
+		s.Fatal(err)
+	}
+	if err := fields(members[key])["node_name"].As(&name); err != nil {
+		s.Fatal(err)
+	}
+	return name
 }

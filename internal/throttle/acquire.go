@@ -92,7 +92,7 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 	taken, err = l.records.Replace(ctx, dead.Holder, next)
 	if !taken {
 		if now, rerr := l.records.Read(ctx, mine.Name); rerr == nil && now != nil {
-			taken = now.Holder == mine.Holder // the answer was lost
+			taken = now.Holder == mine.Holder            // the answer was lost
 			if err == nil && now.Holder == dead.Holder { // another client has changed it, so that it cannot be replaced
 				err = l.records.Delete(ctx, mine.Name)
 			}

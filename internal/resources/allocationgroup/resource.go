@@ -178,7 +178,9 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 			return
 		}
 	}
+	planned := plan.entries(ctx)
 	plan.take(byKey)
+	plan.setEntries(asPlanned(planned, plan.entries(ctx)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
