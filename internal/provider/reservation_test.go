@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -29,12 +30,12 @@ func TestReservation_planOfDestroyTellsQuarantine(t *testing.T) {
 			}
 		}
 		s.fake.Set(node, "retired", true)
-		s.fake.Set(node, "provision_updated_at", failedAt)
 		s.fake.Set(node, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
 			"allocation": "web", "instance": allocation, "since": failedAt, "failed": failedAt,
 		}})
 		for state, want := range map[string]bool{"deploy failed": true, "active": false} {
 			s.fake.Set(node, "provision_state", state)
+			s.fake.Set(node, "provision_updated_at", failedAt)
 			s.configure(nil) // a new run
 			if says := describe(s.planDestroy(made)); strings.Contains(says, "Quarantine is finished") != want {
 				t.Errorf("%s, node in state %s: %q", kind, state, says)
@@ -76,4 +77,47 @@ func (s *session) memberName(group *instance, key string) (name string) {
 		s.Fatal(err)
 	}
 	return name
+}
+
+// A list of candidates that changes is no difference once nodes are reserved, and counts again for the next search.
+func TestReservation_changedListOfCandidates(t *testing.T) {
+	t.Parallel()
+	s := startSession(t, nil)
+	s.fake.AddFleet(4, "baremetal")
+	lists := [][]any{{"node-000", "node-001", "node-002"}, {"node-003"}}
+	for kind, config := range map[string]map[string]any{
+		"metal_allocation":       {"name": "web", "resource_class": "baremetal"},
+		"metal_allocation_group": {"name": "db", "resource_class": "baremetal", "size": 1},
+	} {
+		config["candidate_nodes"] = lists[0]
+		made, diagnostics := s.apply(kind, config, nil)
+		if failed(diagnostics) {
+			t.Fatal(describe(diagnostics))
+		}
+		s.configure(nil) // a new run
+		made = s.read(made)
+		for _, list := range [][]any{{}, lists[1]} { // the reserved nodes leave a list of available ones
+			config["candidate_nodes"] = list
+			req := s.planRequest(kind, config, made)
+			plan, err := s.server.PlanResourceChange(t.Context(), req)
+			if err != nil || len(plan.Diagnostics) > 0 || !s.of(kind, plan.PlannedState).Equal(s.of(kind, req.PriorState)) {
+				t.Errorf("%s: the changed list %v is a difference: %v %s", kind, list, err, describe(plan.Diagnostics))
+			}
+			valid, err := s.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: kind, Config: req.Config})
+			if err != nil || len(valid.Diagnostics) > 0 {
+				t.Errorf("%s: the list %v is not valid: %v %s", kind, list, err, describe(valid.Diagnostics))
+			}
+		}
+		if kind != "metal_allocation_group" {
+			continue
+		}
+		config["candidate_nodes"] = []any{}
+		if _, diagnostics := s.apply(kind, config, nil); !strings.Contains(describe(diagnostics), "candidate_nodes is empty") {
+			t.Errorf("a new group without candidates: %s", describe(diagnostics))
+		}
+		config["candidate_nodes"], config["size"] = lists[1], 2
+		if made, diagnostics = s.apply(kind, config, made); failed(diagnostics) || s.memberName(made, "db-1") != "node-003" {
+			t.Errorf("the new member is on node %s: %s", s.memberName(made, "db-1"), describe(diagnostics))
+		}
+	}
 }
