@@ -92,6 +92,7 @@ func (k *keystone) identify(w http.ResponseWriter, r *http.Request, metal string
 	k.mu.Unlock()
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{
+		"project":    map[string]any{"id": "project-1", "name": "metal"},
 		"expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano),
 		"catalog": []any{map[string]any{"type": "baremetal", "name": "ironic", "endpoints": []any{
 			map[string]any{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": metal},
@@ -131,8 +132,12 @@ func useKeystone(configure ...func(*ironic.Config)) *ironic.Client {
 func TestKeystone_variables(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
-	if _, err := useKeystone().Node(t.Context(), "node-000"); err != nil {
-		t.Fatal(err)
+	client := useKeystone()
+	if client.Project() != "" {
+		t.Error("the project is known before the first request")
+	}
+	if _, err := client.Node(t.Context(), "node-000"); err != nil || client.Project() != "project-1" {
+		t.Fatalf("project %q, %v", client.Project(), err)
 	}
 	last := k.ironic.Requests()[len(k.ironic.Requests())-1]
 	if last.Path != "/v1/nodes/node-000" || last.Status != http.StatusOK {

@@ -283,7 +283,7 @@ const (
 // interrupted.
 func deployedAgain(n *ironic.Node, instance string) bool {
 	note := bootNoteOf(n)
-	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n))
+	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n)) && !runsUnreserved(n)
 }
 
 // StaysUncleaned reports whether Ironic does not clean a node when it is undeployed for good. Ironic does not show whether

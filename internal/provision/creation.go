@@ -19,6 +19,9 @@ import (
 // only every 20 s, so a killed run may have created more than its state says.
 const doneAge = 15 * time.Minute
 
+// markAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is now.
+const markAge = 24 * time.Hour
+
 // Mark is the key of a mark in extra.
 type Mark string
 
@@ -40,6 +43,7 @@ type Creation struct {
 	Since    time.Time `json:"since"`
 	Done     time.Time `json:"done,omitzero"`      // when the run finished; zero before
 	Instance string    `json:"instance,omitempty"` // of a reservation: the instance UUID
+	Origin   string    `json:"origin,omitempty"`   // of a reservation without an allocation: what the instance UUID was made from
 	Group    string    `json:"group,omitempty"`    // of a member of a group of allocations: the name of the group
 }
 
@@ -83,9 +87,14 @@ func (c *Site) isDead(mark *Creation) bool {
 }
 
 // unfinished reports whether this run may take over the creation of a node, or of something on it: the run of the mark was killed
-// before Terraform had saved what it created. extra is that of the node. If the killed run has not finished its deployment of the
-// node, the age of what it had finished before does not matter: Terraform may save nothing while a deployment is in progress.
+// before Terraform had saved what it created, and not too long ago. extra is that of the node.
 func (c *Site) unfinished(mark *Creation, extra map[string]any) bool {
+	return c.isLeft(mark, extra) && c.isRecent(mark)
+}
+
+// isLeft is unfinished at any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
+// does not matter: Terraform may save nothing while a deployment is in progress.
+func (c *Site) isLeft(mark *Creation, extra map[string]any) bool {
 	if !c.isDead(mark) {
 		return false
 	}
@@ -94,6 +103,11 @@ func (c *Site) unfinished(mark *Creation, extra map[string]any) bool {
 	}
 	deployment := creationOf(extra, MarkReservation)
 	return deployment != nil && deployment.Run == mark.Run && deployment.Done.IsZero()
+}
+
+// isRecent reports whether a creation began so recently, by the server's clock, that it may be taken over.
+func (c *Site) isRecent(mark *Creation) bool {
+	return mark != nil && c.ServerNow().Sub(mark.Since) <= markAge
 }
 
 // startedAt returns when this run began, by the server's clock.
@@ -312,12 +326,13 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 		return nil, errOurs
 	}
 	var mark *Creation
-	err := throttle.WithLock(ctx, limited{c}, "creation:"+id, func() (err error) {
+	lock := throttle.Lock{Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id}
+	err := c.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
 			return err
 		}
 		mine := c.begun()
-		mine.Instance, mine.Group = mark.Instance, mark.Group
+		mine.Instance, mine.Origin, mine.Group = mark.Instance, mark.Origin, mark.Group
 		var patch ironic.Patch
 		patch.Replace(mark.path(key), mark)
 		patch.Set("/extra/"+string(key), mine.value())

@@ -74,7 +74,7 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 			}
 			time.Sleep(14 * time.Minute)
 		},
-		"long ago": func(*testing.T, *fakeironic.Server, *provision.Machine) { time.Sleep(24 * time.Hour) },
+		"hours ago": func(*testing.T, *fakeironic.Server, *provision.Machine) { time.Sleep(23 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -464,7 +464,8 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 		taken  bool
 	}{
 		"the same":                 {func(*ironic.AllocationSpec) {}, time.Second, true},
-		"the same, a day later":    {func(*ironic.AllocationSpec) {}, 24 * time.Hour, true},
+		"the same, hours later":    {func(*ironic.AllocationSpec) {}, 23 * time.Hour, true},
+		"the same, a day later":    {func(*ironic.AllocationSpec) {}, 25 * time.Hour, false},
 		"another class":            {func(s *ironic.AllocationSpec) { s.ResourceClass = "storage" }, time.Second, false},
 		"other traits":             {func(s *ironic.AllocationSpec) { s.Traits = nil }, time.Second, false},
 		"other candidates":         {func(s *ironic.AllocationSpec) { s.CandidateNodes = nil }, time.Second, false},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // FailedError says that Ironic accepted an operation and the operation failed.
@@ -177,6 +178,8 @@ func advise(err error) string {
 	var invalid *InvalidNodeError
 	var driver *UnknownDriverError
 	var redirect *rest.RedirectError
+	var locked *throttle.LockedError
+	var lost *throttle.LostError
 	var advised interface{ advice() string }
 	switch {
 	case errors.As(err, &redirect):
@@ -185,6 +188,10 @@ func advise(err error) string {
 		return advised.advice()
 	case errors.As(err, &driver):
 		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
+	case errors.As(err, &locked):
+		return "Apply again when that has ended, or raise timeouts."
+	case errors.As(err, &lost):
+		return "Check that Ironic answers, and apply again."
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
 	case errors.As(err, &auth):

@@ -26,6 +26,7 @@ type Site struct {
 	*ironic.Client
 	cfg     Config
 	limiter *limiter
+	locks   *throttle.Locks
 	images  images
 	catalog *catalog
 	stock   *stock
@@ -64,7 +65,7 @@ func New(cfg Config) *Site {
 	}
 	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.UsageOf(machinesOf(fleet)).Others > 0 }
 	c.Client = ironic.New(cfg.Config)
-	c.limiter = newLimiter(c)
+	c.limiter, c.locks = newLimiter(c), throttle.NewLocks(limited{c})
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
 	return c

@@ -249,7 +249,7 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	if !provision.Occupied(node) {
 		return
 	}
-	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
+	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString(), !plan.AllocationID.IsUnknown()); by != nil {
 		d.Client.Announce(node.UUID)
 		framework.WarnTakenOver(diags, "this deployment on node "+ironic.NodeLabel(node), by,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+".")
