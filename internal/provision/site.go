@@ -34,8 +34,8 @@ type Site struct {
 
 	expected expected
 	drivers  struct {
-		sync.Mutex
-		enabled []string // nil: not asked for
+		asking  chan struct{} // has room for one, who may use enabled
+		enabled []string      // nil: not asked for
 	}
 
 	left    leftovers
@@ -64,6 +64,7 @@ func New(cfg Config) *Site {
 	c.limiter = newLimiter(c)
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
+	c.drivers.asking = make(chan struct{}, 1)
 	return c
 }
 
