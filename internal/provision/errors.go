@@ -418,8 +418,12 @@ func (e *UnknownDriverError) Unwrap() error { return e.Err }
 // CheckDriver returns an UnknownDriverError if no conductor has enabled a driver. It returns nil if Ironic does not tell, or has no
 // conductor. It asks Ironic once. It is called during plan.
 func (s *Site) CheckDriver(ctx context.Context, driver string) error {
-	s.drivers.Lock()
-	defer s.drivers.Unlock()
+	select {
+	case s.drivers.asking <- struct{}{}:
+		defer func() { <-s.drivers.asking }()
+	case <-ctx.Done():
+		return nil
+	}
 	if s.drivers.enabled == nil {
 		enabled, err := s.Drivers(ctx)
 		if err != nil {

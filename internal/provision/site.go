@@ -36,8 +36,8 @@ type Site struct {
 
 	expected expected
 	drivers  struct {
-		sync.Mutex
-		enabled []string // nil: not asked for
+		asking  chan struct{} // has room for one, who may use enabled
+		enabled []string      // nil: not asked for
 	}
 
 	left    leftovers
@@ -68,6 +68,7 @@ func New(cfg Config) *Site {
 	c.limiter, c.locks = newLimiter(c), throttle.NewLocks(limited{c})
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
+	c.drivers.asking = make(chan struct{}, 1)
 	return c
 }
 
