@@ -119,7 +119,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 }
 
 // keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
-// reserved was available, so it may return to the pool. Any other reservation may be for what runs on the machine already.
+// reserved was available, so it may return to the pool (reference/ironic.md#reserved-nodes-that-leave-the-pool). Any other reservation may be for what runs on the machine already.
 func keptByReservation(goal Goal, verb ironic.Verb, n *ironic.Node) bool {
 	switch {
 	case n.InstanceUUID == "" || goal != GoalManageable && goal != GoalAvailable && goal != GoalInspected && goal != GoalConfigured:

@@ -93,7 +93,7 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 	}
 	if err := h.Client.CheckMove(ctx, who); err != nil {
 		h.Client.Moved(who.UUID)
-		reportTaken(diags, config, "change host "+state.label(), err)
+		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
 }
 
@@ -147,18 +147,18 @@ func (h *host) release(ctx context.Context, c *change, r provision.Release) erro
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
-func reportTaken(diags *diag.Diagnostics, config *model, doing string, err error) {
+func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, doing string, err error) {
 	var taken *provision.TakenError
 	if !errors.As(err, &taken) {
 		framework.ReportUndone(diags, doing, err)
 		return
 	}
 	summary, detail := provision.Explain(doing, err)
-	diags.AddAttributeError(config.pathOf(taken), summary, detail)
+	diags.AddAttributeError(config.pathOf(ctx, taken), summary, detail)
 }
 
 // pathOf returns the attribute whose value belongs to another node.
-func (m *model) pathOf(taken *provision.TakenError) path.Path {
+func (m *model) pathOf(ctx context.Context, taken *provision.TakenError) path.Path {
 	switch taken.What {
 	case provision.SharedBMC:
 		if m.BMC.IsNull() {
@@ -168,7 +168,7 @@ func (m *model) pathOf(taken *provision.TakenError) path.Path {
 	case provision.SharedAddress:
 		return path.Root("ports").AtMapKey(taken.Value)
 	case provision.SharedBond:
-		for key, group := range m.portGroups(context.Background()) {
+		for key, group := range m.portGroups(ctx) {
 			if group.MAC.ValueString() == taken.Value {
 				return path.Root("port_groups").AtMapKey(key).AtName("mac")
 			}

@@ -71,7 +71,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	made, err := h.enroll(ctx, &config, limit)
 	if err != nil {
-		reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
+		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
 	if made.found {
@@ -99,7 +99,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		gone, why := h.unmake(ctx, change.machine, refused)
 		if gone {
 			resp.State.RemoveResource(ctx)
-			reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
+			reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
 			return
 		}
 		err = why
@@ -206,7 +206,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
 	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
 	if err != nil && !change.complete {
-		reportTaken(&resp.Diagnostics, &config, doing, err)
+		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
 	}
 	change.report(&resp.Diagnostics, doing, err)
