@@ -64,12 +64,15 @@ func hardware(cpus, memoryMB, diskGiB int64) func(*discovery.Host) {
 		}
 	}
 }
+
 func bmc(address string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.BMCAddress = address }
 }
+
 func driverBMC(address string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.DriverBMCs = []string{address} }
 }
+
 func marked(owner, name string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.Owner, h.OwnerName, h.Name = owner, name, name }
 }

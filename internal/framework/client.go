@@ -66,7 +66,7 @@ func (w *WithClient) HasOneView() bool {
 // run was interrupted, or while the node may run something: the next run removes the profile.
 func (w *WithClient) EndTemporary(ctx context.Context, node *ironic.Node, limit time.Duration) error {
 	if !w.HasOneView() || ctx.Err() != nil || !provision.Parked(ironic.State(node.ProvisionState)) {
-		return nil
+		return nil //nolint:nilerr // what was interrupted has reported that
 	}
 	if err := w.Pool.EndTemporary(ctx, node.UUID, limit); err != nil {
 		return fmt.Errorf("remove the temporary server profile: %w", err)
