@@ -287,12 +287,13 @@ func TestFakeLiveISO_savedPlanShowsRestarts(t *testing.T) {
 		raised float64
 	}{
 		{config("b", "1"), 0}, // concerns other machines only
-		{config("b", "2"), 1},
-		{config("b", "2", `restart_triggers = { a = "1" }`), 1},
-		{config("c", "3", `restart_triggers = { a = "2" }`), 1},
-		{config("c", "3", `restart_triggers = { a = "2" }`, `rebuild_triggers = { a = "1" }`), 1},
-		{config("c", "3", `rebuild_triggers = { a = "1" }`), 1},
-		{config("c", "3", `rebuild_triggers = { a = "1" }`, `capabilities = { boot_mode = "uefi" }`), 1},
+		{config("b", "2"), 0}, // is younger than its image
+		{config("c", "2"), 1},
+		{config("c", "2", `restart_triggers = { a = "1" }`), 1},
+		{config("d", "3", `restart_triggers = { a = "2" }`), 1},
+		{config("d", "3", `restart_triggers = { a = "2" }`, `rebuild_triggers = { a = "1" }`), 1},
+		{config("d", "3", `rebuild_triggers = { a = "1" }`), 1},
+		{config("d", "3", `rebuild_triggers = { a = "1" }`, `capabilities = { boot_mode = "uefi" }`), 1},
 	} {
 		w.Configure(step.config)
 		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, step.raised)
