@@ -41,7 +41,7 @@ type Site struct {
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
-	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
+	announced   sync.Map // the take-overs that the user was told of, as Announce names them
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
 	rules       sync.Map // UUIDs of the inspection rules that this run has created
 	held        sync.Map // by UUID, the allocations that this run changes or creates again, and the machines that actions operate: channels with room for one holder

@@ -72,7 +72,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	instance := reserved.instance
-	if reserved.by != nil && d.Client.Announce(machine.Node().UUID) {
+	if reserved.by != nil && d.Client.Announce(provision.MarkReservation, machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
