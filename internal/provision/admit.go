@@ -88,6 +88,17 @@ func (c *Site) HostInState(node string) { c.hosts.Store(node, true) }
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
 func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
+	if id := c.expected.node(who.Name); id != "" {
+		node, err := c.Node(ctx, id)
+		if err != nil || node.Name != "" || !unmanaged(node) {
+			return nil
+		}
+		why, err := c.obstacle(ctx, node, nil, who)
+		if err != nil {
+			return nil
+		}
+		return &Found{Node: node, Obstacle: why}
+	}
 	l, err := c.catalog.get(ctx, 0, len(who.Bonds) > 0)
 	if err != nil {
 		return nil
@@ -113,10 +124,10 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	return over
 }
 
-// Announce reports whether it is called for the first time in this run for a node that is taken over. Terraform plans again during the
-// apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
-func (c *Site) Announce(id string) bool {
-	_, announced := c.announced.LoadOrStore(id, true)
+// Announce reports whether it is called for the first time in this run for what is taken over: a node by a host, or the reservation of a node by a
+// deployment. Terraform plans again during the apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
+func (c *Site) Announce(what Mark, node string) bool {
+	_, announced := c.announced.LoadOrStore(string(what)+" "+node, true)
 	return !announced
 }
 

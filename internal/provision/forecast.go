@@ -290,6 +290,25 @@ type ExpectedHost struct {
 type expected struct {
 	mu    sync.Mutex
 	hosts []ExpectedHost
+	names map[string]string // that this plan gives to discovered nodes, with their UUIDs
+}
+
+// ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows that it
+// takes the node over.
+func (c *Site) ExpectName(name, node string) {
+	c.expected.mu.Lock()
+	defer c.expected.mu.Unlock()
+	if c.expected.names == nil {
+		c.expected.names = map[string]string{}
+	}
+	c.expected.names[name] = node
+}
+
+// node returns the UUID of the discovered node to which this plan gives a name; "" if none.
+func (e *expected) node(name string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.names[name]
 }
 
 // ExpectHost records that this plan creates or changes a host, so that an allocation which depends on it does not warn that the

@@ -48,7 +48,7 @@ type Site struct {
 	planned     sync.Map // the nodes on which plans of this run create deployments
 	made        sync.Map // the nodes that this run has reserved for deployments
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
-	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
+	announced   sync.Map // the take-overs that the user was told of, as Announce names them
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
 	rules       sync.Map // UUIDs of the inspection rules that this run has created
 	held        sync.Map // by UUID, the allocations that this run changes or creates again, and the machines that actions operate: channels with room for one holder

@@ -250,7 +250,7 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 		return
 	}
 	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString(), !plan.AllocationID.IsUnknown()); by != nil {
-		d.Client.Announce(node.UUID)
+		d.Client.Announce(provision.MarkReservation, node.UUID)
 		framework.WarnTakenOver(diags, "this deployment on node "+ironic.NodeLabel(node), by,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+".")
 		return

@@ -66,7 +66,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	d.Client.MadeDeployment(machine.Node().UUID)
 	instance := reserved.instance
-	if reserved.by != nil && d.Client.Announce(machine.Node().UUID) {
+	if reserved.by != nil && d.Client.Announce(provision.MarkReservation, machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy

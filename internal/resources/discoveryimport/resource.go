@@ -106,7 +106,20 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		plan.Pending = types.MapUnknown(types.StringType) // Terraform plans again during apply, and reasons change by the second
 	}
 	plan.ID = plan.Name
+	for name, value := range plan.Hosts.Elements() {
+		if _, held := state.hosts()[name]; !held {
+			d.Client.ExpectName(name, hostID(value))
+		}
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// hosts returns the machines of a state; none if there is no state.
+func (m *discoveryModel) hosts() map[string]attr.Value {
+	if m == nil {
+		return nil
+	}
+	return m.Hosts.Elements()
 }
 
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
@@ -241,10 +254,7 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 // plan's hosts, so that the state is correct.
 func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryModel, diags *diag.Diagnostics) {
 	hosts := plan.Hosts.Elements()
-	var had map[string]attr.Value
-	if state != nil {
-		had = state.Hosts.Elements()
-	}
+	had := state.hosts()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, claimers)
@@ -395,10 +405,8 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 // survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.
 func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*provision.Survey, error) {
 	held := map[string]string{}
-	if state != nil {
-		for name, value := range state.Hosts.Elements() {
-			held[hostID(value)] = name
-		}
+	for name, value := range state.hosts() {
+		held[hostID(value)] = name
 	}
 	return d.Client.Survey(ctx, m.Name.ValueString(), held)
 }

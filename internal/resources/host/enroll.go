@@ -61,7 +61,7 @@ func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (
 func (m *model) candidate(ctx context.Context, e ironic.Enrollment) provision.Candidate {
 	return provision.Candidate{
 		UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx))),
-		Bonds: m.bonds(ctx), Tenant: provision.Tenant{Owner: m.Owner.ValueString(), Lessee: m.Lessee.ValueString()},
+		Bonds: m.bonds(ctx), Tenant: m.tenant(),
 	}
 }
 
@@ -72,12 +72,22 @@ func (h *host) planTakeOver(ctx context.Context, plan, config *model, diags *dia
 	}
 }
 
-// takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet.
+// takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names
+// in this run is known by its name alone.
 func (h *host) takesOver(ctx context.Context, config *model) *provision.Found {
-	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports, config.Owner, config.Lessee) {
+	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	return h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx)))
+	who := provision.Candidate{Name: config.Name.ValueString(), Tenant: config.tenant()}
+	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
+		who = config.candidate(ctx, config.enrollment(ctx))
+	}
+	return h.Client.WouldTakeOver(ctx, who)
+}
+
+// tenant returns for whom the node is enrolled.
+func (m *model) tenant() provision.Tenant {
+	return provision.Tenant{Owner: m.Owner.ValueString(), Lessee: m.Lessee.ValueString()}
 }
 
 // warnTakeOver warns of a node that a new host takes over, once in a run.
@@ -86,7 +96,7 @@ func (h *host) warnTakeOver(diags *diag.Diagnostics, plan *model, found *provisi
 	case found.Obstacle != "":
 		diags.AddWarning("Node is not taken over", fmt.Sprintf("Unless it goes before, the apply fails for host %s. Ironic has node %s already, and the provider does not take it over, because %s. "+
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", plan.describe(), label, found.Obstacle, found.Node.UUID))
-	case !h.Client.Announce(found.Node.UUID):
+	case !h.Client.Announce(provision.MarkCreation, found.Node.UUID):
 	case found.By != nil:
 		framework.WarnTakenOver(diags, "node "+label, found.By)
 	default:

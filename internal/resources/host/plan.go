@@ -92,9 +92,7 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 	if framework.IsFalse(plan.PowerManaged) && !plan.byAgent() {
 		plan.ProvisionState = types.StringValue(targetEnroll)
 		plan.warnUnmanaged(config, diags)
-		return
-	}
-	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, config, diags) {
+	} else if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
 	h.planTakeOver(ctx, plan, config, diags)
