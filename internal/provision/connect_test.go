@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -241,6 +242,39 @@ func TestDeploy_writesTraitsBeforeItConnects(t *testing.T) {
 		}
 		if !slices.Equal(order, []string{http.MethodPatch, http.MethodPost, http.MethodPut}) {
 			t.Errorf("requests: %v", order)
+		}
+	})
+}
+
+// Ironic 35 chooses the network of a VIF by the traits of the instance: it must know them before the VIF is attached, for a first
+// deployment and for a rebuild.
+func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, instance := reserved(t, time.Minute)
+		fake.Set(id, "network_interface", "neutron")
+		for i, version := range []string{"12", "13"} {
+			fake.ResetRequests()
+			d, o := debian(version), once1h(instance)
+			d.Traits, o.Connections.Wanted = []string{"CUSTOM_NET_" + version}, []provision.VIF{{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i)}}
+			o.Other = provision.RebuildOther
+			if _, _, err := newClient(fake).Deploy(t.Context(), id, d, o); err != nil {
+				t.Fatal(err)
+			}
+			var order []string
+			for _, r := range fake.Requests() {
+				switch {
+				case r.Method == http.MethodPatch && strings.Contains(r.Body, "CUSTOM_NET_"+version):
+					order = append(order, "traits")
+				case r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/vifs"):
+					order = append(order, "VIF")
+				case r.Method == http.MethodPut && r.Path == provisionPath(id):
+					order = append(order, "verb")
+				}
+			}
+			if want := []string{"traits", "VIF", "verb"}; !slices.Equal(order, want) {
+				t.Errorf("deployment %d: sent %v, want %v", i, order, want)
+			}
 		}
 	})
 }

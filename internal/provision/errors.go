@@ -178,8 +178,6 @@ func advise(err error) string {
 	var invalid *InvalidNodeError
 	var driver *UnknownDriverError
 	var redirect *rest.RedirectError
-	var locked *throttle.LockedError
-	var lost *throttle.LostError
 	var advised interface{ advice() string }
 	switch {
 	case errors.As(err, &redirect):
@@ -188,10 +186,8 @@ func advise(err error) string {
 		return advised.advice()
 	case errors.As(err, &driver):
 		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
-	case errors.As(err, &locked):
-		return "Apply again when that has ended, or raise timeouts."
-	case errors.As(err, &lost):
-		return "Check that Ironic answers, and apply again."
+	case adviseLock(err) != "":
+		return adviseLock(err)
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
 	case errors.As(err, &auth):
@@ -324,6 +320,19 @@ func adviseStatus(err error) string {
 	}
 	if isEndpoint {
 		return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
+	}
+	return ""
+}
+
+// adviseLock says what to do about a lock that was not free or was lost; "" for other errors.
+func adviseLock(err error) string {
+	var locked *throttle.LockedError
+	var lost *throttle.LostError
+	switch {
+	case errors.As(err, &locked):
+		return "Apply again when that has ended, or raise timeouts."
+	case errors.As(err, &lost):
+		return "Check that Ironic answers, and apply again."
 	}
 	return ""
 }

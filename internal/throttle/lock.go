@@ -52,12 +52,12 @@ func (e *NotAllowedError) Unwrap() error { return e.Err }
 // Times of a lock.
 const (
 	renewEvery  = lease / 3
-	renewAgain  = 2 * time.Second  // after a renewal that failed
-	loseAfter   = lease * 5 / 6    // without a renewal, before others may take the lock over
-	tellAfter   = 5 * time.Second  // of waiting
-	tellEvery   = 30 * time.Second // from then on
-	lockTries   = 5                // how many requests for a lock may fail in a row
-	longestLook = time.Second      // between two looks at a lock that another run holds
+	renewAgain  = 2 * time.Second        // after a renewal that failed
+	loseAfter   = lease * 5 / 6          // without a renewal, before others may take the lock over
+	tellAfter   = 5 * time.Second        // of waiting
+	tellEvery   = 30 * time.Second       // from then on
+	lockTries   = 5                      // how many requests for a lock may fail in a row
+	longestLook = 500 * time.Millisecond // between two looks at a lock that another run holds, on average
 )
 
 const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"

@@ -117,9 +117,10 @@ func (u *update) connections() (c provision.Connections) {
 	return c
 }
 
-// connect connects a machine that runs. A machine that an earlier run has undeployed, or not deployed yet, is connected when it is deployed.
+// connect connects a machine that keeps running. A machine that is deployed, booted or rebuilt is connected then, after Ironic knows its
+// traits: it may choose the network by them.
 func (u *update) connect(ctx context.Context, machine *provision.Machine) error {
-	deploys := u.plan.ProvisionState.IsUnknown() && !provision.Finished(ironic.State(machine.Node().ProvisionState)) && !u.plan.adopted()
+	deploys := u.plan.ProvisionState.IsUnknown() && !u.plan.adopted()
 	if deploys || u.plan.VIFs.Equal(u.state.VIFs) {
 		return nil
 	}
