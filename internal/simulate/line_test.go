@@ -67,13 +67,11 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.URL.Host != siteHost && r.URL.Host != imageHost {
 		l.site.broken("%s: %s %s was sent to another host", l.run, r.Method, r.URL)
-		return nil, errBroken
+		l.end()
+		return nil, errKilled
 	}
 	if r.URL.Host == imageHost {
 		return (&fault{with: &fakeironic.Rejection{Status: http.StatusOK}}).answer(r)
-	}
-	if front := l.site.front; front != nil && r.URL.Scheme == "http" {
-		return front(r)
 	}
 	dies, after := l.number()
 	if dies {

@@ -29,6 +29,37 @@ func lostAnswers() []*fault {
 	}
 }
 
+// mishap is what goes wrong once in a scene.
+type mishap struct {
+	kind     string // of the request that meets
+	lost     *fault // this fault
+	failing  string // the verb on which the first work of Ironic fails
+	redirect *fault // the answer to all requests that change something
+}
+
+// String names the mishap.
+func (m mishap) String() string {
+	switch {
+	case m.lost != nil:
+		return fmt.Sprintf("%s %s after %s", m.kind, m.lost.name, m.lost.late)
+	case m.redirect != nil:
+		return m.redirect.name
+	case m.failing != "":
+		return "failed " + m.failing
+	}
+	return "calm"
+}
+
+// redirects are the answers of a server that wants requests at another address.
+func redirects() (all []*fault) {
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusPermanentRedirect} {
+		for _, to := range []string{"https://" + siteHost, "http://other.test"} {
+			all = append(all, &fault{name: fmt.Sprintf("%d to %s", status, to), with: &fakeironic.Rejection{Status: status, Header: http.Header{"Location": {to}}}})
+		}
+	}
+	return all
+}
+
 // course is what became of a scene.
 type course struct {
 	*site
@@ -48,20 +79,27 @@ func TestLost_everyKindOfRequest(t *testing.T) {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
 			var calm course
-			inVirtualTime(t, func(t *testing.T) { calm = sc.live(t, "", nil, "") })
+			inVirtualTime(t, func(t *testing.T) { calm = sc.live(t, mishap{}) })
+			all := []mishap{}
 			for _, kind := range calm.requests {
 				for i, lost := range lostAnswers() {
 					if !*everything && !strings.Contains(kind, "/states/") && hashOf(sc.name+kind)%len(lostAnswers()) != i {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s %s after %s", kind, lost.name, lost.late), func(t *testing.T) {
-						inVirtualTime(t, func(t *testing.T) { sc.compare(t, calm, kind, lost) })
-					})
+					all = append(all, mishap{kind: kind, lost: lost})
 				}
 			}
 			for _, verb := range calm.work {
-				t.Run("failed "+verb, func(t *testing.T) {
-					inVirtualTime(t, func(t *testing.T) { sc.fail(t, calm, verb) })
+				all = append(all, mishap{failing: verb})
+			}
+			for i, redirect := range redirects() {
+				if *everything || hashOf(sc.name)%len(redirects()) == i {
+					all = append(all, mishap{redirect: redirect})
+				}
+			}
+			for _, m := range all {
+				t.Run(m.String(), func(t *testing.T) {
+					inVirtualTime(t, func(t *testing.T) { sc.compare(calm, sc.live(t, m), m) })
 				})
 			}
 		})
@@ -82,8 +120,8 @@ func requestKind(r *http.Request, target string) string {
 // settled is how many applies may follow the one with the fault.
 const settled = 3
 
-// live lives a scene. The first request of a kind meets a fault, and the first work on a verb fails.
-func (sc scene) live(t *testing.T, kind string, lost *fault, failing string) course {
+// live lives a scene with a mishap.
+func (sc scene) live(t *testing.T, m mishap) course {
 	t.Helper()
 	s := newSite(1)
 	s.secrets = []string{secret}
@@ -92,11 +130,7 @@ func (sc scene) live(t *testing.T, kind string, lost *fault, failing string) cou
 	if sc.to["metal_allocation_group.a"] != nil {
 		s.fake.AddFleet(groupNodes, fleetClass)
 	}
-	title := fmt.Sprintf("%s, %s", sc.name, kind+failing)
-	if lost != nil {
-		title += fmt.Sprintf(", %s after %s", lost.name, lost.late)
-	}
-	t.Cleanup(func() { s.check(t, title) })
+	t.Cleanup(func() { s.check(t, fmt.Sprintf("%s, %s", sc.name, m)) })
 	w := s.workspace("w", nil)
 	for _, config := range sc.from {
 		if w.apply(t, config, death{}).failed {
@@ -106,7 +140,7 @@ func (sc scene) live(t *testing.T, kind string, lost *fault, failing string) cou
 	}
 	s.forget()
 	c := course{site: s, verbs: map[string]int{}, states: sight{}}
-	c.observe(kind, lost, failing)
+	c.observe(m)
 	c.failed = w.apply(t, sc.to, death{}).failed
 	s.fault = nil
 	<-time.After(10 * time.Second) // until what was late has arrived
@@ -143,7 +177,7 @@ func (sc scene) live(t *testing.T, kind string, lost *fault, failing string) cou
 }
 
 // observe notes the requests and the work of a scene, and lets one of them fail.
-func (c *course) observe(kind string, lost *fault, failing string) {
+func (c *course) observe(m mishap) {
 	var lock sync.Mutex
 	c.fault = func(r *http.Request) *fault {
 		lock.Lock()
@@ -151,9 +185,13 @@ func (c *course) observe(kind string, lost *fault, failing string) {
 		name := requestKind(r, targetOf(r))
 		if r.Method != http.MethodGet && !slices.Contains(c.requests, name) {
 			c.requests = append(c.requests, name)
-			if name == kind {
-				return lost
+			if name == m.kind {
+				return m.lost
 			}
+		}
+		if m.redirect != nil && r.Method != http.MethodGet && r.URL.Scheme == "http" {
+			to := m.redirect.with.Header.Get("Location") + r.URL.RequestURI()
+			return &fault{name: m.redirect.name, with: &fakeironic.Rejection{Status: m.redirect.with.Status, Header: http.Header{"Location": {to}}}}
 		}
 		return nil
 	}
@@ -164,7 +202,7 @@ func (c *course) observe(kind string, lost *fault, failing string) {
 		if !slices.Contains(c.work, verb) {
 			c.work = append(c.work, verb)
 		}
-		if verb != failing || failed {
+		if verb != m.failing || failed {
 			return ""
 		}
 		failed = true
@@ -172,33 +210,39 @@ func (c *course) observe(kind string, lost *fault, failing string) {
 	}
 }
 
-// compare lives a scene in which an answer is lost, and compares it with the calm course.
-func (sc scene) compare(t *testing.T, calm course, kind string, lost *fault) {
-	t.Helper()
-	now := sc.live(t, kind, lost, "")
-	if !maps.Equal(now.verbs, calm.verbs) {
-		now.broken("the machines were sent %v, want %v", now.verbs, calm.verbs)
-	}
-	if text := now.sight.differences(calm.sight); text != "" {
-		now.broken("with a lost answer %s", text)
-	}
-	if text := now.states.differences(calm.states); text != "" {
-		now.broken("with a lost answer, in the state %s", text)
+// compare compares what became of a scene with a mishap with the calm course.
+func (sc scene) compare(calm, now course, m mishap) {
+	switch {
+	case now.sight == nil:
+	case m.failing != "":
+		now.checkRepeated(calm, m.failing)
+	default:
+		if !maps.Equal(now.verbs, calm.verbs) {
+			now.broken("the machines were sent %v, want %v", now.verbs, calm.verbs)
+		}
+		if text := now.sight.differences(calm.sight); text != "" {
+			now.broken("in the end %s", text)
+		}
+		if text := now.states.differences(calm.states); text != "" {
+			now.broken("in the state %s", text)
+		}
+		if m.redirect != nil && !now.failed {
+			now.broken("requests were redirected, and the apply has not failed")
+		}
 	}
 }
 
-// fail lives a scene in which Ironic accepts a verb and fails to execute it. An apply without an error has repeated it.
-func (sc scene) fail(t *testing.T, calm course, verb string) {
-	t.Helper()
-	now := sc.live(t, "", nil, verb)
+// checkRepeated checks what became of a scene in which Ironic accepted a verb and failed to execute it. An apply without an error has
+// repeated it.
+func (c course) checkRepeated(calm course, verb string) {
 	for name, n := range calm.verbs {
-		if strings.HasSuffix(name, " "+verb) && !now.failed && now.verbs[name] <= n {
-			now.broken("the apply has no error, though %s failed once and was sent %d times", name, now.verbs[name])
+		if strings.HasSuffix(name, " "+verb) && !c.failed && c.verbs[name] <= n {
+			c.broken("the apply has no error, though %s failed once and was sent %d times", name, c.verbs[name])
 		}
 	}
 	for key, value := range calm.sight {
-		if now.sight[key] != value && !strings.HasSuffix(key, " starts") {
-			now.broken("after a failed %s, %s is %s, not %s", verb, key, orNothing(now.sight[key]), value)
+		if c.sight[key] != value && !strings.HasSuffix(key, " starts") {
+			c.broken("after a failed %s, %s is %s, not %s", verb, key, orNothing(c.sight[key]), value)
 		}
 	}
 }

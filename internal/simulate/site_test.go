@@ -20,8 +20,7 @@ type site struct {
 	fake    *fakeironic.Server
 	secrets []string // must not appear in anything that a provider says
 	latency time.Duration
-	fault   func(r *http.Request) *fault                  // decides about a request; nil: all are answered
-	front   func(r *http.Request) (*http.Response, error) // answers requests without TLS; nil: Ironic does
+	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
 	meddled bool // other clients have changed machines
 

@@ -26,6 +26,9 @@ type outcome struct {
 	killed, failed bool
 }
 
+// longestApply is more than any apply needs.
+const longestApply = 24 * time.Hour
+
 // apply plans and applies a configuration, as terraform apply does.
 func (w *workspace) apply(t *testing.T, config configuration, when death) outcome {
 	t.Helper()
@@ -60,7 +63,12 @@ func (w *workspace) applyIn(t *testing.T, config configuration, d trouble) outco
 			p.stop()
 		}).Stop()
 	}
+	endless := time.AfterFunc(longestApply, func() {
+		w.site.broken("%s: the apply does not end", run)
+		p.end()
+	})
 	failed := w.execute(p, made, config)
+	endless.Stop()
 	p.close()
 	if w.killed = w.killed || p.killed; p.killed {
 		return outcome{plan: made, killed: true}
