@@ -17,10 +17,12 @@ type trouble struct {
 	faults  bool          // a tenth of the requests meets a fault
 	others  bool          // other clients change machines
 	restart bool          // the conductor restarts
+	answers bool          // some requests that change something lose their answers
+	work    bool          // Ironic fails to execute something that it has accepted
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.
-func (d trouble) calm() bool { return !d.faults && !d.others && !d.restart }
+func (d trouble) calm() bool { return !d.faults && !d.others && !d.restart && !d.answers && !d.work }
 
 // trouble chooses what happens during a run.
 func (s *site) trouble() (d trouble) {

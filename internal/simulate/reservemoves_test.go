@@ -1,0 +1,99 @@
+package simulate_test
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// reserveTheme is about reservations, deployments that fail, quarantine, and other clients that work on reserved nodes.
+func reserveTheme() theme {
+	return theme{"reservations", func(l *tale) {
+		for _, name := range []string{"a", "b", "c"} {
+			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available"}
+		}
+		l.apply()
+		l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal"}
+		l.apply()
+	}, []move{deployReserved, deployReserved, deployReserved, undeployFrom, releaseReservation, reserveNode, manageByOther, manageByOther, redeployByOther, redeployByOther, failDeployments, changeDeployment, renameHost}}
+}
+
+func deployReserved(l *tale) string {
+	if l.config["metal_allocation.a"] == nil || len(l.deployments()) > 0 {
+		return ""
+	}
+	l.config["metal_deployment.a"] = object{
+		"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
+		"image":      object{"url": "http://images.test/v1", "checksum": checksum},
+		"on_failure": l.one("quarantine", "quarantine", nil),
+	}
+	return "deploy on the reserved node"
+}
+
+func releaseReservation(l *tale) string {
+	if l.config["metal_allocation.a"] == nil {
+		return ""
+	}
+	delete(l.config, "metal_allocation.a")
+	delete(l.config, "metal_deployment.a")
+	return "remove the allocation"
+}
+
+func reserveNode(l *tale) string {
+	if l.config["metal_allocation.a"] != nil {
+		return ""
+	}
+	l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal", "on_unusable": l.one("keep", "replace", nil)}
+	return "add the allocation"
+}
+
+// reserved returns the node that the allocation has reserved.
+func (l *tale) reserved() (fakeironic.Node, bool) {
+	return l.fake.Node(l.space.text("metal_allocation.a", "node_id"))
+}
+
+// manageByOther lets another client make a reserved node manageable, or available again.
+func manageByOther(l *tale) string {
+	n, exists := l.reserved()
+	if !exists || l.space.state()["metal_deployment.a"] != nil {
+		return ""
+	}
+	target := "manage"
+	if n.ProvisionState == "manageable" {
+		target = "provide"
+	}
+	status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": target})
+	l.pause(4)
+	return fmt.Sprintf("another client sends %s to %s: %d", target, n.Name, status)
+}
+
+// failDeployments lets the next deployment fail, and kills the run while it quarantines the node.
+func failDeployments(l *tale) string {
+	if l.config["metal_allocation.a"] == nil || l.space.state()["metal_deployment.a"] != nil {
+		return ""
+	}
+	deployReserved(l)
+	l.fake.Fail = func(n fakeironic.Node, verb string) string {
+		if verb == "active" {
+			return "The disk is broken."
+		}
+		return ""
+	}
+	end := l.run(l.t, l.config, trouble{kill: 1 + l.below(25), after: l.below(2) == 0})
+	l.fake.Fail = nil
+	return fmt.Sprintf("the deployment fails, killed: %t", end.killed)
+}
+
+// redeployByOther lets another client deploy again on a node on which a deployment has failed.
+func redeployByOther(l *tale) string {
+	for _, n := range l.fake.Nodes() {
+		if n.ProvisionState != "deploy failed" {
+			continue
+		}
+		status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "active"})
+		l.pause(4)
+		return fmt.Sprintf("another client deploys again on %s: %d", n.Name, status)
+	}
+	return ""
+}
