@@ -9,15 +9,17 @@ import (
 
 // bmcTheme is about hosts whose BMCs, drivers, interfaces, names and network cards change and swap.
 func bmcTheme() theme {
-	return theme{"BMCs", func(l *tale) {
+	return theme{name: "BMCs", begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"}[:2+l.below(2)] {
 			host := bmcHost(name)
-			delete(host, "hardware_interfaces")
+			if host["hardware_interfaces"] = (object{"deploy": "ramdisk", "boot": "ipxe"}); l.below(2) == 0 {
+				delete(host, "hardware_interfaces")
+			}
 			host["target_state"] = l.one("available", "manageable", "available")
 			l.config["metal_host."+name] = host
 		}
 		l.apply()
-	}, []move{changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapNames, swapMACs, takeMAC, addPort,
+	}, moves: []move{changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapMACs, takeMAC, addPort,
 		bondHost, changeTarget, deployOn, deployOn, undeployFrom, changeDeployment, changeDriver}}
 }
 
@@ -66,6 +68,9 @@ func changeScheme(l *tale) string {
 	bmc["address"] = bmcAt(scheme, machine)["address"]
 	if bmc["address"] == before {
 		return ""
+	}
+	if l.below(2) == 0 {
+		bmc["password_wo_version"] = bmc["password_wo_version"].(int) + 1 //nolint:forcetypeassert // it is one
 	}
 	return fmt.Sprintf("%s: the BMC is at %s, not %s", address, bmc["address"], before)
 }

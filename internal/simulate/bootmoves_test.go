@@ -7,7 +7,7 @@ import (
 
 // bootTheme is about machines that run from live ISOs or images, with VIFs and rescue mode, while other clients work on them, too.
 func bootTheme() theme {
-	return theme{"live ISO, VIFs and rescue", func(l *tale) {
+	return theme{name: "live ISO, VIFs and rescue", begin: func(l *tale) {
 		l.config = booted("v1", "n1")
 		l.iso()["shared_content"] = object{"proxy": "p1"}
 		if l.below(3) == 0 {
@@ -18,11 +18,16 @@ func bootTheme() theme {
 			host["hardware_interfaces"].(object)["network"] = "neutron" //nolint:forcetypeassert // it is one
 			l.config["metal_deployment.a"]["vifs"] = []any{vifOf(1)}
 		}
+		if l.below(2) == 0 { // without virtual media
+			host := l.config["metal_host.a"]
+			host["bmc"] = bmcAt("redfish", "a")
+			host["hardware_interfaces"].(object)["boot"] = "ipxe" //nolint:forcetypeassert // it is one
+		}
 		if l.below(3) == 0 {
 			l.allocate()
 		}
 		l.apply()
-	}, []move{newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection, changeDeployment, changeDeployment, rescueByOther}}
+	}, moves: []move{newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection, changeDeployment, changeDeployment, rescueByOther}}
 }
 
 func vifOf(n int) object { return object{"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", n)} }
@@ -107,6 +112,7 @@ func rescueByOther(l *tale) string {
 	}
 	l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "rescue", "rescue_password": secret})
 	l.pause(6)
+	l.surprised = true
 	said := "another client rescues the machine"
 	if l.below(2) == 0 {
 		l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "unrescue"})

@@ -10,7 +10,7 @@ const racks = 3
 
 // groupTheme is about groups of allocations over hosts of the same configuration.
 func groupTheme() theme {
-	return theme{"groups", func(l *tale) {
+	return theme{name: "groups", begin: func(l *tale) {
 		for i := range 5 {
 			name := fmt.Sprintf("h%d", i)
 			l.config["metal_host."+name] = object{
@@ -21,7 +21,7 @@ func groupTheme() theme {
 		l.apply()
 		l.config["metal_allocation_group.g"] = object{"name": "g", "resource_class": "baremetal", "size": 1 + l.below(3)}
 		l.apply()
-	}, []move{resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameHost, swapNames, loseMember, deployGroup, changeCandidates, growHosts}}
+	}, moves: []move{resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameAndSpread, renameAndSpread, loseMember, deployGroup, changeCandidates, growHosts}}
 }
 
 func (l *tale) group() object { return l.config["metal_allocation_group.g"] }
@@ -52,6 +52,14 @@ func spreadGroup(l *tale) string {
 	return "the group is spread over racks"
 }
 
+// renameAndSpread renames all hosts of a group that is spread, or no longer.
+func renameAndSpread(l *tale) string {
+	for _, address := range l.hosts() {
+		l.config[address]["name"] = l.next("renamed")
+	}
+	return "all hosts have other names, and " + spreadGroup(l)
+}
+
 // loseMember lets another client delete an allocation of the group on which nothing runs.
 func loseMember(l *tale) string {
 	if len(l.deployments()) > 0 {
@@ -59,6 +67,7 @@ func loseMember(l *tale) string {
 	}
 	name := fmt.Sprintf("%s-0", l.space.text("metal_allocation_group.g", "name"))
 	status, _ := l.call(l.t, http.MethodDelete, "allocations/"+name, nil)
+	l.surprised = true
 	return fmt.Sprintf("another client deletes the allocation %s: %d", name, status)
 }
 

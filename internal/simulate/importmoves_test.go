@@ -2,7 +2,7 @@ package simulate_test
 
 // importTheme is about what others have made, which is imported and then changed.
 func importTheme() theme {
-	return theme{"imports", func(l *tale) {
+	return theme{name: "imports", begin: func(l *tale) {
 		theirs := &tale{life: &life{site: l.site, space: l.workspace("theirs", nil)}, t: l.t, config: installed("v1")}
 		switch l.below(4) {
 		case 0:
@@ -27,5 +27,5 @@ func importTheme() theme {
 			l.broken("the import has moved the machine: %v", l.verbsOf())
 		}
 		l.mustBeDone(l.t, l.config)
-	}, []move{changeDeployment, changeDeployment, changeDeployment, newISO, changeRescue, changePassword, renameHost, changeProtection}}
+	}, moves: []move{changeDeployment, changeDeployment, changeDeployment, newISO, changeRescue, changePassword, renameHost, changeProtection}}
 }

@@ -34,11 +34,12 @@ type line struct {
 	dead chan struct{} // closed when the process is killed or has ended
 	once sync.Once
 
-	mu     sync.Mutex
-	count  int  // requests so far
-	killAt int  // which request kills the process; 0: none
-	after  bool // it is killed when the request has been executed, but before it is answered
-	killed bool
+	mu       sync.Mutex
+	count    int    // requests so far
+	killAt   int    // which request kills the process; 0: none
+	killVerb string // the verb before which it is killed; "": none
+	after    bool   // it is killed when the request has been executed, but before it is answered
+	killed   bool
 }
 
 // end breaks the connection.
@@ -73,7 +74,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == imageHost {
 		return (&fault{with: &fakeironic.Rejection{Status: http.StatusOK}}).answer(r)
 	}
-	dies, after := l.number()
+	dies, after := l.number(r)
 	if dies {
 		l.site.tell("%s is killed at request %d: %s %s (executed: %t)", l.run, l.count, r.Method, r.URL.Path, after)
 	}
@@ -92,11 +93,11 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // number counts a request and reports whether the process dies of it.
-func (l *line) number() (dies, after bool) {
+func (l *line) number(r *http.Request) (dies, after bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
-	dies = l.count == l.killAt
+	dies = l.count == l.killAt || l.killVerb != "" && targetOf(r) == l.killVerb
 	l.killed = l.killed || dies
 	return dies, l.after
 }

@@ -4,19 +4,19 @@ import "fmt"
 
 // listTheme is about nodes that a configuration takes from lists of a data source.
 func listTheme() theme {
-	return theme{"lists", func(l *tale) {
+	return theme{name: "lists", begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"} {
 			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "automated_clean": false}
 		}
 		l.apply()
 		l.config["data.metal_hosts.free"] = object{"resource_class": "baremetal", "provision_state": "available"}
 		l.config["data.metal_hosts.all"] = object{"resource_class": "baremetal"}
-	}, []move{deployOnListed, deployOnListed, allocateFromList, groupFromList, growHosts, renameHost, undeployFrom, changeDeployment}}
+	}, moves: []move{deployOnListed, deployOnListed, allocateFromList, groupFromList, growHosts, renameHost, undeployFrom, changeDeployment}}
 }
 
 // deployOnListed deploys on a node of a list.
 func deployOnListed(l *tale) string {
-	if len(l.deployments()) > 0 {
+	if len(l.deployments()) > 0 || l.config["metal_allocation.a"] != nil || l.group() != nil {
 		return ""
 	}
 	list, _ := l.one("data.metal_hosts.free", "data.metal_hosts.all").(string)
@@ -32,13 +32,16 @@ func allocateFromList(l *tale) string {
 		delete(l.config, "metal_allocation.a")
 		return "remove the allocation"
 	}
+	if len(l.deployments()) > 0 {
+		return ""
+	}
 	list, _ := l.one("data.metal_hosts.free", "data.metal_hosts.all").(string)
 	l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal", "candidate_nodes": reference{list, "ids"}}
 	return "reserve a node of " + list
 }
 
 func groupFromList(l *tale) string {
-	if l.config["metal_allocation_group.g"] != nil {
+	if l.group() != nil || len(l.deployments()) > 0 {
 		return ""
 	}
 	list, _ := l.one("data.metal_hosts.free", "data.metal_hosts.all").(string)

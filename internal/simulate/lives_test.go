@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 var seeds = flag.String("seeds", "1-150", "which lives TestSimulate_lives lives: first-last")
@@ -264,7 +266,7 @@ func (p *plan) shows(v sent, now states) bool {
 		for _, i := range []*instance{c.refreshed, now[address]} {
 			concerns = concerns || i != nil && i.value.GetAttr("id").AsString() == v.node
 		}
-		if concerns && c.shows(kindName(address), v.target) {
+		if concerns && c.shows(kindName(address), v) {
 			return true
 		}
 	}
@@ -272,9 +274,12 @@ func (p *plan) shows(v sent, now states) bool {
 }
 
 // shows reports whether the planned change of a resource shows that a verb is sent to its node.
-func (c *change) shows(kind, verb string) bool {
+func (c *change) shows(kind string, v sent) bool {
+	verb := v.target
 	deploys := verb == "active" || verb == "rebuild" || verb == "deleted"
 	switch {
+	case kind == "metal_allocation" && c.action == remove && verb == "deleted" && v.state != "active": // it ends a quarantine
+		return true
 	case c.action == keep, c.action == forget, kind == "metal_allocation", kind == "metal_allocation_group":
 		return false
 	case kind == "metal_host" && deploys:
@@ -286,7 +291,7 @@ func (c *change) shows(kind, verb string) bool {
 	case isPower(verb):
 		return c.changes("power_state") || kind == "metal_deployment" && (c.raises("restarts") || c.raises("rebuilds"))
 	}
-	if kind == "metal_host" && c.changes("target_state") {
+	if kind == "metal_host" && (c.changes("target_state") || verb == "provide" && c.planned.GetAttr("automated_clean").RawEquals(cty.False)) {
 		return true
 	}
 	return slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })

@@ -9,14 +9,14 @@ import (
 
 // reserveTheme is about reservations, deployments that fail, quarantine, and other clients that work on reserved nodes.
 func reserveTheme() theme {
-	return theme{"reservations", func(l *tale) {
+	return theme{name: "reservations", begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"} {
 			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available"}
 		}
 		l.apply()
 		l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal"}
 		l.apply()
-	}, []move{deployReserved, deployReserved, deployReserved, undeployFrom, releaseReservation, reserveNode, manageByOther, manageByOther, redeployByOther, redeployByOther, failDeployments, changeDeployment, renameHost}}
+	}, moves: []move{deployReserved, deployReserved, deployReserved, undeployFrom, releaseReservation, reserveNode, manageByOther, redeployByOther, failDeployments, failDeployments, failDeployments, changeDeployment, renameHost}}
 }
 
 func deployReserved(l *tale) string {
@@ -65,6 +65,7 @@ func manageByOther(l *tale) string {
 	}
 	status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": target})
 	l.pause(4)
+	l.surprised = true
 	return fmt.Sprintf("another client sends %s to %s: %d", target, n.Name, status)
 }
 
@@ -80,9 +81,20 @@ func failDeployments(l *tale) string {
 		}
 		return ""
 	}
-	end := l.run(l.t, l.config, trouble{kill: 1 + l.below(25), after: l.below(2) == 0})
+	d := trouble{kill: 1 + l.below(25), after: l.below(2) == 0}
+	if l.below(3) > 0 {
+		d = trouble{at: "deleted"}
+	}
+	end := l.run(l.t, l.config, d)
 	l.fake.Fail = nil
-	return fmt.Sprintf("the deployment fails, killed: %t", end.killed)
+	said := fmt.Sprintf("the deployment fails, killed: %t", end.killed)
+	if l.below(2) == 0 {
+		said += ", " + redeployByOther(l)
+	}
+	if l.below(2) == 0 {
+		said += ", " + releaseReservation(l)
+	}
+	return said
 }
 
 // redeployByOther lets another client deploy again on a node on which a deployment has failed.
@@ -93,6 +105,7 @@ func redeployByOther(l *tale) string {
 		}
 		status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "active"})
 		l.pause(4)
+		l.surprised = true
 		return fmt.Sprintf("another client deploys again on %s: %d", n.Name, status)
 	}
 	return ""

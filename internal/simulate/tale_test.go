@@ -37,22 +37,24 @@ type theme struct {
 	name  string
 	begin func(l *tale) // makes the first configuration
 	moves []move
+	halts bool // the user presses Ctrl-C often
 }
 
 // move changes what the user wants or what there is. It returns what it has done; "" if it is not possible now.
 type move func(l *tale) string
 
 func themes() []theme {
-	return []theme{bmcTheme(), bootTheme(), importTheme(), groupTheme(), reserveTheme(), listTheme()}
+	return []theme{bmcTheme(), bootTheme(), importTheme(), groupTheme(), reserveTheme(), listTheme(), haltTheme()}
 }
 
 // tale is a life in which the user changes a configuration by moves.
 type tale struct {
 	*life
-	t      *testing.T
-	config configuration
-	names  int
-	newest string
+	t         *testing.T
+	config    configuration
+	names     int
+	newest    string
+	surprised bool // another client has changed something since the last apply
 }
 
 // next returns a new name.
@@ -88,8 +90,16 @@ func (of theme) tell(t *testing.T, seed uint64) {
 		}
 	}
 	l.fake.Fail = nil
+	l.unprotect()
 	l.settle(t, l.config)
 	l.settle(t, configuration{})
+}
+
+// unprotect ends the protection of all machines.
+func (l *tale) unprotect() {
+	for _, address := range l.deployments() {
+		l.config[address]["protected"] = false
+	}
 }
 
 // apply applies the configuration, which must succeed and be done.
@@ -109,6 +119,9 @@ func (of theme) chapter(l *tale) {
 		}
 	}
 	d := l.chapterTrouble()
+	if of.halts && l.below(3) > 0 {
+		d = trouble{stop: time.Duration(1 + l.below(int(6*l.fake.StepTime)))}
+	}
 	end := l.run(l.t, l.config, d)
 	l.fake.Fail = nil
 	switch {
@@ -129,6 +142,10 @@ func (of theme) chapter(l *tale) {
 	default:
 		l.checkPromises(end.plan)
 		l.checkCounts(end.plan)
+	}
+	if l.surprised { // what others have done, a plan may see only after an apply
+		l.surprised = false
+		l.settle(l.t, l.config)
 	}
 	l.mustBeDone(l.t, l.config)
 	l.checkWish()

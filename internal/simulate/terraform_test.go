@@ -57,6 +57,7 @@ func (w *workspace) applyIn(t *testing.T, config configuration, d trouble) outco
 		return outcome{plan: made}
 	}
 	p = w.site.start(t, run, w.block, d.kill, d.after, w.logs)
+	p.killVerb = d.at
 	if d.stop > 0 {
 		defer time.AfterFunc(d.stop, func() {
 			w.site.tell("%s: Ctrl-C", run)

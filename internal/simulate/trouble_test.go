@@ -11,6 +11,7 @@ import (
 // trouble is what happens during one run of a life.
 type trouble struct {
 	kill    int           // at which request of the apply; 0: never
+	at      string        // the verb before which the process is killed; "": kill says when
 	after   bool          // after the request was executed
 	lost    bool          // the last states are lost, too
 	stop    time.Duration // when the user presses Ctrl-C; 0: never

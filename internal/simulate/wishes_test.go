@@ -73,7 +73,7 @@ func (l *tale) checkHost(address string, settings object, n fakeironic.Node) {
 	target, _ := settings["target_state"].(string)
 	switch {
 	case n.ProvisionState == target, runsSomething(n), target == "":
-	case n.InstanceUUID != "" && len(l.space.replan(l.t, l.config).changes[address].warnings) > 0: // it says so
+	case len(l.space.replan(l.t, l.config).changes[address].warnings) > 0: // it says so
 	default:
 		l.broken("%s: the node is in state %s, reserved by %q, configured is %s, and no plan says so", address, n.ProvisionState, n.InstanceUUID, target)
 	}
@@ -113,6 +113,9 @@ func (l *tale) checkDeployment(address string, settings object, i *instance, n f
 	wanted := "active"
 	if settings["rescue"] != nil {
 		wanted = "rescue"
+	}
+	if n.ProvisionState == "rescue" && wanted != "rescue" { // another client has rescued it, and changes wait
+		return
 	}
 	l.must(address, "the state", n.ProvisionState, wanted)
 	info, _ := n.Raw["instance_info"].(object)
