@@ -72,7 +72,7 @@ func (of theme) tell(t *testing.T, seed uint64) {
 	l.secrets = []string{secret, userSecret}
 	l.latency = 20 * time.Millisecond
 	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, 30 * time.Second}[l.below(3)]
-	if l.newest = []string{"1.82", "1.91", ""}[l.below(3)]; l.newest != "" {
+	if l.newest = []string{"1.82", "1.91", "", "", ""}[l.below(5)]; l.newest != "" {
 		l.fake.MaxMicroversion = l.newest
 	}
 	l.limit = 1 + l.below(3)
@@ -131,12 +131,15 @@ func (of theme) chapter(l *tale) {
 	case !d.calm() || end.killed || d.stop > 0:
 		<-time.After(time.Minute) // until what was late has arrived
 		l.repair(l.t)
-		if made := l.space.replan(l.t, l.config); made.failed { // the change may have been impossible
+		if made := l.space.replan(l.t, l.config); made.failed || made.warns("Too few nodes match now") { // the change may have been impossible
 			l.refuse(before)
 			return
 		}
 		l.settle(l.t, l.config)
-	case end.failed:
+	case end.failed && end.plan.warns("Too few nodes match now"):
+		l.refuse(before)
+		return
+	case end.failed && !l.surprised:
 		l.broken("the apply has failed, though nothing disturbed it")
 		return
 	default:
@@ -149,6 +152,16 @@ func (of theme) chapter(l *tale) {
 	}
 	l.mustBeDone(l.t, l.config)
 	l.checkWish()
+}
+
+// warns reports whether a plan has a warning.
+func (p *plan) warns(summary string) bool {
+	for _, c := range p.changes {
+		if slices.ContainsFunc(c.warnings, func(text string) bool { return strings.HasPrefix(text, summary) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse gives up a change that a plan has refused. What was configured before must still be possible.

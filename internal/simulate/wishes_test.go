@@ -114,7 +114,7 @@ func (l *tale) checkDeployment(address string, settings object, i *instance, n f
 	if settings["rescue"] != nil {
 		wanted = "rescue"
 	}
-	if n.ProvisionState == "rescue" && wanted != "rescue" { // another client has rescued it, and changes wait
+	if n.ProvisionState == "rescue" { // perhaps by another client; changes wait for its end
 		return
 	}
 	l.must(address, "the state", n.ProvisionState, wanted)
