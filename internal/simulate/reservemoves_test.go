@@ -2,7 +2,9 @@ package simulate_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
@@ -74,7 +76,17 @@ func failDeployments(l *tale) string {
 	if l.config["metal_allocation.a"] == nil || l.space.state()["metal_deployment.a"] != nil {
 		return ""
 	}
+	retired := 0
+	for _, n := range l.fake.Nodes() {
+		if n.Raw["retired"] == true {
+			retired++
+		}
+	}
+	if retired > 1 { // a deployment needs a node
+		return ""
+	}
 	deployReserved(l)
+	l.surprised = true
 	l.fake.Fail = func(n fakeironic.Node, verb string) string {
 		if verb == "active" {
 			return "The disk is broken."
@@ -109,4 +121,58 @@ func redeployByOther(l *tale) string {
 		return fmt.Sprintf("another client deploys again on %s: %d", n.Name, status)
 	}
 	return ""
+}
+
+// freeMachines lets the operator undeploy machines that occupy allocations that the configuration gives up: a killed run, or another client,
+// has deployed them, and no state has their deployment.
+func (l *tale) freeMachines() {
+	deployed := map[string]bool{}
+	for _, address := range slices.Sorted(maps.Keys(l.space.state())) {
+		if kindName(address) == "metal_deployment" {
+			deployed[l.space.text(address, "id")] = true
+		}
+	}
+	n, exists := l.reserved()
+	if !exists || l.config["metal_allocation.a"] != nil || deployed[n.UUID] || n.ProvisionState == "available" {
+		return
+	}
+	status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "deleted"})
+	l.pause(4)
+	l.tell("the operator undeploys %s, which was in state %s: %d", n.Name, n.ProvisionState, status)
+}
+
+// operateByOther lets another client change a record of Ironic.
+func operateByOther(l *tale) string {
+	nodes := l.fake.Nodes()
+	if len(nodes) == 0 {
+		return ""
+	}
+	n := nodes[l.below(len(nodes))]
+	what, patch := "renames", []object{{"op": "add", "path": "/name", "value": l.next("theirs")}}
+	switch l.below(4) {
+	case 0:
+		what, patch = "retires", []object{{"op": "add", "path": "/retired", "value": true}}
+	case 1:
+		if n.InstanceUUID != "" || n.ProvisionState != "available" {
+			return ""
+		}
+		what, patch = "reserves", []object{{"op": "add", "path": "/instance_uuid", "value": "00000000-0000-4000-8000-0000000000ff"}}
+	case 2:
+		what, patch = "puts into maintenance", []object{{"op": "add", "path": "/maintenance", "value": true}}
+	}
+	status, _ := l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, patch)
+	l.surprised, l.meddled = true, true
+	return fmt.Sprintf("another client %s %s: %d", what, n.Name, status)
+}
+
+// tidy lets other clients end what they have done.
+func (l *tale) tidy() {
+	for _, n := range l.fake.Nodes() {
+		if n.InstanceUUID == "00000000-0000-4000-8000-0000000000ff" {
+			l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, []object{{"op": "remove", "path": "/instance_uuid"}})
+		}
+		if n.Raw["retired"] == true && n.Raw["retired_reason"] == nil {
+			l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, []object{{"op": "add", "path": "/retired", "value": false}})
+		}
+	}
 }

@@ -119,6 +119,9 @@ func (of theme) chapter(l *tale) {
 		}
 	}
 	d := l.chapterTrouble()
+	if l.below(8) == 0 {
+		l.tell("%s", operateByOther(l))
+	}
 	if of.halts && l.below(3) > 0 {
 		d = trouble{stop: time.Duration(1 + l.below(int(6*l.fake.StepTime)))}
 	}
@@ -135,6 +138,7 @@ func (of theme) chapter(l *tale) {
 			l.refuse(before)
 			return
 		}
+		l.freeMachines()
 		l.settle(l.t, l.config)
 	case end.failed && end.plan.warns("Too few nodes match now"):
 		l.refuse(before)
@@ -142,10 +146,13 @@ func (of theme) chapter(l *tale) {
 	case end.failed && !l.surprised:
 		l.broken("the apply has failed, though nothing disturbed it")
 		return
+	case end.failed:
+		l.freeMachines()
 	default:
 		l.checkPromises(end.plan)
 		l.checkCounts(end.plan)
 	}
+	l.tidy()
 	if l.surprised { // what others have done, a plan may see only after an apply
 		l.surprised = false
 		l.settle(l.t, l.config)

@@ -114,7 +114,7 @@ func (l *tale) checkDeployment(address string, settings object, i *instance, n f
 	if settings["rescue"] != nil {
 		wanted = "rescue"
 	}
-	if n.ProvisionState == "rescue" { // perhaps by another client; changes wait for its end
+	if n.ProvisionState == "rescue" || settings["rescue"] == nil && strings.Contains(n.ProvisionState, "rescue") { // perhaps by another client; changes wait for its end
 		return
 	}
 	l.must(address, "the state", n.ProvisionState, wanted)
