@@ -127,6 +127,7 @@ func (of theme) chapter(l *tale) {
 	}
 	end := l.run(l.t, l.config, d)
 	l.fake.Fail = nil
+	l.tidy()
 	switch {
 	case end.plan.failed && d.calm():
 		l.refuse(before)
@@ -152,7 +153,6 @@ func (of theme) chapter(l *tale) {
 		l.checkPromises(end.plan)
 		l.checkCounts(end.plan)
 	}
-	l.tidy()
 	if l.surprised { // what others have done, a plan may see only after an apply
 		l.surprised = false
 		l.settle(l.t, l.config)
