@@ -46,6 +46,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	nodes := flags.Int("nodes", 0, "number of available nodes to start with")
 	class := flags.String("class", "baremetal", "resource class of these nodes")
 	discover := flags.Int("discover", 0, "number of discovered machines to start with; more can be posted, see below")
+	agent := flags.Bool("agent", false, "let the agents of discovered machines run on, as power_control = \"agent\" needs it: fast_track, and no power-off after the discovery")
 	flags.DurationVar(&fake.StepTime, "step-time", 0, "duration of each transient state")
 	flags.StringVar(&fake.Username, "username", "", "user name for http_basic authentication; empty means no authentication")
 	flags.StringVar(&fake.Password, "password", "", "password of -username")
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	fake.AddFleet(*nodes, *class)
-	fake.Discovery = *discover > 0
+	fake.Discovery, fake.FastTrack, fake.DiscoveryKeepsPower = *discover > 0, *agent, *agent
 	for n := range *discover {
 		fake.Discover(fakeironic.SampleInventory(n))
 	}

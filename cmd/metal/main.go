@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // version is set at build time.
@@ -65,12 +67,12 @@ func (f *failure) Error() string {
 // Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.err }
 
-// run runs the program and returns its exit code.
+// run runs the program and returns its exit code. What it writes is printable, except the control sequences of watch.Screen.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	root := newRoot(getenv)
 	root.SetArgs(append([]string{}, args...)) // cobra reads os.Args for nil
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(&rest.Printer{To: stdout})
+	root.SetErr(&rest.Printer{To: stderr})
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
@@ -78,7 +80,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	end := &failure{code: exitUsage, err: err}
 	errors.As(err, &end)
 	if end.err != nil {
-		fmt.Fprintln(stderr, "metal:", end.err)
+		fmt.Fprintln(root.ErrOrStderr(), "metal:", end.err)
 	}
 	return end.code
 }

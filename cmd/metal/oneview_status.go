@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -18,7 +21,8 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
            because the rules do not apply to it
   PROFILE  the server profile on the hardware
   NEXT     the action of the next pass of sync: take-out (of service), return (to service), report (the deployment has
-           failed and a OneView user has the server: undeploy the node), or leave, also if sync cannot change the node
+           failed and a OneView user has the server: do not undeploy the node before the user frees it), or leave, also if
+           sync cannot change the node
   STATE    the node's provision state, and the reason of its maintenance
 
 With --json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
@@ -54,7 +58,7 @@ func (p *pool) reportUnread(all []sharing.Standing) error {
 	var end error
 	for _, one := range all {
 		if one.Error != "" {
-			fmt.Fprintf(p.stderr, "error: could not read the hardware of %s: %s\n", cmp.Or(one.NodeName, one.NodeID), one.Error)
+			line(p.stderr, "error: could not read the hardware of %s: %s", cmp.Or(one.NodeName, one.NodeID), one.Error)
 			end = &failure{code: exitNodesFailed}
 		}
 	}
@@ -65,9 +69,7 @@ func (p *pool) reportUnread(all []sharing.Standing) error {
 func writeStatus(to io.Writer, all []sharing.Standing, asJSON bool) error {
 	switch {
 	case asJSON:
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
+		return writeJSON(to, all)
 	case len(all) == 0:
 		return nil
 	}
@@ -82,8 +84,33 @@ func writeStatus(to io.Writer, all []sharing.Standing, asJSON bool) error {
 		if one.Maintenance {
 			state += ", maintenance: " + cmp.Or(one.MaintenanceReason, "no reason given")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(one.NodeName, one.NodeID), cmp.Or(one.HardwareName, one.HardwareURI), owner,
-			cmp.Or(one.ProfileName, one.ProfileURI, "-"), one.Next, state)
+		cells := []string{
+			cmp.Or(one.NodeName, one.NodeID), cmp.Or(one.HardwareName, one.HardwareURI), owner, cmp.Or(one.ProfileName, one.ProfileURI, "-"), string(one.Next), state,
+		}
+		for i := range cells {
+			cells[i] = rest.OneLine(cells[i])
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
+}
+
+// writeJSON writes JSON in which characters that are not printable are escaped, so that the document has what Ironic and OneView say.
+func writeJSON(to io.Writer, all []sharing.Standing) error {
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	var escaped strings.Builder
+	for _, r := range string(text) {
+		if r == '\n' || rest.Printable(string(r)) == string(r) {
+			escaped.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&escaped, "\\u%04x", unit)
+		}
+	}
+	_, err = fmt.Fprintln(to, escaped.String())
+	return err
 }

@@ -33,7 +33,7 @@ failed or deploy failed:
             profile. Without that capability, the pass does not change the node. While a node waits for a slot of the
             provisioning limit, it stays in maintenance.
   conflict  The deployment of a node has failed, and a OneView user has its server. The pass reports the node and does not
-            change it.
+            change it. Do not undeploy the node before the user frees the server: Ironic would erase it.
   left over An interrupted run has left a temporary profile on hardware. The pass removes it, unless a cleaning or
             inspection uses it.
 

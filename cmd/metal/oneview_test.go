@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 func TestStatusWritesATable(t *testing.T) {
@@ -50,6 +51,36 @@ func TestStatusWritesJSON(t *testing.T) {
 	}
 	if !strings.HasPrefix(stderr, "error: could not read the hardware of node-000: ") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("it said %q", stderr)
+	}
+}
+
+// The texts of others cannot control the terminal, and cannot forge a line.
+func TestTextsOfOthersArePrintable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 4)
+	const reason = "disk\x1b[2J swap\u202e\u200b\nnode-009  Encl1"
+	for i := range 2 {
+		s.ironic.Set(name(i), "maintenance", true)
+		s.ironic.Set(name(i), "maintenance_reason", reason)
+		s.ironic.Set(name(i), "last_error", reason)
+		s.ironic.Set(name(i), "provision_state", "deploy failed")
+	}
+	s.oneview.TakeHardware(s.hardware[1])
+	s.oneview.TakeHardware(s.hardware[2])
+	s.ironic.Set(name(3), "driver_info", map[string]any{"server_hardware_uri": s.hardware[3]})
+	s.ironic.Set(name(2), "name", "node-\u202e002\nnode-009")
+	s.ironic.Set(name(3), "name", "node-\u202e003\nnode-009")
+	s.ironic.Set(name(0), "driver_info", map[string]any{"server_hardware_uri": "/rest/server-hardware/\u202eNONE", "dynamic_allocation": true})
+	for _, args := range []string{"oneview status", "oneview sync --dry-run", "oneview migrate --all --dry-run", "watch --until-idle 1ms --poll-interval 1ms --total 0"} {
+		_, stdout, stderr := s.run(t, strings.Fields(args)...)
+		if text := stdout + stderr; strings.ContainsAny(text, "\x1b\u202e\u200b") || strings.Contains(text, "\nnode-009") || !strings.Contains(text, "node-") {
+			t.Errorf("%s wrote %q", args, text)
+		}
+	}
+	_, stdout, _ := s.run(t, "oneview", "status", "--json")
+	var all []sharing.Standing
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 4 || all[1].MaintenanceReason != reason || strings.ContainsAny(stdout, "\x1b\u202e\u200b") {
+		t.Errorf("%v in %q", err, stdout)
 	}
 }
 

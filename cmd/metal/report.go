@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -28,12 +29,17 @@ func (r *reporter) report(f sharing.Finding) {
 	}
 	switch f.Outcome {
 	case sharing.Changed:
-		fmt.Fprintf(r.stdout, "%s: %s\n", f.Node(), f.Text)
+		line(r.stdout, "%s: %s", f.Node(), f.Text)
 	case sharing.Unchanged, sharing.Skipped, sharing.Warned:
-		fmt.Fprintf(r.stderr, "%s: %s: %s\n", f.Outcome, f.Node(), f.Text)
+		line(r.stderr, "%s: %s: %s", f.Outcome, f.Node(), f.Text)
 	case sharing.Failed:
-		fmt.Fprintf(r.stderr, "error: %s: could not %s: %v\n", f.Node(), f.Text, f.Err)
+		line(r.stderr, "error: %s: could not %s: %v", f.Node(), f.Text, f.Err)
 	}
+}
+
+// line writes one line: a name or a reason of others cannot begin another one.
+func line(to io.Writer, format string, args ...any) {
+	fmt.Fprintln(to, rest.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // logFinding logs a finding of one node.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
@@ -121,8 +122,11 @@ func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
 // display returns what shows the machines: a page that is redrawn if standard output is a terminal, otherwise lines.
 func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(string) string) watch.Display {
 	out := cmd.OutOrStdout()
+	if printer, ok := out.(*rest.Printer); ok {
+		out = printer.To // the model makes the texts of others printable
+	}
 	if width, height := terminalSize(out); width == 0 || height == 0 || getenv("TERM") == "dumb" {
-		return &watch.Lines{Out: out, Err: cmd.ErrOrStderr()}
+		return &watch.Lines{Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
 	}
 	return &watch.Screen{
 		Out: out, Title: title, Colour: getenv("NO_COLOR") == "",

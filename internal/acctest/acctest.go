@@ -55,20 +55,29 @@ func Start(t testing.TB, fake *fakeironic.Server) *Site {
 	return start(t, os.Getenv(endpointVariable), fake)
 }
 
-// StartSlow is Start with an Ironic that takes seconds to deploy and clean.
+// StartSlow is Start for tests that need an operation in progress: with a real Ironic that takes seconds to deploy and clean, or with
+// the fake, whose machines the test holds.
 func StartSlow(t testing.TB) *Site {
 	t.Helper()
 	return StartSlowWith(t, &fakeironic.Server{})
 }
 
-// StartSlowWith is StartSlow with the given fake. It sets the StepTime of the fake.
+// StartSlowWith is StartSlow with the given fake.
 func StartSlowWith(t testing.TB, fake *fakeironic.Server) *Site {
 	t.Helper()
 	if os.Getenv(endpointVariable) != "" && os.Getenv(slowEndpointVariable) == "" {
 		t.Fatalf("%s is set, so %s must be too", endpointVariable, slowEndpointVariable)
 	}
-	fake.StepTime = 2 * time.Second
 	return start(t, os.Getenv(slowEndpointVariable), fake)
+}
+
+// Hold keeps machines of the fake that are in one of these transient states, or enter one, in that state until release is called. A real
+// Ironic holds nothing: the steps of the one that StartSlow chooses take seconds.
+func (s *Site) Hold(states ...string) (release func()) {
+	if s.Fake == nil {
+		return func() {}
+	}
+	return s.Fake.Hold(states...)
 }
 
 // StartMachines is Start with the Ironic of tools/test-metal. It skips the test without one.

@@ -111,21 +111,6 @@ func TestFakeExamples_oneView(t *testing.T) {
 	}
 }
 
-// TestFakeExamples_actions lets a CLI with actions check the examples of actions.
-func TestFakeExamples_actions(t *testing.T) {
-	t.Parallel()
-	if !acctest.HasQuery(t) { // Terraform 1.14 has both
-		t.Skip("this CLI has no actions")
-	}
-	site := acctest.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, site.Provider()+acctest.HostBlock("r1", `driver = "fake-hardware"`)+read(t, examples+"/resources/metal_runbook/resource.tf"))
-	write(t, filepath.Join(w.Dir, "boot.cfg"), "")
-	for _, file := range glob(t, examples, "actions/*/action.tf") {
-		write(t, filepath.Join(w.Dir, "example.tf"), read(t, file))
-		w.Must("validate")
-	}
-}
-
 func needsBMC(text string) bool { return strings.Contains(text, "bmc = ") }
 
 func needsDiscovery(text string) bool { return strings.Contains(text, "discover") }

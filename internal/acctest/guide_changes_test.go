@@ -165,6 +165,6 @@ func TestFakeGuide_generatedConfigurationHasAnEmptyPlan(t *testing.T) {
 		config += fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", target, id)
 	}
 	w.Configure(config)
-	acctest.Mention(t, w.Must("plan", "-generate-config-out=generated.tf"), fmt.Sprintf("%d to import, 0 to add, 0 to change, 0 to destroy", len(targets)))
+	acctest.GenerateConfig(t, w)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), fmt.Sprintf("%d imported, 0 added, 0 changed, 0 destroyed", len(targets)))
 }

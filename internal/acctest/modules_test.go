@@ -22,6 +22,8 @@ type module struct {
 	name string
 	site *acctest.Site
 	env  func(w *acctest.Workspace)
+
+	appliance *acctest.OneView // of oneview-pool
 }
 
 // startModule copies the modules and starts what a module needs: discovered machines, or an appliance with blades.
@@ -43,7 +45,7 @@ func startModule(t *testing.T, name string) *module {
 		appliance.Fake.AddTemplate(fakeoneview.Template{
 			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 		})
-		m.env = appliance.Setenv
+		m.env, m.appliance = appliance.Setenv, appliance
 	}
 	return m
 }

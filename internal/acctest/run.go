@@ -40,6 +40,32 @@ func Kill(t *testing.T, s *Site, running *Running) {
 	running.Wait()
 }
 
+// WaitOut runs the CLI on a site whose machines are held, releases them once the run has looked at nodes several times, and returns
+// the output of the run. The test fails unless the run succeeds.
+func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string) (output string) {
+	t.Helper()
+	if s.Fake == nil {
+		return w.Must(args...)
+	}
+	before := len(s.Fake.Requests())
+	running := w.Start(args...)
+	Until(t, "the run to look at the held machines", func() bool {
+		looks := 0
+		for _, r := range s.Fake.Requests()[before:] {
+			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes") {
+				looks++
+			}
+		}
+		return looks >= 5
+	})
+	release()
+	output, code := running.Wait()
+	if code != 0 {
+		t.Fatalf("%s: exit code %d\n%s", strings.Join(args, " "), code, output)
+	}
+	return output
+}
+
 // isLimitLocked reports whether a run holds the lock of the provisioning limit.
 func isLimitLocked(s *Site) bool {
 	list, _ := s.Must(http.MethodGet, "chassis", nil)["chassis"].([]any)

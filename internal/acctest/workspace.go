@@ -85,15 +85,26 @@ func cliPath(t *testing.T) string {
 // Configure replaces the configuration.
 func (w *Workspace) Configure(config string) {
 	w.t.Helper()
-	w.write(filepath.Join(w.Dir, "main.tf"),
+	w.write(w.main(),
 		"terraform {\n  required_providers {\n    metal = {\n      source = \"terraform-provider-metal/metal\"\n    }\n  }\n}\n"+config)
 }
 
+// main is the file of the configuration.
+func (w *Workspace) main() string { return filepath.Join(w.Dir, "main.tf") }
+
 // GenerateConfig makes the CLI generate the configuration of the resources in import blocks, and returns it. It fails the test if
-// that configuration plans a change.
+// that configuration plans a change. While the CLI generates, the import blocks name the provider: Terraform 1.16.0 to 1.16.2 do not
+// read its source in required_providers otherwise (hashicorp/terraform#39144). A CLI refuses such a block once the resource is
+// configured.
 func GenerateConfig(t *testing.T, w *Workspace) string {
 	t.Helper()
+	config, err := os.ReadFile(w.main())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(w.main(), strings.ReplaceAll(string(config), "import {\n", "import {\n  provider = metal\n"))
 	output, code := w.Run("plan", "-generate-config-out=generated.tf")
+	w.write(w.main(), string(config))
 	generated, err := os.ReadFile(filepath.Join(w.Dir, "generated.tf"))
 	if code != 0 || err != nil {
 		t.Fatalf("plan -generate-config-out: exit code %d, %v\n%s\n%s", code, err, output, generated)

@@ -76,17 +76,6 @@ func (o *operator) operate(ctx context.Context, on target, doing string, limit t
 	framework.ReportOnce(&resp.Diagnostics, doing+" node "+ironic.NodeLabel(m.Node()), m.Node(), err)
 }
 
-// endTemporary removes the temporary server profile that a node has got in OneView for an operation.
-func (o *operator) endTemporary(ctx context.Context, node *ironic.Node, limit time.Duration) error {
-	if !o.HasOneView() {
-		return nil
-	}
-	if err := o.Pool.EndTemporary(ctx, node.UUID, limit); err != nil {
-		return fmt.Errorf("remove the temporary server profile: %w", err)
-	}
-	return nil
-}
-
 // progress sends messages to Terraform until the action ends. It is safe for concurrent use.
 type progress struct {
 	ctx  context.Context //nolint:containedctx // ends with the action

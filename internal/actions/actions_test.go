@@ -353,10 +353,11 @@ func TestFakeActions_streamProgressUntilInterrupted(t *testing.T) {
 // Terraform invokes an action twice at the same time if two triggers name it.
 func TestFakeActions_operateAMachineOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Second})
+	s := acctest.StartFake(t, nil)
 	node := acctest.AddNode(t, s, "n", nil)
 	s.Fake.Set(node, "provision_state", "manageable")
 	server := acctest.StartActions(t, s)
+	release := s.Hold("inspecting")
 	var both sync.WaitGroup
 	for _, ref := range []string{node, s.Name("n")} {
 		both.Go(func() {
@@ -365,6 +366,8 @@ func TestFakeActions_operateAMachineOneAfterTheOther(t *testing.T) {
 			}
 		})
 	}
+	acctest.AwaitState(t, s, node, "inspecting")
+	release()
 	both.Wait()
 	acctest.WantVerbs(t, s, node, "inspect", "inspect")
 	s.Fake.Set(node, "provision_state", "available")

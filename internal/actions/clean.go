@@ -89,6 +89,6 @@ func (a *clean) Invoke(ctx context.Context, req action.InvokeRequest, resp *acti
 	}
 	a.operate(ctx, m.target, "clean", cleanLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
 		err := machine.Clean(ctx, m.order.order(), m.Erase.ValueBool(), limit)
-		return errors.Join(err, a.endTemporary(ctx, machine.Node(), limit))
+		return errors.Join(err, a.EndTemporary(ctx, machine.Node(), limit))
 	})
 }

@@ -36,6 +36,6 @@ func (a *inspect) Invoke(ctx context.Context, req action.InvokeRequest, resp *ac
 	}
 	a.operate(ctx, m, "inspect", inspectLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
 		err := machine.Inspect(ctx, limit)
-		return errors.Join(err, a.endTemporary(ctx, machine.Node(), limit))
+		return errors.Join(err, a.EndTemporary(ctx, machine.Node(), limit))
 	})
 }

@@ -24,6 +24,7 @@ type Answer struct {
 	Apply Status // what an apply does, which first waits until the image has settled
 	Now   Status // the same without that wait; the action is Manual while the machine waits for a restart by hand
 	Newer bool   // the wanted image differs from the one in the record of the boot
+	Loops bool   // the apply would exceed the loop guard
 }
 
 // Decide says what a live ISO asks of a machine. It restarts a machine without a record of its boot only on demand; otherwise the
@@ -40,6 +41,7 @@ func Decide(in Input) Answer {
 	facts, obsolete := in.facts()
 	facts.Settled = true
 	answer := Answer{Apply: in.status(facts, obsolete), Newer: facts.Newer}
+	answer.Loops = answer.Apply.Action == Restart && !in.Unbuilt && in.Machine.Booted.Exhausted(in.Want.Artifacts, in.Now)
 	facts.Settled = !in.Want.SettlesAt().After(in.Now)
 	answer.Now = in.status(facts, obsolete)
 	if in.Machine.Asked && answer.Now.Action == None {
@@ -53,8 +55,15 @@ func Decide(in Input) Answer {
 
 // status applies the decision table, and then what can override it, to a machine with a record of its boot.
 func (in Input) status(facts Facts, obsolete []string) Status {
-	r := facts.rule()
+	late := facts
+	if late.Newer = facts.Newer && !in.predates(); !facts.Registered {
+		late.Newer = facts.Newer // whatever the image contains, it may let the machine register
+	}
+	r := late.rule()
 	status := Status{Stale: r.stale, Action: r.action, Why: r.why}
+	if facts.Newer && !late.Newer && status.Action == Wait {
+		status.Why = "its own configuration changed after the image did"
+	}
 	in.applyPolicy(&status, facts)
 	if status.Stale {
 		status.Obsolete = slices.Clone(obsolete)
@@ -65,6 +74,9 @@ func (in Input) status(facts Facts, obsolete []string) Status {
 	in.applyChanges(&status, facts)
 	return in.overrides(status)
 }
+
+// predates reports whether the wanted image is known to be older than the machine's own configuration.
+func (in Input) predates() bool { return !in.Unbuilt && in.Machine.Wanted.predates(in.Want.Artifacts) }
 
 // overrides adds what a trigger demands, and then what prevents a restart.
 func (in Input) overrides(status Status) Status {
@@ -82,6 +94,8 @@ func (in Input) overrides(status Status) Status {
 	switch {
 	case in.Imported:
 		status.Action, status.Why = None, "it was imported, which touches no machine; the plan after this apply shows what its image asks for"
+	case in.Machine.barred() != "":
+		status.Action, status.Why = Wait, status.Why+", and "+in.Machine.barred()
 	case len(lacking) > 0:
 		status.Action, status.Why = Wait, status.Why+", and the image does not contain "+strings.Join(lacking, ", ")+" yet"
 	case !in.Machine.Powered:
@@ -95,7 +109,7 @@ func (in Input) applyPolicy(status *Status, facts Facts) {
 	switch {
 	case in.Want.Policy == PolicyNever && status.Action != None:
 		status.Action, status.Why = None, "reboot_policy is \"never\""
-	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && status.Action == None && facts.Settled:
+	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && (status.Action == None || in.predates()) && facts.Settled:
 		*status = Status{Stale: true, Action: Restart, Why: "reboot_policy is \"always\""}
 	case in.Want.Policy == PolicyAlways && facts.Newer && !facts.Installing && status.Action == None:
 		*status = Status{Stale: true, Action: Wait, Why: "the newer image has not settled"}

@@ -301,3 +301,92 @@ func TestDecide_imageWithoutWantedContent(t *testing.T) {
 		t.Errorf("why = %q", why)
 	}
 }
+
+func TestDecide_waitsForAMachineThatNothingMayRestart(t *testing.T) {
+	t.Parallel()
+	rescued := func(in *Input) { in.Machine.Rescued = true }
+	barred := func(in *Input) { in.Machine.Barred = "it is in maintenance" }
+	before, concerned, other := image("1", "env/1", "n", "a/1"), image("2", "env/1", "n", "a/2"), image("2", "env/2", "n", "a/1")
+	for name, why := range map[string]func(*Input){"it is in rescue mode": rescued, "it is in maintenance": barred} {
+		status := decide(before, concerned, why)
+		if want(t, status, Wait, true, "host.n"); status.Why != "its own configuration changed, and "+name {
+			t.Errorf("why = %q", status.Why)
+		}
+		want(t, decide(before, other, why), None, true, "shared.infra_env")
+		want(t, decide(before, before, why), None, false)
+		want(t, decide(before, before, why, func(in *Input) { in.Demanded = []string{"rebuild_triggers"} }), Wait, true, "rebuild_triggers")
+		want(t, decide(before, concerned, why, func(in *Input) { in.Machine.Powered = false }), Wait, true, "host.n")
+		want(t, decide(before, concerned, why, func(in *Input) { in.Want.Policy = PolicyNever }), None, true, "host.n")
+	}
+}
+
+func TestDecide_saysThatAnApplyWouldLoop(t *testing.T) {
+	t.Parallel()
+	a, demanded := image("1", "env/1"), func(in *Input) { in.Demanded = []string{"rebuild_triggers"} }
+	for boots, loops := range map[int]bool{1: false, MaxBoots: false, MaxBoots + 1: true} {
+		counted := func(in *Input) { in.Machine.Booted.Boots = boots }
+		for name, tc := range map[string]struct {
+			want   Artifacts
+			change func(*Input)
+			loops  bool
+		}{
+			"demanded":      {a, demanded, loops},
+			"not asked for": {a, func(*Input) {}, false},
+			"another image": {image("2", "env/1"), demanded, false},
+			"not built yet": {a, func(in *Input) { demanded(in); in.Unbuilt = true }, false},
+			"a day later":   {a, func(in *Input) { demanded(in); in.Now = noon().Add(Window) }, false},
+		} {
+			if got := Decide(input(a, tc.want, counted, tc.change)).Loops; got != tc.loops {
+				t.Errorf("%d boots, %s: got %v", boots, name, got)
+			}
+		}
+	}
+}
+
+// The second case of an image that is built elsewhere: it is published for another reason, and does not have yet what this machine got since.
+func TestDecide_contentIsInAnImageThatChangedAfterIt(t *testing.T) {
+	t.Parallel()
+	a1, a2, a3 := image("1", "env/1"), image("2", "env/2"), image("3", "env/2", "n", "c/1")
+	late := image("2", "env/2", "n", "c/1") // wanted with an image that was wanted before
+	record := NewRecord(a1, noon(), nil)
+	noted := func(in *Input) { in.Machine.Wanted = NextWanted(a2, record, nil) }
+	for name, tc := range map[string]struct {
+		want     Artifacts
+		change   func(*Input)
+		action   Action
+		obsolete []string
+	}{
+		"nothing of its own":             {a2, noted, None, []string{"shared.infra_env"}},
+		"its content is younger":         {late, noted, Wait, []string{"host.n", "shared.infra_env"}},
+		"the image changed since":        {a3, noted, Restart, []string{"host.n", "shared.infra_env"}},
+		"both changed together":          {late, func(*Input) {}, Restart, []string{"host.n", "shared.infra_env"}},
+		"contains says that it is in it": {late, func(in *Input) { noted(in); in.Want.Contains = map[string]string{"infra_env": "env/2", "n": "c/1"} }, Restart, []string{"host.n", "shared.infra_env"}},
+		"it has not registered":          {late, func(in *Input) { noted(in); in.Want.Registered = false }, Restart, []string{"host.n", "image", "shared.infra_env"}},
+		"it always restarts":             {late, func(in *Input) { noted(in); in.Want.Policy = PolicyAlways }, Restart, []string{"host.n", "shared.infra_env"}},
+		"it never restarts":              {late, func(in *Input) { noted(in); in.Want.Policy = PolicyNever }, None, []string{"host.n", "shared.infra_env"}},
+		"a trigger asks for it":          {late, func(in *Input) { noted(in); in.Demanded = []string{"t"} }, Restart, []string{"host.n", "shared.infra_env", "t"}},
+		"the image is not built yet":     {late, func(in *Input) { noted(in); in.Unbuilt = true }, Restart, []string{"host.n", "shared.infra_env"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want(t, decide(a1, tc.want, tc.change), tc.action, true, tc.obsolete...)
+		})
+	}
+	if why := decide(a1, late, noted).Why; why != "its own configuration changed after the image did" {
+		t.Errorf("why = %q", why)
+	}
+	first := NextWanted(a2, record, nil)
+	if again := NextWanted(late, record, first); again != first {
+		t.Errorf("content that changed later counts as in the image: %+v", again)
+	}
+	if NextWanted(a1, record, first) != nil || NextWanted(a3, record, first) == first {
+		t.Error("another image is not noted, or one that is booted is")
+	}
+	// A machine that boots such an image for another reason still needs the next one.
+	booted := NewRecord(late, noon(), &record).Holding(late, first)
+	in := input(a1, a3)
+	in.Machine.Booted = &booted
+	want(t, Decide(in).Now, Restart, true, "host.n")
+	in.Want = NewWant(late)
+	want(t, Decide(in).Now, Wait, true, "host.n")
+}

@@ -23,8 +23,6 @@ type Want struct {
 	Registered bool          // the software on the image has reported
 	Quiet      time.Duration // how long an image must have been unchanged before machines boot it
 	BuiltAt    time.Time     // when the image was built; zero: unknown
-
-	Contains map[string]string // what the image was built with, by name; nil: not known, so it counts as containing what is wanted
 }
 
 // NewWant returns what a configuration wants that sets nothing but artifacts. It has the defaults of all optional settings.
@@ -32,7 +30,7 @@ func NewWant(a Artifacts) Want {
 	return Want{Artifacts: a, Policy: PolicyAffected, Registered: true, Quiet: time.Minute}
 }
 
-// Lacking returns the names of wanted artifacts that the image was built without, sorted.
+// Lacking returns the names of wanted artifacts that the image was built without, sorted; none if it is not known what it was built with.
 func (w Want) Lacking() []string {
 	if w.Contains == nil {
 		return nil
@@ -64,6 +62,17 @@ type Machine struct {
 	Protected bool    `json:"protected,omitempty"`
 	Powered   bool    `json:"powered,omitempty"` // Ironic can restart it
 	Asked     bool    `json:"asked,omitempty"`   // an apply has asked for a restart by hand, and Ironic has seen none since
+	Rescued   bool    `json:"rescued,omitempty"` // it is in rescue mode, or on the way into or out of it
+	Wanted    *Wanted `json:"wanted,omitempty"`  // nil: unknown
+	Barred    string  `json:"barred,omitempty"`  // why nothing may restart it at present, a clause such as "it is retired"; empty: nothing prevents that
+}
+
+// barred returns why the machine cannot be restarted at present; "" if it can.
+func (m Machine) barred() string {
+	if m.Rescued {
+		return "it is in rescue mode"
+	}
+	return m.Barred
 }
 
 // Input is all that the decision about a machine depends on.

@@ -15,6 +15,7 @@ type Artifacts struct {
 	Version       string            // identity of its content; empty: the URL without its query, which may hold tokens
 	SharedContent map[string]string // artifacts of all machines, by name
 	HostContent   map[string]string // artifacts of this machine, by name
+	Contains      map[string]string // what the image was built with, by name; nil: not known
 }
 
 // identity returns a text that differs for different images.
@@ -23,6 +24,12 @@ func (a Artifacts) identity() string {
 		return a.Version
 	}
 	return location(a.URL)
+}
+
+// WithoutURL returns artifacts with the same identities and without the URL, which may hold secrets.
+func (a Artifacts) WithoutURL() Artifacts {
+	a.URL, a.Version = "", a.identity()
+	return a
 }
 
 // location returns a URL without user, query and fragment, which may hold secrets.
@@ -105,6 +112,38 @@ func hashes(m map[string]string) map[string]string {
 		out[key] = hash(value)
 	}
 	return out
+}
+
+// Wanted is an image that a machine has not booted, with the host content that was wanted when the image was first wanted. Content that
+// changes afterwards is not in it.
+type Wanted struct {
+	Image       string            `json:"image"`
+	HostContent map[string]string `json:"host,omitempty"`
+}
+
+// NextWanted returns what to record of artifacts that are wanted of a machine that keeps running; nil if it has booted that image.
+func NextWanted(a Artifacts, booted Record, before *Wanted) *Wanted {
+	switch image := hash(a.identity()); {
+	case image == booted.Image:
+		return nil
+	case before != nil && before.Image == image:
+		return before
+	default:
+		return &Wanted{Image: image, HostContent: hashes(a.HostContent)}
+	}
+}
+
+// predates reports whether the wanted image is older than the wanted host content. Contains says so better.
+func (w *Wanted) predates(a Artifacts) bool {
+	return w != nil && a.Contains == nil && w.Image == hash(a.identity()) && !maps.Equal(w.HostContent, hashes(a.HostContent))
+}
+
+// Holding returns a record of a boot with artifacts, corrected: an image that is older than the wanted host content has the former one.
+func (r Record) Holding(a Artifacts, before *Wanted) Record {
+	if before.predates(a) {
+		r.HostContent = before.HostContent
+	}
+	return r
 }
 
 // hash returns 128 bits of SHA-256 in hex, short enough for a node's extra.

@@ -133,7 +133,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			missing = append(missing, key)
 			continue
 		}
-		answer := bootiso.Decide(bootiso.Input{Machine: provision.BootFacts(node), Want: wanted[key].Want(), Now: time.Now()})
+		answer := provision.BootAnswer(node, wanted[key].Want())
 		if answer.Now.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}

@@ -2,9 +2,6 @@ package datasources
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
-	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -26,26 +23,17 @@ func NewDiscoveredHosts() datasource.DataSource { return &discoveredHosts{} }
 type discoveredHosts struct{ withClient }
 
 type discoveredHostsModel struct {
-	NameTemplate *struct {
-		Prefix          types.String `tfsdk:"prefix"`
-		Suffix          types.String `tfsdk:"suffix"`
-		HardwareDetails types.String `tfsdk:"hardware_details"`
-	} `tfsdk:"name_template"`
-	NameStyle types.String `tfsdk:"name_style"`
-	Filter    *struct {
-		Manufacturer types.String `tfsdk:"manufacturer"`
-		Product      types.String `tfsdk:"product"`
-		BMCCIDR      types.String `tfsdk:"bmc_cidr"`
-		Driver       types.String `tfsdk:"driver"`
-	} `tfsdk:"filter"`
-	Hosts   types.Map `tfsdk:"hosts"`
-	Pending types.Map `tfsdk:"pending"`
+	NameTemplate types.Map    `tfsdk:"name_template"`
+	NameStyle    types.String `tfsdk:"name_style"`
+	Filter       types.Map    `tfsdk:"filter"`
+	Hosts        types.Map    `tfsdk:"hosts"`
+	Pending      types.Map    `tfsdk:"pending"`
 }
 
 var discoveredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"proposed_name": types.StringType, "boot_mac": types.StringType, "bmc_address": types.StringType, "serial_number": types.StringType,
 	"manufacturer": types.StringType, "product": types.StringType, "hostname": types.StringType, "ip": types.StringType,
-	"cpus": types.Int64Type, "memory_mb": types.Int64Type,
+	"cpus": types.Int64Type, "memory_mb": types.Int64Type, "disks_gb": types.MapType{ElemType: types.Int64Type},
 }}
 
 // Metadata names the data source.
@@ -65,23 +53,14 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		MarkdownDescription: "Lists the machines that Ironic has discovered and that are not managed yet, with the names that a rule would give them. Reading it changes nothing.\n\n" +
 			"Do not create resources from this list: a machine leaves it as soon as it has a name. Use `metal_discovery_import` instead.",
 		Attributes: map[string]schema.Attribute{
-			"name_template": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "Rule for the proposed names, as in [`metal_discovery_import`](../resources/discovery_import.md).",
-				Attributes: map[string]schema.Attribute{
-					"hardware_details": schema.StringAttribute{
-						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
-						MarkdownDescription: "Fact about the machine that the name contains: `hostname`, `ip` (of the first network card), `serial-number`, `boot-mac` or `provisioning-id` (UUID of the node).",
-					},
-					"prefix": choose("Text before that fact."), "suffix": choose("Text after that fact."),
-				},
+			"name_template": schema.MapAttribute{
+				ElementType: types.StringType, Required: true, Validators: []validator.Map{framework.TemplateKeys},
+				MarkdownDescription: framework.TemplateKeys.Markdown("Rule for the proposed names, as in [`metal_discovery_import`](../resources/discovery_import.md)."),
 			},
 			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits and hyphens, at most 63 characters.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
-			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Only machines that match all of these conditions. Default: all machines.",
-				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2) for the manufacturer.", framework.RegularExpression), "product": choose("Regular expression (RE2) for the product name.", framework.RegularExpression),
-					"bmc_cidr": choose("Network that contains the address of the BMC, such as `10.12.0.0/24`.", network{}), "driver": choose("Regular expression (RE2) for the Ironic driver.", framework.RegularExpression),
-				},
+			"filter": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, Validators: []validator.Map{framework.FilterKeys},
+				MarkdownDescription: framework.FilterKeys.Markdown("Only machines that match all of these conditions. Default: all machines."),
 			},
 			"hosts": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over. The key is the UUID of the node. Facts that the inspection has not found are null.",
@@ -89,6 +68,9 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 					"proposed_name": text("Name that `name_template` gives."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
 					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."), "hostname": text("Host name that the machine had during the inspection."),
 					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+					"disks_gb": schema.MapAttribute{
+						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+					},
 				}},
 			},
 			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would not take over. The key is the UUID of the node, the value the reason."},
@@ -103,7 +85,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	rules := m.rules()
+	rules := framework.DiscoveryRules(m.NameTemplate, m.NameStyle, m.Filter)
 	if err := rules.Template.Validate(); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
@@ -125,45 +107,12 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// rules converts the configuration. It ignores errors of parsers, because the validators have accepted the values.
-func (m *discoveredHostsModel) rules() discovery.Rules {
-	r := discovery.Rules{
-		Template: discovery.Template{
-			Prefix: m.NameTemplate.Prefix.ValueString(), Suffix: m.NameTemplate.Suffix.ValueString(),
-			Detail: discovery.Detail(m.NameTemplate.HardwareDetails.ValueString()), Style: discovery.StyleIronic,
-		},
-		OnCollision: discovery.CollisionSkip,
-	}
-	if !m.NameStyle.IsNull() {
-		r.Template.Style = discovery.Style(m.NameStyle.ValueString())
-	}
-	if m.Filter == nil {
-		return r
-	}
-	r.Manufacturer, r.Product, r.Driver = compile(m.Filter.Manufacturer), compile(m.Filter.Product), compile(m.Filter.Driver)
-	if prefix, err := netip.ParsePrefix(m.Filter.BMCCIDR.ValueString()); err == nil {
-		r.BMC = []netip.Prefix{prefix}
-	}
-	return r
-}
-
-func compile(text types.String) *regexp.Regexp {
-	if text.IsNull() {
-		return nil
-	}
-	expression, err := regexp.Compile(text.ValueString())
-	if err != nil {
-		return nil
-	}
-	return expression
-}
-
 func discoveredValues(named discovery.Named) map[string]attr.Value {
 	h := named.Host
 	return map[string]attr.Value{
 		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress), "serial_number": orNull(h.Serial),
 		"manufacturer": orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
-		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB),
+		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB), "disks_gb": framework.DisksValue(h.Disks),
 	}
 }
 
@@ -173,19 +122,4 @@ func positive(n int64) types.Int64 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(n)
-}
-
-// network accepts networks such as 10.12.0.0/24.
-type network struct{}
-
-func (network) Description(context.Context) string               { return "must be a network such as 10.12.0.0/24" }
-func (v network) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v network) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if _, err := netip.ParsePrefix(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a network", fmt.Sprintf("%q %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
-	}
 }

@@ -182,7 +182,7 @@ func (r Rules) propose(h Host) (proposal, error) {
 	}
 	name, err := r.Template.Name(h)
 	var none *NoValueError
-	if errors.As(err, &none) && h.HasInventory && h.BootMAC() != "" && !strings.HasSuffix(none.Reason, "in names") {
+	if errors.As(err, &none) && r.Owner != "" && h.HasInventory && h.BootMAC() != "" { // without an owner, the rules only report, and have no names
 		err = &NoValueError{Reason: none.Reason + "; name it in names by its MAC address"}
 	}
 	if err != nil {

@@ -50,6 +50,26 @@ func reserved(h *discovery.Host)              { h.Reserved = true }
 func locked(h *discovery.Host)                { h.Locked = true }
 func enrolled(h *discovery.Host)              { h.ByHand, h.HasInventory = true, false }
 func manageable(h *discovery.Host)            { h.State = "manageable" }
+func noCards(h *discovery.Host)               { h.Interfaces, h.PXEInterface = nil, "" }
+func inUse(h *discovery.Host) { // enrolled and deployed; its inventory is not read
+	h.State, h.Name, h.HasInventory, h.BMCAddress, h.Serial, h.PXEInterface, h.Interfaces = "active", "web", false, "", "", "", nil
+}
+func sizes(r *discovery.Rules) { r.MinCPUs, r.MinMemoryMB, r.MinDiskGB = 16, 65536, 400 }
+func hardware(cpus, memoryMB, diskGiB int64) func(*discovery.Host) {
+	return func(h *discovery.Host) {
+		h.CPUs, h.MemoryMB = cpus, memoryMB
+		h.Disks = []discovery.Disk{{Name: "/dev/sda", Bytes: 1 << 30}, {Name: "/dev/sdb", Bytes: diskGiB << 30}}
+		if diskGiB == 0 {
+			h.Disks = nil
+		}
+	}
+}
+func bmc(address string) func(*discovery.Host) {
+	return func(h *discovery.Host) { h.BMCAddress = address }
+}
+func driverBMC(address string) func(*discovery.Host) {
+	return func(h *discovery.Host) { h.DriverBMCs = []string{address} }
+}
 func marked(owner, name string) func(*discovery.Host) {
 	return func(h *discovery.Host) { h.Owner, h.OwnerName, h.Name = owner, name, name }
 }
@@ -259,9 +279,99 @@ func TestDecide(t *testing.T) {
 				h.Interfaces = append(h.Interfaces, discovery.Interface{MAC: mac2})
 			}),
 		}, "r12-SN1=1", reasons{2: "duplicate of " + uuid(1)}},
-		{"sleds of a chassis are no duplicates", byHostname(), []discovery.Host{
-			found(1, serial("C"), func(h *discovery.Host) { h.BMCAddress = "10.0.0.1" }), found(2, serial("C"), func(h *discovery.Host) { h.BMCAddress = "10.0.0.1" }),
-		}, "r12-node1=1 r12-node2=2", nil},
+		{
+			"other network cards, but the same serial number and BMC", byHostname(),
+			[]discovery.Host{found(1, serial("C"), bmc("10.0.0.1")), found(2, serial("C"), bmc("10.0.0.1"))},
+			"r12-node1=1",
+			reasons{2: "duplicate of " + uuid(1)},
+		},
+		{
+			"sleds of a chassis with one serial number", byHostname(),
+			[]discovery.Host{found(1, serial("C")), found(2, serial("C"))},
+			"r12-node1=1 r12-node2=2", nil,
+		},
+		{
+			"the BMC of an enrolled machine without ports", bySerial(),
+			[]discovery.Host{found(1, inUse, portless, driverBMC("10.0.0.5")), found(2, bmc("10.0.0.5")), found(3, bmc("::ffff:10.0.0.5"))},
+			"",
+			reasons{2: "its BMC address 10.0.0.5 is that of node web", 3: "its BMC address 10.0.0.5 is that of node web"},
+		},
+		{
+			"the BMC of an enrolled machine with other network cards", bySerial(),
+			[]discovery.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, bmc("10.0.0.5"))},
+			"",
+			reasons{2: "its BMC address 10.0.0.5 is that of node web"},
+		},
+		{
+			"the BMC of an enrolled machine over IPv6", bySerial(),
+			[]discovery.Host{found(1, inUse, portless, driverBMC("2001:db8::5")), found(2, func(h *discovery.Host) { h.BMCv6Address = "2001:DB8:0::5" })},
+			"",
+			reasons{2: "its BMC address 2001:db8::5 is that of node web"},
+		},
+		{
+			"the BMC of a machine of this discovery", bySerial(),
+			[]discovery.Host{found(1, marked("rack12", "r12-SN1"), driverBMC("10.0.0.5")), found(2, bmc("10.0.0.5"))},
+			"r12-SN1=1",
+			reasons{2: "its BMC address 10.0.0.5 is that of node r12-SN1"},
+		},
+		{
+			"another blade behind a BMC that several enrolled nodes share", bySerial(),
+			[]discovery.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, driverBMC("10.0.0.5"), named("db")), found(3, bmc("10.0.0.5"))},
+			"r12-SN3=3", nil,
+		},
+		{
+			"a shared BMC, and a node that nothing tells apart", bySerial(),
+			[]discovery.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, portless, driverBMC("10.0.0.5"), named("db"), serial(""), noCards), found(3, bmc("10.0.0.5"))},
+			"",
+			reasons{3: "its BMC address 10.0.0.5 is that of node db"},
+		},
+		{
+			"the address that BMCs have when they leave the factory", bySerial(),
+			[]discovery.Host{found(1, bmc("192.168.0.120")), found(2, bmc("192.168.0.120"))},
+			"r12-SN1=1 r12-SN2=2", nil,
+		},
+		{
+			"one BMC, and no serial numbers", byHostname(),
+			[]discovery.Host{found(1, bmc("10.0.0.5"), serial("None")), found(2, bmc("10.0.0.5"))},
+			"r12-node1=1",
+			reasons{2: "its BMC address 10.0.0.5 is that of node " + uuid(1)},
+		},
+		{
+			"large enough", with(bySerial(), sizes),
+			[]discovery.Host{found(1, hardware(16, 65536, 400))},
+			"r12-SN1=1", nil,
+		},
+		{
+			"too small", with(bySerial(), sizes),
+			[]discovery.Host{found(1, hardware(15, 65536, 400)), found(2, hardware(16, 65535, 400)), found(3, hardware(16, 65536, 399))},
+			"", nil,
+		},
+		{
+			"too small, and on the delivery note", with(with(bySerial(), sizes), func(r *discovery.Rules) { r.Include = []string{"SN1", "SN2", "SN3"} }),
+			[]discovery.Host{found(1, hardware(15, 65536, 400)), found(2, hardware(16, 65535, 400)), found(3, hardware(16, 65536, 399))},
+			"",
+			reasons{
+				1: "filter: number of CPUs is 15, and min_cpus is 16", 2: "filter: memory in MiB is 65535, and min_memory_mb is 65536",
+				3: "filter: size of the largest disk in GiB is 399, and min_disk_gb is 400",
+			},
+		},
+		{
+			"sizes that are not known", with(bySerial(), sizes),
+			[]discovery.Host{
+				found(1, hardware(0, 65536, 400)), found(2, hardware(16, 0, 400)), found(3, hardware(16, 65536, 0)),
+				found(4, hardware(16, 65536, 400), func(h *discovery.Host) { h.HasInventory = false }),
+			},
+			"",
+			reasons{
+				1: "filter: the inventory has no number of CPUs, and filter.min_cpus is 16", 2: "filter: the inventory has no memory in MiB, and filter.min_memory_mb is 65536",
+				3: "filter: the inventory has no size of the largest disk in GiB, and filter.min_disk_gb is 400", 4: "filter: it has no inventory, and filter.min_cpus is 16",
+			},
+		},
+		{
+			"the address between a BMC and its host", byHostname(),
+			[]discovery.Host{found(1, bmc("169.254.0.3"), serial("")), found(2, bmc("169.254.0.3"), serial("")), found(3, bmc("0.0.0.0"), serial("")), found(4, bmc("0.0.0.0"), serial(""))},
+			"r12-node1=1 r12-node2=2 r12-node3=3 r12-node4=4", nil,
+		},
 		{"an address that every BMC lends its host makes no duplicates", bySerial(), []discovery.Host{
 			found(1, func(h *discovery.Host) {
 				h.Interfaces = append(h.Interfaces, discovery.Interface{Name: "usb0", MAC: mac1})

@@ -32,17 +32,37 @@ type Host struct {
 	// Marker of the discovery that named it; empty: none.
 	Owner, OwnerName string
 
+	DriverBMCs []string // addresses of BMCs in driver_info: Ironic controls the machine behind them
+
 	PortMACs []string // of all ports
 	PXEMACs  []string // of ports with pxe_enabled
 
 	HasInventory bool
 	// Texts of the inventory.
-	Hostname, Serial, Manufacturer, Product, BMCAddress, PXEInterface string
-	Interfaces                                                        []Interface
-	CPUs, MemoryMB                                                    int64
+	Hostname, Serial, Manufacturer, Product, BMCAddress, BMCv6Address, PXEInterface string
+	Interfaces                                                                      []Interface
+	Disks                                                                           []Disk
+	CPUs, MemoryMB                                                                  int64
 
 	Driver    string
 	LastError string
+}
+
+// Disk is a disk in an inventory.
+type Disk struct {
+	Name  string
+	Bytes int64
+}
+
+// GiB returns the size in GiB, rounded down.
+func (d Disk) GiB() int64 { return d.Bytes >> 30 }
+
+// LargestDiskGB returns the size of the largest disk in GiB, rounded down; 0 if the inventory has none.
+func (h Host) LargestDiskGB() (most int64) {
+	for _, d := range h.Disks {
+		most = max(most, d.GiB())
+	}
+	return most
 }
 
 // Interface is a network interface in an inventory.

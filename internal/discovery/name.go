@@ -100,7 +100,7 @@ func (t Template) Name(h Host) (string, error) {
 	}
 	name := t.Prefix + value + t.Suffix
 	if fault := t.Style.fault(name); fault != "" {
-		return "", &NoValueError{Reason: fault + "; give it a name in names"}
+		return "", &NoValueError{Reason: fault}
 	}
 	return name, nil
 }
@@ -150,7 +150,7 @@ func (t Template) text(what, raw string, h Host) (value, reason string) {
 		value = lower(value)
 	}
 	if !t.Style.allows(value) {
-		return "", fmt.Sprintf("%s %s has characters that a name cannot have; give it a name in names", what, quote(raw))
+		return "", fmt.Sprintf("%s %s has characters that a name cannot have", what, quote(raw))
 	}
 	return value, ""
 }

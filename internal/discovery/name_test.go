@@ -67,7 +67,7 @@ func TestTemplate_details(t *testing.T) {
 		{hostname, discovery.StyleDNS, named(strings.Repeat("ab", 31)), "", "64 characters, the most is 63"},
 		{serial, "", numbered("7XK9Q13"), "7XK9Q13", ""},
 		{serial, discovery.StyleDNS, numbered("7XK9Q13"), "7xk9q13", ""},
-		{serial, "", numbered("AB/12"), "", `serial number "AB/12" has characters that a name cannot have; give it a name in names`},
+		{serial, "", numbered("AB/12"), "", `serial number "AB/12" has characters that a name cannot have`},
 		{serial, "", numbered("AB 12"), "", "characters that a name cannot have"},
 		{serial, "", numbered("To Be Filled By O.E.M."), "", `serial number is "To Be Filled By O.E.M."`},
 		{serial, "", numbered("  "), "", `serial number is "  "`},

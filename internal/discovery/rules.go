@@ -34,6 +34,8 @@ type Rules struct {
 	// Filter: the discovery takes a host only if all of them match.
 	Manufacturer, Product, Driver *regexp.Regexp // nil: any
 	BMC                           []netip.Prefix // one must contain the BMC's address; empty: any
+	// The inventory must have at least these; 0: any. MinDiskGB is for the largest disk.
+	MinCPUs, MinMemoryMB, MinDiskGB int64
 
 	// Serial numbers, MAC addresses or UUIDs of nodes; letter case and the separators of MAC addresses do not matter.
 	Include []string          // it takes no other hosts; nil: any
@@ -117,13 +119,41 @@ func (r Rules) refuses(h Host) string {
 	case (bmc.IsValid() || !h.HasInventory) && len(r.BMC) > 0 && !slices.ContainsFunc(r.BMC, func(p netip.Prefix) bool { return p.Contains(bmc) }):
 		return "filter: BMC address is " + quote(h.BMCAddress)
 	}
+	for _, size := range r.sizes(h) {
+		if size.has > 0 && size.has < size.least {
+			return fmt.Sprintf("filter: %s is %d, and %s is %d", size.what, size.has, size.key, size.least)
+		}
+	}
 	return ""
+}
+
+// size is a fact about a host that must not be below a number.
+type size struct {
+	what, key  string
+	has, least int64 // has: 0 if the inventory does not say it
+}
+
+// sizes returns the facts that the rules limit.
+func (r Rules) sizes(h Host) []size {
+	return slices.DeleteFunc([]size{
+		{"number of CPUs", "min_cpus", h.CPUs, r.MinCPUs},
+		{"memory in MiB", "min_memory_mb", h.MemoryMB, r.MinMemoryMB},
+		{"size of the largest disk in GiB", "min_disk_gb", h.LargestDiskGB(), r.MinDiskGB},
+	}, func(s size) bool { return s.least == 0 })
 }
 
 // missing returns which fact the filter needs and the host's inventory lacks, "" if there is none. Such a host may belong to the
 // discovery, so that it is reported and not taken.
 func (r Rules) missing(h Host) string {
 	const reason = "filter: the inventory has no %s, and filter.%s is %v"
+	for _, size := range r.sizes(h) {
+		switch {
+		case !h.HasInventory:
+			return fmt.Sprintf("filter: it has no inventory, and filter.%s is %d", size.key, size.least)
+		case size.has <= 0:
+			return fmt.Sprintf(reason, size.what, size.key, size.least)
+		}
+	}
 	switch {
 	case !h.HasInventory:
 		return ""
@@ -142,12 +172,28 @@ func matches(pattern *regexp.Regexp, text string) bool {
 }
 
 // bmcAddress returns the address of the host's BMC, the zero Addr if it has none.
-func bmcAddress(h Host) netip.Addr {
-	addr, err := netip.ParseAddr(strings.TrimSpace(h.BMCAddress))
+func bmcAddress(h Host) netip.Addr { return parseBMC(h.BMCAddress) }
+
+// parseBMC returns the address of a BMC, the zero Addr if the text has none.
+func parseBMC(text string) netip.Addr {
+	addr, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil || addr.IsUnspecified() {
 		return netip.Addr{}
 	}
-	return addr.Unmap()
+	return addr.Unmap().WithZone("")
+}
+
+// bmcsOf returns the addresses among texts that only one BMC of a site can have: no loopback and link-local addresses, which many BMCs
+// use for the network between BMC and host.
+func bmcsOf(texts ...string) []string {
+	var found []string
+	for _, text := range texts {
+		if addr := parseBMC(text); addr.IsValid() && !addr.IsLoopback() && !addr.IsLinkLocalUnicast() && !addr.IsMulticast() {
+			found = append(found, addr.String())
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // matchesAny reports whether one of the entries of include or exclude identifies the host.

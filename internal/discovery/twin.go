@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -10,14 +11,29 @@ import (
 
 // twin is the node that represents the machine of another node.
 type twin struct {
-	of  Host
-	mac string // the MAC address that both have; empty: both have the same serial number and BMC
+	of Host
+	by sign
+}
+
+// sign is what says that two nodes are one machine. At most one field is set; none: both have the same serial number and BMC.
+type sign struct {
+	mac string // the MAC address that both have
+	bmc string // the address of the BMC that both have
 }
 
 // reason returns why the discovery does not take the host.
 func (t twin) reason(h Host) string {
-	if name := cmp.Or(t.of.Name, t.of.OwnerName); name != "" && t.mac != "" && hasPorts(h) {
-		return "its MAC address " + t.mac + " belongs to " + name
+	name := cmp.Or(t.of.Name, t.of.OwnerName)
+	switch {
+	case t.by.bmc != "":
+		of := t.of.ID
+		if name != "" {
+			of = show(name)
+		}
+		return fmt.Sprintf("its BMC address %s is that of node %s, so that it is probably the same machine; if two machines share this BMC, "+
+			"enroll this one with a metal_host of its own", t.by.bmc, of)
+	case name != "" && t.by.mac != "" && hasPorts(h):
+		return "its MAC address " + t.by.mac + " belongs to " + name
 	}
 	return "duplicate of " + t.of.ID
 }
@@ -27,19 +43,21 @@ type machine struct {
 	Host
 	// own has the addresses of the ports, which are unique in Ironic, and the boot address. If another node of the machine has the
 	// ports, own has all addresses of the inventory.
-	own   []string
-	all   []string
-	board string // serial number and BMC address, if it has both
+	own    []string
+	all    []string
+	serial string   // empty: none, or one that says nothing
+	driver []string // addresses of the BMC in driver_info
+	bmcs   []string // and in the inventory
 }
 
 func newMachine(h Host) *machine {
-	m := &machine{Host: h, all: h.allMACs()}
+	m := &machine{Host: h, all: h.allMACs(), driver: bmcsOf(h.DriverBMCs...), bmcs: bmcsOf(append([]string{h.BMCAddress, h.BMCv6Address}, h.DriverBMCs...)...)}
 	m.own = m.all
 	if hasPorts(h) {
 		m.own = macs(slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()}))
 	}
-	if bmc := bmcAddress(h); bmc.IsValid() && !saysNothing(trimmed(h.Serial)) {
-		m.board = identity(h.Serial) + " " + bmc.String()
+	if !saysNothing(trimmed(h.Serial)) {
+		m.serial = identity(h.Serial)
 	}
 	return m
 }
@@ -75,17 +93,31 @@ func byAge(a, b Host) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// same reports whether two nodes are one machine, and by which address. Some chassis share a serial number and a BMC, so nodes
-// with the same ones but no common address are two machines.
-func (m *machine) same(o *machine) (mac string, same bool) {
+// same reports whether two nodes are one machine, and by which sign. shared has the addresses of the BMCs that several enrolled nodes
+// have.
+func (m *machine) same(o *machine, shared map[string]bool) (by sign, same bool) {
 	if mac := common(m.own, o.own); mac != "" {
-		return mac, true
+		return sign{mac: mac}, true
 	}
-	if m.board == "" || m.board != o.board {
-		return "", false
+	bmc := common(m.bmcs, o.bmcs)
+	if bmc == "" || m.apart(o, bmc, shared[bmc]) {
+		return sign{}, false
 	}
-	mac = common(m.all, o.all)
-	return mac, mac != "" || len(m.all) == 0 || len(o.all) == 0
+	if m.serial != "" && m.serial == o.serial {
+		return sign{mac: common(m.all, o.all)}, true
+	}
+	return sign{bmc: bmc}, true
+}
+
+// apart reports whether two nodes with one BMC address are certainly two machines. In doubt they are one: a machine that is taken twice
+// may be cleaned while it is deployed. Machines that share a BMC or a factory default have different serial numbers; but the only
+// enrolled node with an address controls whatever is behind it.
+func (m *machine) apart(o *machine, bmc string, shared bool) bool {
+	serials := m.serial != "" && o.serial != "" && m.serial != o.serial
+	if shared {
+		return serials || len(m.all) > 0 && len(o.all) > 0 && common(m.all, o.all) == ""
+	}
+	return serials && !slices.Contains(m.driver, bmc) && !slices.Contains(o.driver, bmc)
 }
 
 // common returns the first common element of two sorted lists, "" if there is none.
@@ -106,17 +138,20 @@ func common(a, b []string) string {
 // twins returns the node that represents the machine of another node, by the UUID of the other.
 func twins(hosts []Host) map[string]twin {
 	machines := make([]*machine, 0, len(hosts))
+	holders, shared := map[string]int{}, map[string]bool{}
 	for _, h := range hosts {
-		machines = append(machines, newMachine(h))
+		m := newMachine(h)
+		machines = append(machines, m)
+		for _, bmc := range m.driver {
+			holders[bmc]++
+			shared[bmc] = holders[bmc] > 1
+		}
 	}
 	slices.SortFunc(machines, (*machine).before)
 	found := map[string]twin{}
-	known := map[string][]int{} // by address and by board, so that the time does not grow with the square of the fleet
+	known := map[string][]int{} // by address of a network card or a BMC, so that the time does not grow with the square of the fleet
 	for i, m := range machines {
-		marks := m.all
-		if m.board != "" {
-			marks = append(slices.Clone(marks), m.board)
-		}
+		marks := slices.Concat(m.all, m.bmcs)
 		var likely []int
 		for _, mark := range marks {
 			likely = append(likely, known[mark]...)
@@ -124,8 +159,8 @@ func twins(hosts []Host) map[string]twin {
 		slices.Sort(likely)
 		if !settled(m.Host) {
 			for _, other := range slices.Compact(likely) {
-				if mac, same := m.same(machines[other]); same {
-					found[m.ID] = twin{of: machines[other].Host, mac: mac}
+				if by, same := m.same(machines[other], shared); same {
+					found[m.ID] = twin{of: machines[other].Host, by: by}
 					break
 				}
 			}

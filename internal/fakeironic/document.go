@@ -119,7 +119,7 @@ func readMAC(value any) (string, error) {
 var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 
 // datapathPattern is the OpenFlow ID of a switch.
-var datapathPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+var datapathPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // checkLink checks local_link_connection and changes its switch_id to lower case.
 func checkLink(body map[string]any) error {

@@ -24,30 +24,30 @@ var hardwareTypes = []hardwareType{
 	{name: "fake-hardware", class: "FakeHardware", interfaces: map[string][]string{
 		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console"},
 		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
-		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "neutron"},
+		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "flat", "neutron"},
 		"power": {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
 		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
 	}},
 	{name: "idrac", class: "IDRACHardware", interfaces: map[string][]string{
 		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
-		"management": {"idrac-redfish"}, "network": {"noop", "neutron"}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
+		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron"}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
 	}},
 	{name: "ipmi", class: "IPMIHardware", interfaces: map[string][]string{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat"}, "deploy": {"direct", "ramdisk"},
-		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "neutron"},
+		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "flat", "neutron"},
 		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
 	}},
 	{name: "manual-management", class: "ManualManagementHardware", interfaces: map[string][]string{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"}, "firmware": {"no-firmware"},
-		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "neutron"}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
+		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron"}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"no-vendor"},
 	}},
 	{name: "redfish", class: "RedfishHardware", interfaces: map[string][]string{
 		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
-		"management": {"redfish"}, "network": {"noop", "neutron"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
+		"management": {"redfish"}, "network": {"noop", "flat", "neutron"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
 	}},
 }

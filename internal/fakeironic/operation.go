@@ -50,11 +50,13 @@ func (s *Server) enterPhase(n *node, o *operation) {
 	if current.in.waiting() {
 		n.put("reservation", nil)
 	}
-	s.after(current.length, func() {
-		if n.work == o {
+	var end func()
+	end = func() {
+		if n.work == o && !s.keeps(string(current.in), end) {
 			s.endPhase(n, o)
 		}
-	})
+	}
+	s.after(current.length, end)
 }
 
 // endPhase starts the next phase or ends the operation.

@@ -38,6 +38,59 @@ func TestOperation_eachStateLastsOneStepTime(t *testing.T) {
 	})
 }
 
+func TestOperation_holdKeepsNodesUntilReleased(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	a := newAPI(t, fake)
+	uuid := a.node("n1", nil)
+	release := fake.Hold("deploying", "cleaning")
+	a.provision(uuid, "manage")
+	a.state(uuid, "manageable") // the hold does not concern verifying
+	a.provision(uuid, "provide")
+	a.state(uuid, "cleaning")
+	a.state(uuid, "cleaning")
+	again := fake.Hold()
+	release()
+	release()
+	a.state(uuid, "cleaning") // another hold keeps it
+	again()
+	a.state(uuid, "available")
+	a.provision(uuid, "active")
+	a.state(uuid, "active")
+}
+
+func TestOperation_holdKeepsPowerChanges(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	a := newAPI(t, fake)
+	uuid := a.active("n1", nil)
+	release := fake.Hold("power on")
+	a.power(uuid, "power on")
+	if got := a.state(uuid, "active"); got["target_power_state"] != "power on" || got["power_state"] != "power off" {
+		t.Errorf("power_state = %v, target %v; want off, and on", got["power_state"], got["target_power_state"])
+	}
+	release()
+	if got := a.state(uuid, "active"); got["target_power_state"] != nil || got["power_state"] != "power on" {
+		t.Errorf("power_state = %v, target %v; want on, and none", got["power_state"], got["target_power_state"])
+	}
+}
+
+func TestOperation_heldDeploymentCanBeUndeployed(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	a := newAPI(t, fake)
+	uuid := a.available("n1", map[string]any{"deploy_interface": "direct", "instance_info": map[string]any{
+		"image_source": "http://images/a.qcow2", "image_checksum": "abc",
+	}})
+	release := fake.Hold("wait call-back")
+	a.provision(uuid, "active")
+	a.state(uuid, "wait call-back")
+	a.provision(uuid, "deleted")
+	a.state(uuid, "available")
+	release()
+	a.state(uuid, "available")
+}
+
 func TestOperation_eventsKeepTheirTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -115,8 +115,9 @@ func (s *Server) changePower(n *node, target, result string, restart, ignored bo
 	if restart || n.str("power_state") != result {
 		s.notePowerChange(n)
 	}
-	s.after(wait, func() {
-		if n.str("target_power_state") == "" {
+	var end func()
+	end = func() {
+		if n.str("target_power_state") == "" || s.keeps(result, end) {
 			return
 		}
 		n.put("target_power_state", nil)
@@ -144,7 +145,8 @@ func (s *Server) changePower(n *node, target, result string, restart, ignored bo
 			n.machine.start()
 		}
 		n.put("power_state", result)
-	})
+	}
+	s.after(wait, end)
 }
 
 // agentPowerDefect returns why the power interface agent cannot do a verb of power, "" if it can or if the node has another interface. It
@@ -235,12 +237,7 @@ func (s *Server) putBoot(c *call, n *node, what string) (reply, error) {
 // changeBoot changes boot_mode or secure_boot after one StepTime; the node is locked until then. Only the management interfaces of
 // Redfish can; the others set last_error. The BMC applies the change without a restart.
 func (s *Server) changeBoot(n *node, what string, value any) {
-	n.put("last_error", nil)
-	n.put("reservation", conductorHost)
-	n.put("updated_at", timestamp(s.now))
-	s.after(s.StepTime, func() {
-		n.put("reservation", nil)
-		n.put("updated_at", timestamp(s.now))
+	s.changeLater(n, func() string {
 		reason := ""
 		if !n.overRedfish() {
 			method := map[string]string{"boot_mode": "set_boot_mode", "secure_boot": "set_secure_boot_state"}[what]
@@ -251,11 +248,11 @@ func (s *Server) changeBoot(n *node, what string, value any) {
 		switch {
 		case reason == "":
 			n.put(what, value)
+			return ""
 		case what == "boot_mode":
-			n.put("last_error", "Failed to change boot mode to '"+pyText(value)+": "+reason)
-		default:
-			n.put("last_error", "Failed to change secure_boot state to '"+pyText(value)+"': "+reason)
+			return "Failed to change boot mode to '" + pyText(value) + ": " + reason
 		}
+		return "Failed to change secure_boot state to '" + pyText(value) + "': " + reason
 	})
 }
 
@@ -340,6 +337,7 @@ func (s *Server) injectNMI(c *call, n *node) (reply, error) {
 	if n.uses("management") == "fake" {
 		return reply{}, fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).", n.str("driver"))
 	}
+	n.put("updated_at", timestamp(s.now)) // by the lock
 	if s.Fail != nil {
 		if text := s.Fail(n.public(), "inject_nmi"); text != "" {
 			return reply{}, fault(http.StatusInternalServerError, "%s", text)
@@ -362,6 +360,7 @@ func (s *Server) bootDevice(c *call, n *node) (reply, error) {
 		if err := n.locked(); err != nil {
 			return reply{}, err
 		}
+		n.put("updated_at", timestamp(s.now)) // by the lock
 	}
 	if err := n.checkInterfaces(); err != nil {
 		return reply{}, err

@@ -43,9 +43,14 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// handle authenticates a request, negotiates its API version and answers it.
+// handle answers a request.
 func (s *Server) handle(r *http.Request, body []byte) reply {
 	defer s.lock()()
+	return s.serve(r, body)
+}
+
+// serve authenticates a request, negotiates its API version and answers it, while the server is locked.
+func (s *Server) serve(r *http.Request, body []byte) reply {
 	c := newCall(r, body)
 	if refused := s.authenticate(r); refused != nil {
 		return refused.reply()

@@ -109,20 +109,7 @@ type Server struct {
 
 	requests []Request
 	visits   []visit
-}
-
-// Rejection replaces the answer to a request.
-type Rejection struct {
-	Status int
-	Header http.Header
-	Body   string
-
-	// Drop breaks the connection instead of answering.
-	Drop bool
-
-	// After lets the request take effect and replaces only its answer: the client sees Status, or a broken connection if
-	// Status is zero.
-	After bool
+	holds    []*hold
 }
 
 // Request is one logged request.
@@ -190,6 +177,7 @@ func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) re
 	}
 	if rejection != nil {
 		answer = rejection.reply()
+		s.afterRejection(rejection, r, body)
 	}
 
 	s.mu.Lock()
@@ -198,18 +186,6 @@ func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) re
 		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.status, Body: string(body),
 	})
 	return answer
-}
-
-// reply turns the rejection into the answer that the client sees.
-func (r *Rejection) reply() reply {
-	if r.Drop || (r.After && r.Status == 0) {
-		return reply{drop: true}
-	}
-	header := r.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	return reply{status: r.Status, header: header, body: []byte(r.Body)}
 }
 
 // lock locks the mutex, runs all events that are due and returns the function that unlocks.

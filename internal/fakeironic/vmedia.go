@@ -148,7 +148,7 @@ func (s *Server) detachVmedia(c *call, n *node) (reply, error) {
 	})
 }
 
-// changeVmedia locks the node for one StepTime and then calls change, which returns the last_error.
+// changeVmedia checks a request about virtual media, and then does it.
 func (s *Server) changeVmedia(n *node, change func() string) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
@@ -156,6 +156,12 @@ func (s *Server) changeVmedia(n *node, change func() string) (reply, error) {
 	if err := n.checkVmedia(); err != nil {
 		return reply{}, err
 	}
+	s.changeLater(n, change)
+	return done(http.StatusNoContent), nil
+}
+
+// changeLater locks the node for one StepTime and then calls change, which returns the last_error.
+func (s *Server) changeLater(n *node, change func() string) {
 	n.put("last_error", nil)
 	n.put("reservation", conductorHost)
 	n.put("updated_at", timestamp(s.now))
@@ -164,7 +170,6 @@ func (s *Server) changeVmedia(n *node, change func() string) (reply, error) {
 		n.put("last_error", orNull(change()))
 		n.put("updated_at", timestamp(s.now))
 	})
-	return done(http.StatusNoContent), nil
 }
 
 // checkVmedia makes Ironic's checks of the node before requests about virtual media.

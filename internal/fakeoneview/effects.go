@@ -72,6 +72,11 @@ func Drop() Effect { return Effect{Refuse: &Reply{Drop: true}} }
 // LoseAnswer breaks the connection after the request took effect.
 func LoseAnswer() Effect { return Effect{Change: func(r *Reply) { r.Drop = true }} }
 
+// Late answers 504 and lets the request take effect later.
+func Late(after time.Duration) Effect {
+	return Effect{Refuse: &Reply{Status: http.StatusGatewayTimeout, Body: []byte("<html>504 Gateway Time-out</html>")}, Late: after}
+}
+
 // HTML replaces the body by an HTML page, as proxies do; the request takes effect.
 func HTML() Effect {
 	return Effect{Change: func(r *Reply) {

@@ -3,6 +3,7 @@ package fakeoneview
 import (
 	"net/http"
 	"regexp"
+	"time"
 )
 
 // Always is a Fault.Count without limit.
@@ -22,9 +23,12 @@ type Fault struct {
 // and may call it. Common effects have constructors: Refuse, LoseAnswer, FailValidation, ...
 type Effect struct {
 	Before func()       // runs before the appliance handles the request
-	Refuse *Reply       // replaces the answer; the request has no effect
+	Refuse *Reply       // replaces the answer; the request has no effect, or has it only later: see Late
 	Change func(*Reply) // changes the answer after the request took effect
 	After  func()       // runs after the request took effect and before the answer
+
+	// Late, with Refuse, lets the request take effect that much later, as behind a proxy that has answered 504 meanwhile.
+	Late time.Duration
 
 	BeforeRunning  func()   // runs between the answer and the first check of the task
 	BeforeEnd      func()   // runs right before the task ends

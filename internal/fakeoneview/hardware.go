@@ -219,11 +219,8 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
 		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4", "romVersion": "I36 02/17/2017",
 		"mpHostInfo": map[string]any{
-			"mpHostName": "ilo-" + strings.ToLower(h.SerialNumber),
-			"mpIpAddresses": []any{
-				map[string]any{"address": "fe80::9657:a5ff:fe66:1", "type": "LinkLocal"},
-				map[string]any{"address": h.ILOAddress, "type": "DHCP"},
-			},
+			"mpHostName":    "ilo-" + strings.ToLower(h.SerialNumber),
+			"mpIpAddresses": h.iloAddresses(),
 		},
 		"portMap": h.portMap(), "scopesUri": "/rest/scopes/resources" + h.URI,
 		"eTag": milliseconds(h.modified), "created": timestamp(h.created), "modified": timestamp(h.modified),
@@ -235,6 +232,15 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		document["serverProfileUri"] = h.profile.uri
 	}
 	return document
+}
+
+// iloAddresses returns the addresses of the iLO. One that has got none from DHCP has its link-local address only.
+func (h *hardware) iloAddresses() []any {
+	addresses := []any{map[string]any{"address": "fe80::9657:a5ff:fe66:1", "type": "LinkLocal"}}
+	if h.ILOAddress != "" {
+		addresses = append(addresses, map[string]any{"address": h.ILOAddress, "type": "DHCP"})
+	}
+	return addresses
 }
 
 // portMap returns the ports of a blade; null for rack servers.

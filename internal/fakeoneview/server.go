@@ -186,6 +186,9 @@ func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Ti
 	c := newCall(r, body, effects)
 	victims := s.victims(c)
 	answer := s.refusal(effects)
+	if late := lateness(effects); answer != nil && late > 0 {
+		s.after(late, nil, func() { s.remember(c, s.victims(c), s.handle(c).Status) })
+	}
 	if answer == nil {
 		handled := s.handle(c)
 		answer = &handled
@@ -203,6 +206,14 @@ func (s *Server) refusal(effects []Effect) *Reply {
 		}
 	}
 	return nil
+}
+
+// lateness returns how much later a refused request takes effect; zero: never.
+func lateness(effects []Effect) (late time.Duration) {
+	for _, effect := range effects {
+		late = max(late, effect.Late)
+	}
+	return late
 }
 
 func (r *Reply) clone() Reply {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -59,6 +60,18 @@ func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Known() }
 // HasOneView reports whether a OneView appliance is configured and its settings are known.
 func (w *WithClient) HasOneView() bool {
 	return w.Pool != nil && w.Pool.OneView.Known()
+}
+
+// EndTemporary removes the temporary server profile that a node has got in OneView for an operation, if it has one. It does nothing if the
+// run was interrupted, or while the node may run something: the next run removes the profile.
+func (w *WithClient) EndTemporary(ctx context.Context, node *ironic.Node, limit time.Duration) error {
+	if !w.HasOneView() || ctx.Err() != nil || !provision.Parked(ironic.State(node.ProvisionState)) {
+		return nil
+	}
+	if err := w.Pool.EndTemporary(ctx, node.UUID, limit); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
+	}
+	return nil
 }
 
 // Feature is an attribute that Ironic supports since an API version.

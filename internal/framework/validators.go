@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,6 +57,8 @@ var (
 	hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 )
 
+var raidLevels = []string{"JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"}
+
 // Rules for strings that several resources use.
 var (
 	BMCAddress = text{
@@ -72,6 +75,19 @@ var (
 		why: func(s string) string {
 			if other := strings.ToLower(strings.ReplaceAll(s, "-", ":")); macPattern.MatchString(other) {
 				return fmt.Sprintf("Write %q as %q, as Ironic does.", s, other)
+			}
+			return ""
+		},
+	}
+	// RAIDLevel accepts Ironic's names of RAID levels, and suggests them for other usual names.
+	RAIDLevel = text{
+		summary: "Not a RAID level", must: "must be one of " + strings.Join(raidLevels, ", "), ok: func(s string) bool { return slices.Contains(raidLevels, s) },
+		why: func(s string) string {
+			bare := strings.Trim(strings.TrimPrefix(strings.ToUpper(s), "RAID"), " -_")
+			for _, level := range raidLevels {
+				if bare == level || bare == strings.ReplaceAll(level, "+", "") {
+					return fmt.Sprintf("Write %q as %q, as Ironic does.", s, level)
+				}
 			}
 			return ""
 		},
@@ -95,9 +111,28 @@ var (
 			return ""
 		},
 	}
-	UUID = text{summary: "Not a UUID", must: "must be a UUID", ok: UUIDPattern.MatchString}
+	// UUID accepts the spelling that Ironic uses, and suggests it for any other.
+	UUID = text{
+		summary: "Not a UUID", must: "must be a UUID", ok: func(s string) bool { return UUIDPattern.MatchString(s) && s == strings.ToLower(s) },
+		why: func(s string) string { return lowered(s, UUIDPattern.MatchString) },
+	}
+	// ConductorGroup accepts texts in lower case (reference/ironic.md#texts-that-ironic-changes).
+	ConductorGroup = text{
+		summary: "Not in lower case", must: "must be in lower case", ok: func(s string) bool { return s == strings.ToLower(s) },
+		why: func(s string) string { return lowered(s, func(string) bool { return true }) },
+	}
+	// switchID accepts the switch_id of a port in the spelling that Ironic uses (reference/ironic.md#texts-that-ironic-changes).
+	switchID = text{
+		summary: "Not the ID of a switch", must: "must be the MAC address of the switch, such as 52:54:00:aa:bb:01, or an OpenFlow datapath ID of 16 hexadecimal digits, in lower case", ok: isSwitchID,
+		why: func(s string) string { return lowered(strings.ReplaceAll(s, "-", ":"), isSwitchID) },
+	}
 	// notUUID refuses names that Ironic would treat as a UUID.
-	notUUID  = text{summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) }}
+	notUUID = text{
+		summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) },
+		why: func(s string) string {
+			return fmt.Sprintf("%q must not be a UUID: Ironic accepts none as a name. To manage an object without a name, import it by its UUID, and leave name out or write name = null.", s)
+		},
+	}
 	ImageURL = text{
 		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
 		ok: func(s string) bool {
@@ -132,6 +167,10 @@ var (
 			_, err := regexp.Compile(s)
 			return fmt.Sprintf("%q: %v.", s, err)
 		},
+	}
+	WholeNumber = text{
+		summary: "Not a number", must: "must be a whole number of at least 1",
+		ok: func(s string) bool { n, err := strconv.ParseInt(s, 10, 64); return err == nil && n >= 1 },
 	}
 	CIDR = text{
 		summary: "Not a network", must: "must be a network such as 10.12.0.0/24",
@@ -191,8 +230,34 @@ var (
 	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
 	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`) // the last five are the namespaces of os-traits
 	notInTraits  = regexp.MustCompile(`[^A-Z0-9_]+`)
-	UUIDPattern  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	// datapathPattern is the OpenFlow ID of a switch.
+	datapathPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	UUIDPattern     = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
+
+// lowered suggests the spelling of Ironic if only that makes a text valid; "" if not.
+func lowered(s string, ok func(string) bool) string {
+	if lower := strings.ToLower(s); ok(lower) {
+		return fmt.Sprintf("Write %q, as Ironic does.", lower)
+	}
+	return ""
+}
+
+func isSwitchID(s string) bool { return macPattern.MatchString(s) || datapathPattern.MatchString(s) }
+
+// LocalLink validates the local_link_connection of a port.
+type LocalLink struct{ text }
+
+// ValidateMap adds an error for a switch_id that Ironic refuses or spells otherwise.
+func (LocalLink) ValidateMap(ctx context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	value, ok := req.ConfigValue.Elements()["switch_id"].(types.String)
+	if !ok {
+		return
+	}
+	var of validator.StringResponse
+	switchID.ValidateString(ctx, validator.StringRequest{Path: req.Path.AtMapKey("switch_id"), ConfigValue: value}, &of)
+	resp.Diagnostics.Append(of.Diagnostics...)
+}
 
 // NameValidators accept the names that Ironic accepts for nodes and allocations.
 func NameValidators() []validator.String {

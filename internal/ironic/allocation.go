@@ -118,7 +118,7 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 	if err := c.wrap(allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
 		return nil, err
 	}
-	a.LastError = c.secrets.Redact(a.LastError)
+	a.LastError = c.words(a.LastError)
 	return a, nil
 }
 
@@ -129,7 +129,7 @@ func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, er
 	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(node)+"/allocation", nil, a); err != nil {
 		return nil, err
 	}
-	a.LastError = c.secrets.Redact(a.LastError)
+	a.LastError = c.words(a.LastError)
 	return a, nil
 }
 
@@ -137,7 +137,7 @@ func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, er
 func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Allocation, error) {
 	all, err := List[Allocation](ctx, c, "allocations", "allocations", query)
 	for i := range all {
-		all[i].LastError = c.secrets.Redact(all[i].LastError)
+		all[i].LastError = c.words(all[i].LastError)
 	}
 	return all, err
 }
@@ -148,7 +148,7 @@ func (c *Client) StreamAllocations(ctx context.Context, query url.Values, limit 
 	return func(yield func(*Allocation, error) bool) {
 		for a, err := range Stream(ctx, c, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
 			if a != nil {
-				a.LastError = c.secrets.Redact(a.LastError)
+				a.LastError = c.words(a.LastError)
 			}
 			if !yield(a, err) {
 				return

@@ -70,6 +70,7 @@ type Config struct {
 	OthersAtWork func(fleet map[string]*Node) bool
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from Ironic's texts, and adds its own
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
@@ -82,7 +83,6 @@ type Config struct {
 // because the Client polls and lists for all its callers at once.
 type Client struct {
 	cfg        Config
-	secrets    rest.Secrets
 	nodes      *batch[Node]
 	ports      *batch[[]Port]
 	portGroups *batch[[]PortGroup]
@@ -91,6 +91,7 @@ type Client struct {
 	pending    *watch[Allocation]
 	locks      locks
 	defect     parentDefect
+	silence    silence
 
 	refused bool // the connection was refused before the first answer; the lock of the connection protects it
 
@@ -113,12 +114,12 @@ func New(cfg Config) *Client {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg}
-	c.secrets.Hide(cfg.Password)
-	if u, err := url.Parse(cfg.Endpoint); err == nil && u.User != nil {
-		password, _ := u.User.Password()
-		c.secrets.Hide(password)
+	if cfg.Secrets == nil {
+		cfg.Secrets = &rest.Secrets{}
 	}
+	c := &Client{cfg: cfg}
+	cfg.Secrets.Hide(cfg.Password)
+	cfg.Secrets.HideURL(cfg.Endpoint)
 	c.nodes = newBatch(c.getNode, c.ListNodesByID)
 	c.ports = newBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.absent = &[]Port{}
@@ -135,9 +136,6 @@ func New(cfg Config) *Client {
 // something that does not exist yet.
 func (c *Client) Known() bool { return c.cfg.Unknown == "" }
 
-// Hide registers a secret. The client replaces it by stars in the texts of its errors.
-func (c *Client) Hide(secret string) { c.secrets.Hide(secret) }
-
 // Logger returns the client's logger.
 func (c *Client) Logger() *slog.Logger { return c.cfg.Logger }
 
@@ -147,8 +145,8 @@ func (c *Client) PollInterval() time.Duration { return c.cfg.PollInterval }
 // UserAgent returns the User-Agent header of requests.
 func (c *Client) UserAgent() string { return c.cfg.UserAgent }
 
-// Redact returns a text without the secrets that were registered with Hide.
-func (c *Client) Redact(text string) string { return c.secrets.Redact(text) }
+// Redact returns a text without the secrets of the configuration, credentials and queries of URLs.
+func (c *Client) Redact(text string) string { return c.cfg.Secrets.Redact(text) }
 
 // api returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for
 // the API, and negotiates the microversion. After a failure the next use connects again.
@@ -206,7 +204,7 @@ func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error
 		}
 		transport = made
 	}
-	hc := http.Client{Transport: &observed{next: transport, client: c}, Timeout: c.cfg.RequestTimeout}
+	hc := *rest.NewClient(&observed{next: transport, client: c}, c.cfg.RequestTimeout)
 	var service *gophercloud.ServiceClient
 	var err error
 	switch c.cfg.Auth {
@@ -258,9 +256,9 @@ func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gopherc
 	if err != nil {
 		return nil, &AuthError{Auth: AuthKeystone, Err: err}
 	}
-	c.secrets.Hide(auth.Password)
-	c.secrets.Hide(auth.ApplicationCredentialSecret)
-	c.secrets.Hide(auth.TokenID)
+	c.cfg.Secrets.Hide(auth.Password)
+	c.cfg.Secrets.Hide(auth.ApplicationCredentialSecret)
+	c.cfg.Secrets.Hide(auth.TokenID)
 	auth.AllowReauth = true
 	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
 	if err != nil {
@@ -354,8 +352,9 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	return func(yield func([]T, error) bool) {
 		asked := url.Values{}
 		maps.Copy(asked, query)
+		var read rest.Listing
 		for marker := ""; ; {
-			items, next, err := page[T](ctx, c, path, key, asked)
+			items, next, err := page[T](ctx, c, path, key, asked, &read)
 			if marker != "" && IsNotFound(err) {
 				err = fmt.Errorf("list %s: %w", path, errShifted)
 			}
@@ -370,8 +369,8 @@ func pages[T any](ctx context.Context, c *Client, path, key string, query url.Va
 	}
 }
 
-// page requests one page of a list, and returns the marker of the next one; "" if there is none.
-func page[T any](ctx context.Context, c *Client, path, key string, query url.Values) (items []T, marker string, err error) {
+// page requests one page of a list, and returns the marker of the next one; "" if there is none. read are the pages so far.
+func page[T any](ctx context.Context, c *Client, path, key string, query url.Values, read *rest.Listing) (items []T, marker string, err error) {
 	var answer map[string]jsonRaw
 	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 		return nil, "", err
@@ -384,7 +383,15 @@ func page[T any](ctx context.Context, c *Client, path, key string, query url.Val
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", path, err)
 	}
-	return items, u.Query().Get("marker"), nil
+	marker = u.Query().Get("marker")
+	again, err := read.Add(len(answer[key]), marker)
+	if err == nil && again {
+		err = errors.New("its pages go round in a circle: the server, or a proxy before it, is broken")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", path, err)
+	}
+	return items, marker, nil
 }
 
 // ServerNow returns the time of the server's clock, estimated from its answers.
@@ -415,16 +422,19 @@ type observed struct {
 
 // RoundTrip sends the request and records its result.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
-	start := time.Now()
+	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
+	answered()
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
 	logger := o.client.cfg.Logger
 	if err != nil {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		o.note(r, start, 0)
 		return resp, err
 	}
+	o.note(r, start, resp.StatusCode)
 	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)

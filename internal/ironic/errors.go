@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // StatusError is an answer by which Ironic refuses a request.
@@ -149,6 +151,11 @@ func (c *Client) wrap(err error) error {
 	if errors.As(err, &code) {
 		return c.statusError(code)
 	}
+	var redirect *rest.RedirectError
+	if errors.As(err, &redirect) {
+		redirect.Root, redirect.Setting = "/v1", "endpoint (METAL_ENDPOINT)"
+		return redirect
+	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("the answer is not JSON (%w)", err)
@@ -159,8 +166,13 @@ func (c *Client) wrap(err error) error {
 // authError is wrap for Keystone's errors.
 func (c *Client) authError(err error) error {
 	var code gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &code) {
+	var redirect *rest.RedirectError
+	switch {
+	case errors.As(err, &code):
 		err = c.statusError(code)
+	case errors.As(err, &redirect):
+		redirect.Root, redirect.Setting = "/auth", "OS_AUTH_URL (auth_url in clouds.yaml)"
+		err = redirect
 	}
 	return &AuthError{Auth: AuthKeystone, Err: err}
 }
@@ -168,8 +180,8 @@ func (c *Client) authError(err error) error {
 // statusError keeps only the first line of an answer, because schema errors append whole documents.
 func (c *Client) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
 	return &StatusError{
-		Method: code.Method, URL: c.secrets.Redact(code.URL), Status: code.Actual,
-		Message: FirstLine(c.secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
+		Method: code.Method, URL: c.cfg.Secrets.Redact(code.URL), Status: code.Actual,
+		Message: FirstLine(c.cfg.Secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
 		Foreign: !isFromIronic(code.Body),
 	}
 }

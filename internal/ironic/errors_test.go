@@ -51,7 +51,7 @@ func TestRedact_repeatedSecrets(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Password: "from-the-config"})
 	for _, secret := range []string{"calvin", "calvin-and-hobbes", "#cloud-config\npassword: tiger", "abc"} {
-		c.Hide(secret)
+		c.cfg.Secrets.Hide(secret)
 	}
 	for said, want := range map[string]string{
 		"ipmitool -P calvin failed":                                 "ipmitool -P ****** failed",
@@ -78,7 +78,7 @@ func FuzzFaultText(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	c := New(Config{})
-	c.Hide("0000")
+	c.cfg.Secrets.Hide("0000")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		err := c.wrap(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: body})
 		text := err.Error()

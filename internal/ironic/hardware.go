@@ -73,6 +73,19 @@ func IdentifyBMC(info map[string]any) BMCIdentity {
 	return BMCIdentity{}
 }
 
+// BMCHosts returns the hosts of all BMC addresses in driver_info, in lower case; IP addresses in their shortest form. A node has several if
+// another client has left settings of a former driver.
+func BMCHosts(info map[string]any) []string {
+	var hosts []string
+	for _, p := range bmcProtocols {
+		if address, _ := info[p.protocol+"_address"].(string); address != "" {
+			host, _ := splitAddress(address)
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
 // splitAddress returns the normalised host and the port of an address with or without a scheme.
 func splitAddress(address string) (host, port string) {
 	if ip, err := netip.ParseAddr(strings.Trim(address, "[]")); err == nil {
@@ -104,6 +117,9 @@ func (b BMCIdentity) Same(other BMCIdentity) bool {
 	bridged := b.protocol == "ipmi" && b.part != "" || other.protocol == "ipmi" && other.part != ""
 	return b.port == "" && !bridged
 }
+
+// Host returns the host of the BMC, in the form of BMCHosts; "" if driver_info has none.
+func (b BMCIdentity) Host() string { return b.host }
 
 // String returns the address without its protocol.
 func (b BMCIdentity) String() string {

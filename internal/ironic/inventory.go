@@ -131,6 +131,17 @@ func (i *Inventory) BootMAC() string {
 	return mac
 }
 
+// BMCHosts returns the addresses of the BMC that the machine reports, in the form of the function BMCHosts.
+func (i *Inventory) BMCHosts() []string {
+	var hosts []string
+	for _, text := range []string{i.BMCAddress, i.BMCv6} {
+		if address, err := netip.ParseAddr(text); err == nil && !address.IsUnspecified() {
+			hosts = append(hosts, address.Unmap().WithZone("").String())
+		}
+	}
+	return hosts
+}
+
 // BMC returns the address of the BMC that the machine reports: IPv4, else IPv6, else "". The ramdisk writes 0.0.0.0 and ::/0 for
 // an address that it did not find. BMC ignores everything that is not an IP address, because reports of machines are untrusted and
 // the address is used in URLs together with a password.

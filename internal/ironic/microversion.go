@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -98,6 +99,10 @@ func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClien
 		if err == nil {
 			return version, nil
 		}
+		var redirect *rest.RedirectError
+		if errors.As(err, &redirect) {
+			return 0, err
+		}
 		wait := min(c.cfg.PollInterval, time.Until(deadline))
 		if wait <= 0 {
 			return 0, err
@@ -117,11 +122,11 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	}
 	_, err := service.Get(ctx, service.Endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: c.wrap(err)}
+		return 0, &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	version, err := ParseMicroversion(answer.Version.Highest)
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: fmt.Errorf("the answer contains no API version")}
+		return 0, &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: fmt.Errorf("the answer contains no API version")}
 	}
 	return version, nil
 }
@@ -152,10 +157,10 @@ func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClie
 	headers := map[string]string{"X-OpenStack-Ironic-API-Version": min(version, newest).String()}
 	_, err := service.Get(ctx, service.ServiceURL("drivers"), &answer, &gophercloud.RequestOpts{MoreHeaders: headers})
 	if err != nil {
-		return &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: c.wrap(err)}
+		return &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: c.wrap(err)}
 	}
 	if len(answer.Drivers) == 0 {
-		return &EndpointError{Endpoint: c.secrets.Redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
+		return &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
 	}
 	return nil
 }

@@ -153,9 +153,12 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 
 // redacted returns a node without the secrets that Ironic repeats in its messages.
 func (c *Client) redacted(n *Node) *Node {
-	n.LastError, n.MaintenanceReason = c.secrets.Redact(n.LastError), c.secrets.Redact(n.MaintenanceReason)
+	n.LastError, n.MaintenanceReason = c.words(n.LastError), c.cfg.Secrets.Redact(n.MaintenanceReason)
 	return n
 }
+
+// words returns a message of Ironic without secrets, and printable, because it becomes an attribute that plans show.
+func (c *Client) words(text string) string { return rest.Printable(c.cfg.Secrets.Redact(text)) }
 
 // ListNodesByID returns all nodes with all fields by UUID.
 func (c *Client) ListNodesByID(ctx context.Context) (map[string]*Node, error) {

@@ -150,6 +150,16 @@ func (p Patch) OfExtra() (edits Patch) {
 	return edits
 }
 
+// OfInterfaces returns the edits of hardware interfaces.
+func (p Patch) OfInterfaces() (edits Patch) {
+	for _, op := range p {
+		if strings.HasSuffix(op.Path, "_interface") {
+			edits = append(edits, op)
+		}
+	}
+	return edits
+}
+
 // Holds reports whether a node's extra contains all edits of extra.
 func (p Patch) Holds(extra map[string]any) bool {
 	for _, op := range p {

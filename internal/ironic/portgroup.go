@@ -114,6 +114,11 @@ func (c *Client) PortGroups(ctx context.Context, nodeID string) ([]PortGroup, er
 	return List[PortGroup](ctx, c, "portgroups/detail", "portgroups", url.Values{"node": {nodeID}})
 }
 
+// ListPortGroupAddresses reads the port groups of all nodes, with UUID, address and node_uuid only.
+func (c *Client) ListPortGroupAddresses(ctx context.Context) ([]PortGroup, error) {
+	return List[PortGroup](ctx, c, "portgroups", "portgroups", url.Values{"fields": {"uuid,address,node_uuid"}})
+}
+
 // PortGroupsForRefresh returns the port groups of a node; see NodeForRefresh.
 func (c *Client) PortGroupsForRefresh(ctx context.Context, nodeID string) ([]PortGroup, error) {
 	all, err := c.portGroups.get(ctx, nodeID)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,9 +17,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// Bounds of the retry policy: after at most 15 seconds of waiting the caller gets the error.
+// Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is
+// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds.
 const (
 	retries      = 6
+	timeouts     = 1
 	FirstBackoff = 500 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 )
@@ -31,7 +34,7 @@ const firstRetries = 2
 // that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
 // repeat. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
-	if count >= retries || !retryable(method, url, err) {
+	if count >= retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
 		return err
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
@@ -48,10 +51,10 @@ func (c *Client) retryFirst(ctx context.Context, method, url string, opts *gophe
 }
 
 func retryable(method, url string, err error) bool {
-	repeatable := method != http.MethodPost && !strings.HasSuffix(url, provisionPath)
+	repeatable := method != http.MethodPost && !moves(method, url)
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
-		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
+		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED)) // no server has read a request that was refused so
 	}
 	if IsCapacity(faultText(code.Body)) {
 		return false // the loop over provision states waits for this as long as necessary
@@ -69,8 +72,38 @@ func retryable(method, url string, err error) bool {
 	return false
 }
 
-// provisionPath is the end of the URL for verbs. A verb that Ironic has accepted may have ended by the time it is sent again.
-const provisionPath = "/states/provision"
+// moving are the ends of the paths of requests that move a machine, by method. Ironic may have executed one to which no answer arrives, or
+// may execute it later, so only the caller can find out whether to repeat it.
+var moving = map[string][]string{
+	http.MethodPut: {
+		"/states/provision", "/states/power", "/states/boot_mode", "/states/secure_boot", "/management/boot_device", "/management/inject_nmi",
+	},
+	http.MethodDelete: {"/vmedia"},
+}
+
+// moves reports whether a request moves a machine. A POST always counts as unrepeatable.
+func moves(method, url string) bool {
+	path, _, _ := strings.Cut(url, "?")
+	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })
+}
+
+// IsUnanswered reports whether it is not known what became of a request: no answer arrived, or a server between client and conductor
+// has answered in Ironic's place.
+func IsUnanswered(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		var op *net.OpError
+		unsent := errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial"
+		return IsConnectionLoss(err) && !unsent
+	}
+	switch status.Status {
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return !IsCapacity(status.Message)
+	case http.StatusInternalServerError:
+		return isConductorDown(status.Message)
+	}
+	return false
+}
 
 // Texts that distinguish errors with the same status code (reference/ironic.md#errors-worth-a-retry).
 func isLocked(text string) bool {
@@ -86,9 +119,13 @@ func isConductorDown(text string) bool {
 	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
 }
 
+func isTimeout(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) && op.Timeout()
+}
+
 // IsConnectionLoss reports whether no complete answer arrived: the connection was refused or reset, or timed out.
 func IsConnectionLoss(err error) bool {
-	var op net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || (errors.As(err, &op) && op.Timeout())
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || isTimeout(err)
 }

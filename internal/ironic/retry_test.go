@@ -35,7 +35,7 @@ func TestRetry_which(t *testing.T) {
 	t.Parallel()
 	reset := &url.Error{Op: "Get", Err: syscall.ECONNRESET}
 	timeout := &url.Error{Op: "Get", Err: context.DeadlineExceeded}
-	// The columns are GET, PATCH, POST, and PUT of a verb.
+	// The columns are GET, PATCH, POST, and what moves a machine.
 	for _, tc := range []struct {
 		err                    error
 		get, patch, post, verb bool
@@ -77,6 +77,13 @@ func TestRetry_which(t *testing.T) {
 			{http.MethodPatch, "http://ironic.test/v1/nodes/U", tc.patch},
 			{http.MethodPost, "http://ironic.test/v1/nodes", tc.post},
 			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/power", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/boot_mode", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/secure_boot", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/boot_device", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/inject_nmi", tc.verb},
+			{http.MethodDelete, "http://ironic.test/v1/nodes/U/vmedia?device_types=cdrom", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/maintenance", tc.patch},
 		} {
 			if got := retryable(request.method, request.url, tc.err); got != request.want {
 				t.Errorf("%s %s after %v: %t", request.method, request.url, tc.err, got)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +24,6 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	session session
-	secrets rest.Secrets
 }
 
 // Known reports whether the configuration is complete.
@@ -44,9 +44,6 @@ type answer struct {
 	header http.Header
 	body   []byte
 }
-
-// maxBody is the largest accepted answer, in bytes. A page of 256 server hardware has a few megabytes.
-const maxBody = 64 << 20
 
 // get reads a resource. It repeats the request after temporary errors, for as long as Patience.
 func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
@@ -111,7 +108,12 @@ func (c *Client) exchange(ctx context.Context, r request, token string, version 
 	}
 	defer resp.Body.Close()
 	c.log(ctx, r, start, resp.StatusCode)
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	rest.Bound(resp)
+	body, err := io.ReadAll(resp.Body)
+	var large *rest.TooLargeError
+	if errors.As(err, &large) {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, large)
+	}
 	if err != nil {
 		return nil, c.unreachable(err)
 	}

@@ -25,10 +25,10 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		})
 		s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: hardwares, Effect: fakeoneview.Effect{Change: func(r *fakeoneview.Reply) {
 			r.Status = http.StatusFound
-			r.Header.Set("Location", "https://elsewhere.test/rest/server-hardware/1")
+			r.Header.Set("Location", "https://elsewhere.test/rest/server-hardware/1?auth=hunter2")
 		}}})
 		_, err := client(t, transport).Hardware(t.Context(), s.blades.Hardware[0])
-		wantWords(t, err, "302")
+		wantWords(t, err, "302", "elsewhere.test/rest/server-hardware/1", "follows no redirect")
 		if elsewhere {
 			t.Error("the client sent a request to another host")
 		}

@@ -45,6 +45,7 @@ type Config struct {
 	Patience time.Duration
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
+	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from the appliance's texts, and adds its own
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
@@ -70,8 +71,11 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = &rest.Secrets{}
+	}
 	c := &Client{cfg: cfg, session: session{busy: make(chan struct{}, 1)}}
-	c.secrets.Hide(cfg.Password)
+	cfg.Secrets.Hide(cfg.Password)
 	if cfg.Unknown != "" {
 		return c, nil
 	}
@@ -85,12 +89,7 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.base, c.http = base, &http.Client{
-		Transport: transport,
-		Timeout:   cfg.RequestTimeout,
-		// The client follows no redirect, because it must not send a token to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c.base, c.http = base, rest.NewClient(transport, cfg.RequestTimeout)
 	return c, nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Problem is an error that OneView describes in the body of an answer or in a task.
@@ -256,6 +258,11 @@ func (e *unansweredError) Unwrap() error { return e.err }
 
 // unreachable wraps the error of a request without an answer. It omits the URL, which the message contains already.
 func (c *Client) unreachable(err error) error {
+	var redirect *rest.RedirectError
+	if errors.As(err, &redirect) {
+		redirect.Root, redirect.Setting = "/rest", c.cfg.called("endpoint")
+		return redirect
+	}
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err
@@ -280,7 +287,7 @@ func (c *Client) refused(r request, resp *http.Response, body []byte) error {
 
 // redact removes secrets from the appliance's description of an error.
 func (c *Client) redact(p *Problem) {
-	hide := func(text *string) { *text = c.secrets.Redact(*text) }
+	hide := func(text *string) { *text = c.cfg.Secrets.Redact(*text) }
 	hide(&p.Message)
 	hide(&p.Details)
 	for i := range p.Actions {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // collection is the name of a kind of resource in paths below /rest.
@@ -57,7 +59,9 @@ func list[T any](ctx context.Context, c *Client, of collection, filters []string
 	}
 	path := "/rest/" + string(of)
 	var all []T
-	for seen := map[string]bool{}; ; {
+	var read rest.Listing
+	_, _ = read.Add(0, query.Encode()) // the first page
+	for {
 		var page struct {
 			Members     []json.RawMessage `json:"members"`
 			NextPageURI string            `json:"nextPageUri"`
@@ -65,7 +69,9 @@ func list[T any](ctx context.Context, c *Client, of collection, filters []string
 		if err := c.get(ctx, path, query, &page); err != nil {
 			return nil, fmt.Errorf("list %s: %w", of, err)
 		}
+		size := 0
 		for _, member := range page.Members {
+			size += len(member)
 			var item T
 			if err := json.Unmarshal(member, &item); err != nil {
 				return nil, fmt.Errorf("list %s: %w", of, err)
@@ -73,13 +79,16 @@ func list[T any](ctx context.Context, c *Client, of collection, filters []string
 			all = append(all, item)
 		}
 		// list uses only the query of nextPageUri, and each query once, because appliances have returned the URI of the same page.
-		seen[query.Encode()] = true
 		next, err := url.Parse(page.NextPageURI)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: next page: %w", of, err)
 		}
 		query = next.Query()
-		if len(query) == 0 || seen[query.Encode()] || len(page.Members) == 0 {
+		again, err := read.Add(size, query.Encode())
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", of, err)
+		}
+		if len(query) == 0 || again || len(page.Members) == 0 {
 			return all, nil
 		}
 	}

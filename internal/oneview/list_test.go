@@ -1,6 +1,9 @@
 package oneview_test
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
@@ -69,6 +72,43 @@ func TestListEndsWherePagesRepeat(t *testing.T) {
 			t.Errorf("ListHardware = %d, %v, want 150", len(found), err)
 		}
 	})
+}
+
+func TestListIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		page func(r *http.Request) io.Reader
+		says string
+	}{
+		"fresh pages": {func(r *http.Request) io.Reader {
+			return strings.NewReader(`{"members": [{}], "nextPageUri": "/rest/server-hardware?start=` + r.URL.Query().Get("start") + `1"}`)
+		}, "more than 2000 pages"},
+		"an endless page": {func(*http.Request) io.Reader { return io.MultiReader(strings.NewReader(`{"members": ["`), endless{}) }, "more than 64 MiB"},
+	} {
+		inVirtualTime(t, func(t *testing.T) {
+			s := newSite(t, 1)
+			c := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+				if !strings.HasSuffix(r.URL.Path, "/server-hardware") {
+					return s.appliance.RoundTrip(r)
+				}
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(tt.page(r)), Request: r}, nil
+			}))
+			_, err := c.ListHardware(t.Context(), oneview.HardwareFilter{})
+			if err == nil || !strings.Contains(err.Error(), tt.says) || oneview.IsTransient(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// endless is a text without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 func TestProfileRefusesOtherURIs(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -81,17 +80,13 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 	}
 }
 
-// A wrong endpoint is one error for each resource, whatever its attributes need, and it comes within seconds.
-func TestFakeProvider_refusedConnectionFailsThePlanAtOnce(t *testing.T) {
+// A wrong endpoint is one error for each resource, whatever its attributes need. internal/ironic tests that it comes within seconds.
+func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 	t.Parallel()
 	acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
 	w := acctest.NewWorkspace(t, "provider \"metal\" {\n  endpoint = \"http://127.0.0.1:1\"\n}\nresource \"metal_host\" \"h\" {\n  count = 20\n  name = \"h-${count.index}\"\n"+
 		"  driver = \"fake-hardware\"\n  resource_class = \"c\"\n  traits = [\"CUSTOM_A\"]\n}\n")
-	start := time.Now()
 	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version", "Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
-	if took := time.Since(start); took > 30*time.Second { // the retries take 2 s; the machine may be slow
-		t.Errorf("the plan took %s", took)
-	}
 	if n := strings.Count(output, "Error:"); n != 20 {
 		t.Errorf("%d errors for 20 hosts:\n%s", n, output)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -21,6 +20,7 @@ func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1"), `power_state = "on"`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	output := acctest.Interrupt(t, running)
@@ -32,7 +32,7 @@ func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
 	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
 		acctest.Mention(t, output, "Unfinished deployment is continued", "0 to add, 1 to change, 0 to destroy")
 	}
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantVerbs(t, s, node, "active")
 	if d := acctest.Deployed(t, w); d.Values["provision_state"] != "active" || d.Values["power_state"] != "on" {
 		t.Errorf("in state is %+v", d)
@@ -46,10 +46,11 @@ func TestAccInterruption_destroyEndsDeployment(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Interrupt(t, running)
-	w.Must("destroy", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
 	acctest.WantVerbs(t, s, node, "active", "deleted")
 	if acctest.AllocationNamed(s, s.Name("web")) != nil {
 		t.Error("the allocation is left")
@@ -63,13 +64,14 @@ func TestAccInterruption_destroyContinuesDestroy(t *testing.T) {
 		node := acctest.AddNode(t, s, name, nil)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
+		release := s.Hold(acctest.BusyUndeploying()...)
 		running := w.Start("destroy", "-auto-approve")
 		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
 		end(t, s, running)
 		if acctest.Deployed(t, w).Tainted || acctest.InState(t, w, acctest.AllocationAddress) == nil {
 			t.Errorf("%s: in state is\n%s", name, w.State())
 		}
-		w.Must("destroy", "-auto-approve")
+		acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
 		acctest.WantVerbs(t, s, node, "active", "deleted")
 		if acctest.AllocationNamed(s, s.Name("web")) != nil {
 			t.Errorf("%s: the allocation is left", name)
@@ -89,10 +91,11 @@ func TestAccInterruption_applyRestoresHalfDestroyed(t *testing.T) {
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
 		before := acctest.AllocationNamed(s, s.Name("web"))
+		release := s.Hold(acctest.BusyUndeploying()...)
 		running := w.Start("destroy", "-auto-approve")
 		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
 		end(t, s, running)
-		acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+		acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 		acctest.WantVerbs(t, s, node, "active", "deleted", "active")
 		acctest.WantKept(t, s, w, node, before)
 		acctest.NoChanges(t, w)
@@ -107,6 +110,7 @@ func TestAccInterruption_halfDestroyedWithoutAllocation(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
+	release := s.Hold(acctest.BusyUndeploying()...)
 	running := w.Start("destroy", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
 	acctest.Kill(t, s, running)
@@ -114,6 +118,7 @@ func TestAccInterruption_halfDestroyedWithoutAllocation(t *testing.T) {
 		if !strings.Contains(output, "an operation on it is") {
 			acctest.Mention(t, output, "any more", "has released the reservation")
 		}
+		release()
 		s.Await(node, "provision_state", "available")
 		w.Must("apply", "-auto-approve")
 	}
@@ -128,12 +133,14 @@ func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
 		acctest.Allocated(acctest.Image("v1"), `config_drive = { user_data_wo = "secret", user_data_wo_version = 1 }`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
 		t.Fatalf("in state is\n%s", w.State())
 	}
+	release()
 	before := s.Await(node, "provision_state", "active")
 	w.Must("apply", "-auto-approve")
 	if d := acctest.Deployed(t, w); d.Tainted || d.Values["instance_id"] != before["instance_uuid"] {
@@ -181,12 +188,14 @@ func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 // A deployment in hold by an operator still belongs to its resource.
 func TestFakeInterruption_heldDeploymentStaysInState(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	s := acctest.StartFake(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	s.Fake.Set(node, "provision_state", "deploy hold")
+	release()
 	if output, code := running.Wait(); code == 0 || acctest.InState(t, w, acctest.DeploymentAddress) == nil {
 		t.Errorf("exit code %d, in state is %v:\n%s", code, acctest.InState(t, w, acctest.DeploymentAddress), output)
 	}
@@ -199,6 +208,7 @@ func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Kill(t, s, running)
@@ -207,7 +217,7 @@ func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 	if strings.Contains(output, "Destroying undeploys the machine") {
 		t.Errorf("the plan threatens a machine that the apply only waits for:\n%s", output)
 	}
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantVerbs(t, s, node, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -218,11 +228,12 @@ func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"), `config_drive = { user_data = "x" }`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	w.Must("plan", "-out", "plan.bin")
-	output := w.Must("apply", "plan.bin")
+	output := acctest.WaitOut(t, s, w, release, "apply", "plan.bin")
 	acctest.Mention(t, output, "Interrupted creation is continued", "node "+s.Name("n1"), "which began at")
 	if n := strings.Count(output, "Interrupted creation is continued"); n != 1 {
 		t.Errorf("the apply says so %d times:\n%s", n, output)
@@ -247,13 +258,14 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 		acctest.Mention(t, acctest.Interrupt(t, r), "Warning: Interrupted: deploy node "+s.Name("n1"))
 	}
 	for i, end := range []acctest.Stop{acctest.Kill, interrupted} {
+		release := s.Hold(acctest.BusyDeploying()...)
 		running := w.Start("apply", "-auto-approve")
 		acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 		end(t, s, running)
 		if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
 			acctest.Mention(t, output, "Unfinished deployment is continued")
 		}
-		w.Must("apply", "-auto-approve")
+		acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 		acctest.NoChanges(t, w)
 		if i == 0 {
 			w.Configure(config("v3"))
@@ -269,7 +281,7 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 // startRedirecting is an Ironic that finds every image at another URL than the one that it is given, and notes that.
 func startRedirecting(t *testing.T) *acctest.Site {
 	t.Helper()
-	fake := &fakeironic.Server{StepTime: 2 * time.Second}
+	fake := &fakeironic.Server{}
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
 			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
@@ -305,14 +317,16 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 			w.Must("apply", "-auto-approve")
 			acctest.NoChanges(t, w)
 			w.Configure(config("v2", tc.settings))
+			release := s.Hold(acctest.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 			acctest.Kill(t, s, running)
+			if tc.during {
+				acctest.Mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
+			}
+			release()
 			s.Await(node, "provision_state", "active")
 			if tc.during {
-				s.Fake.Set(node, "provision_state", "deploying") // still, for the plan
-				acctest.Mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
-				s.Fake.Set(node, "provision_state", "active")
 				w.Must("apply", "plan.bin")
 			} else {
 				acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is recorded", "an earlier run has deployed it")
@@ -339,11 +353,12 @@ func TestAccInterruption_importOfRunningDeployment(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
+	release := s.Hold(acctest.BusyDeploying()...)
 	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("import", acctest.DeploymentAddress, node)
-	w.Must("apply", "-auto-approve") // takes it over
-	w.Must("apply", "-auto-approve") // and waits for it
+	w.Must("apply", "-auto-approve")                            // takes it over
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve") // and waits for it
 	s.Await(node, "provision_state", "active")
 	acctest.NoChanges(t, w)
 	acctest.WantVerbs(t, s, node, "active") // but never deploys it over
@@ -363,6 +378,7 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
   %s
 }
 `, nodes[0], nodes[1], nodes[2], acctest.Image("v1")))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.Until(t, "the first deployment", func() bool {
 		return slices.ContainsFunc(nodes, func(node string) bool { return acctest.IsBusy(s, node, acctest.BusyDeploying()) })
@@ -373,7 +389,7 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
 			t.Errorf("in state is %+v", d)
 		}
 	}
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	for _, node := range nodes {
 		acctest.WantVerbs(t, s, node, "active")
 	}
@@ -495,11 +511,12 @@ func TestAccInterruption_ignoredChangeAfterContinuing(t *testing.T) {
 	s := acctest.StartSlow(t)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Interrupt(t, running)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "ignore"`))
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantVerbs(t, s, node, "active")
 	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" {
 		t.Errorf("the node runs %v", got)

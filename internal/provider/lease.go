@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -43,29 +44,46 @@ var ended = func() context.Context {
 	return ctx
 }()
 
-// guard runs one RPC and turns a panic into a diagnostic. failed makes the answer from that diagnostic.
-func guard[Req, Resp any](ctx context.Context, req Req, call func(context.Context, Req) (Resp, error), failed func(*tfprotov6.Diagnostic) Resp) (resp Resp, err error) {
+// guard runs one RPC, turns a panic into a diagnostic, and cleans the diagnostics. failed makes the answer from the diagnostic of a panic.
+func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (Resp, error), failed func(*tfprotov6.Diagnostic) Resp) (resp Resp, err error) {
 	l := &lease{rpc: ctx}
 	defer l.end()
 	defer func() {
 		if r := recover(); r != nil {
-			resp, err = failed(panicked(ctx, r)), nil
+			resp, err = failed(s.panicked(ctx, r)), nil
 		}
+		s.cleanAll(diagnosticsOf(resp))
 	}()
+	s.learn(req)
 	return call(l, req)
+}
+
+// diagnosticsOf returns the diagnostics of an answer; nil if it has none.
+func diagnosticsOf(resp any) []*tfprotov6.Diagnostic {
+	answer := reflect.Indirect(reflect.ValueOf(resp))
+	if !answer.IsValid() {
+		return nil
+	}
+	field := answer.FieldByName("Diagnostics")
+	if !field.IsValid() {
+		return nil
+	}
+	diagnostics, _ := field.Interface().([]*tfprotov6.Diagnostic)
+	return diagnostics
 }
 
 // guardStream runs one RPC that answers with a stream. The lease ends with the stream. A panic in the RPC or in the stream becomes
 // the last event, which failed makes.
-func guardStream[Req, Event any](ctx context.Context, req Req, call func(context.Context, Req) (iter.Seq[Event], error), failed func(*tfprotov6.Diagnostic) Event) (events iter.Seq[Event], err error) {
+func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (iter.Seq[Event], error), failed func(*tfprotov6.Diagnostic) Event) (events iter.Seq[Event], err error) {
 	l := &lease{rpc: ctx}
 	defer func() {
 		if r := recover(); r != nil {
 			l.end()
-			last := failed(panicked(ctx, r))
+			last := cleanEvent(s, failed(s.panicked(ctx, r)))
 			events, err = func(yield func(Event) bool) { yield(last) }, nil
 		}
 	}()
+	s.learn(req)
 	events, err = call(l, req)
 	if err != nil {
 		l.end()
@@ -74,11 +92,11 @@ func guardStream[Req, Event any](ctx context.Context, req Req, call func(context
 	if events == nil {
 		events = func(func(Event) bool) {}
 	}
-	return leasedStream(ctx, l, events, failed), nil
+	return leasedStream(ctx, s, l, events, failed), nil
 }
 
-// leasedStream passes events on until the stream or its reader ends, then ends the lease.
-func leasedStream[Event any](ctx context.Context, l *lease, events iter.Seq[Event], failed func(*tfprotov6.Diagnostic) Event) iter.Seq[Event] {
+// leasedStream cleans events and passes them on until the stream or its reader ends, then ends the lease.
+func leasedStream[Event any](ctx context.Context, s *Server, l *lease, events iter.Seq[Event], failed func(*tfprotov6.Diagnostic) Event) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		defer l.end()
 		reading, stopped := false, false
@@ -87,7 +105,7 @@ func leasedStream[Event any](ctx context.Context, l *lease, events iter.Seq[Even
 				return // do not recover a panic of the reader
 			}
 			if r := recover(); r != nil {
-				last := failed(panicked(ctx, r))
+				last := cleanEvent(s, failed(s.panicked(ctx, r)))
 				if !stopped {
 					yield(last)
 				}
@@ -95,7 +113,7 @@ func leasedStream[Event any](ctx context.Context, l *lease, events iter.Seq[Even
 		}()
 		for event := range events {
 			reading = true
-			stopped = !yield(event)
+			stopped = !yield(cleanEvent(s, event))
 			reading = false
 			if stopped {
 				return
@@ -105,8 +123,8 @@ func leasedStream[Event any](ctx context.Context, l *lease, events iter.Seq[Even
 }
 
 // panicked logs a panic and returns it as a diagnostic.
-func panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
-	tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(value), "stack": string(debug.Stack())})
+func (s *Server) panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
+	tflog.Error(ctx, "panic in the provider", map[string]any{"panic": s.clean(fmt.Sprint(value)), "stack": string(debug.Stack())})
 	return &tfprotov6.Diagnostic{
 		Severity: tfprotov6.DiagnosticSeverityError,
 		Summary:  "The provider has a bug",

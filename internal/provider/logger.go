@@ -5,18 +5,21 @@ import (
 	"log/slog"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // tflogHandler writes the log records of the packages below framework to Terraform's log (TF_LOG_PROVIDER).
-type tflogHandler struct{}
+// It removes secrets, and makes the texts printable.
+type tflogHandler struct{ secrets *rest.Secrets }
 
 func (tflogHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle writes a record with the logger of the RPC that ctx belongs to.
-func (tflogHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h tflogHandler) Handle(ctx context.Context, r slog.Record) error {
 	fields := map[string]any{}
 	r.Attrs(func(a slog.Attr) bool {
-		fields[a.Key] = a.Value.String()
+		fields[a.Key] = h.clean(a.Value.String())
 		return true
 	})
 	write := tflog.Debug
@@ -28,9 +31,11 @@ func (tflogHandler) Handle(ctx context.Context, r slog.Record) error {
 	case r.Level >= slog.LevelInfo:
 		write = tflog.Info
 	}
-	write(ctx, r.Message, fields)
+	write(ctx, h.clean(r.Message), fields)
 	return nil
 }
+
+func (h tflogHandler) clean(text string) string { return rest.OneLine(h.secrets.Redact(text)) }
 
 // WithAttrs returns the handler unchanged. The packages below framework use neither WithAttrs nor WithGroup.
 func (h tflogHandler) WithAttrs([]slog.Attr) slog.Handler { return h }

@@ -49,7 +49,7 @@ func oneviewSchema() schema.Attribute {
 }
 
 // oneviewClient returns the client of the appliance; nil if none is configured. It makes no request.
-func oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagnostics) *oneview.Client {
+func (p *metal) oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagnostics) *oneview.Client {
 	var block oneviewModel
 	at := path.Root("oneview")
 	if m.OneView.IsUnknown() {
@@ -61,7 +61,7 @@ func oneviewClient(ctx context.Context, m model, agent string, diags *diag.Diagn
 		Endpoint: fromEnv(block.Endpoint, "ONEVIEW_ENDPOINT"), Username: fromEnv(block.Username, "ONEVIEW_USERNAME"),
 		Password: fromEnv(block.Password, "ONEVIEW_PASSWORD"), Domain: fromEnv(block.Domain, "ONEVIEW_DOMAIN"),
 		CACertFile: fromEnv(block.CACertFile, "ONEVIEW_CACERT_FILE"), APIVersion: int(block.APIVersion.ValueInt64()), Insecure: block.Insecure.ValueBool(),
-		PollInterval: min(duration(m.PollInterval), oneview.DefaultPollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{}), Unknown: block.firstUnknown(),
+		PollInterval: min(duration(m.PollInterval), oneview.DefaultPollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{p.secrets}), Secrets: p.secrets, Unknown: block.firstUnknown(),
 	}
 	if m.OneView.IsNull() && cfg.Endpoint == "" {
 		return nil

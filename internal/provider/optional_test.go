@@ -31,7 +31,7 @@ func TestServer_guardsOptionalCalls(t *testing.T) {
 				if err := answer[1]; !err.IsNil() {
 					t.Fatalf("error %v, want a diagnostic", err)
 				}
-				said := diagnosticsOf(t, answer[0].Interface())
+				said := saidIn(t, answer[0].Interface())
 				if len(said) != 1 || !strings.Contains(said[0].Detail, "The provider panicked: runtime error: invalid memory address") {
 					t.Errorf("diagnostics %v, want one of the panic", said)
 				}
@@ -40,8 +40,8 @@ func TestServer_guardsOptionalCalls(t *testing.T) {
 	}
 }
 
-// diagnosticsOf are the diagnostics of an answer, or of the only event of a stream.
-func diagnosticsOf(t *testing.T, answer any) (said []*tfprotov6.Diagnostic) {
+// saidIn are the diagnostics of an answer, or of the only event of a stream.
+func saidIn(t *testing.T, answer any) (said []*tfprotov6.Diagnostic) {
 	t.Helper()
 	switch answer := answer.(type) {
 	case *tfprotov6.ListResourceServerStream:

@@ -35,6 +35,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/inspectionrule"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/oneviewprofile"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/runbook"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -47,12 +48,13 @@ var (
 
 // New returns a constructor of the provider, as the framework requires.
 func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &metal{version: version} }
+	return func() provider.Provider { return &metal{version: version, secrets: &rest.Secrets{}} }
 }
 
 type metal struct {
 	version   string
 	transport http.RoundTripper // nil: sockets
+	secrets   *rest.Secrets     // that no text contains
 
 	configured atomic.Pointer[configured] // nil until all settings are known
 
@@ -152,9 +154,9 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 		return
 	}
 	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
-	cfg.Logger = slog.New(tflogHandler{})
+	cfg.Logger, cfg.Secrets = slog.New(tflogHandler{p.secrets}), p.secrets
 	cfg.Transport, cfg.Images = p.transport, p.transport
-	appliance := oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)
+	appliance := p.oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)
 	if appliance != nil {
 		p.mu.Lock()
 		p.appliances = append(p.appliances, appliance)

@@ -23,7 +23,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 		Attributes: map[string]schema.Attribute{
 			"endpoint": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Required unless the environment sets it, or Keystone is used. URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. " +
+				MarkdownDescription: "Required unless the environment sets it, or Keystone is used. URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. The provider follows no redirect: write the final URL. " +
 					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. Default with Keystone: the URL in the service catalog.",
 				Validators: []validator.String{endpointURL},
 			},
@@ -74,7 +74,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Longest time for one request. Default: `60s`.",
+				MarkdownDescription: "Longest time for one request. One that times out is repeated once. Default: `60s`.",
 				Validators:          []validator.String{durationAtLeast(time.Second)},
 			},
 			"api_timeout": schema.StringAttribute{

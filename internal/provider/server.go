@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Address is the provider's address in the registry.
@@ -28,13 +29,16 @@ type ProviderServer interface {
 
 // Server wraps the framework's server. It turns a panic in an RPC into a diagnostic of that RPC, releases the memory of an RPC
 // when it ends, adds the attribute's name to errors in nested values, and answers plans without changes without calling the
-// framework.
+// framework. All texts for people leave the provider through it and the log, so it removes secrets from them and makes them printable.
 type Server struct {
 	ProviderServer
 	metal *metal
 
+	secrets rest.Secrets // learned from what Terraform passes; the clients add their own
+
 	once         sync.Once
-	fingerprints map[string]framework.Fingerprints // by resource type; computed once
+	schemas      *tfprotov6.GetProviderSchemaResponse // asked for once
+	fingerprints map[string]framework.Fingerprints    // by resource type
 }
 
 // NewServer returns the provider's server.
@@ -43,12 +47,14 @@ func NewServer(version string) *Server { return NewServerOver(version, nil) }
 // NewServerOver returns the provider's server, which reaches Ironic and the servers of images through the given transport instead of
 // sockets. It is for tests in virtual time.
 func NewServerOver(version string, transport http.RoundTripper) *Server {
-	p := &metal{version: version, transport: transport}
-	inner, ok := providerserver.NewProtocol6(p)().(ProviderServer)
+	s := &Server{metal: &metal{version: version, transport: transport}}
+	s.metal.secrets = &s.secrets
+	inner, ok := providerserver.NewProtocol6(s.metal)().(ProviderServer)
 	if !ok {
 		panic("the framework's server lacks calls for lists, actions or state stores")
 	}
-	return &Server{ProviderServer: inner, metal: p}
+	s.ProviderServer = inner
+	return s
 }
 
 // closeLimit is the time-out of Close: Terraform kills a provider that does not end within two seconds.
@@ -68,7 +74,7 @@ func (s *Server) Close(ctx context.Context) {
 
 // ValidateResourceConfig calls the framework's method under guard.
 func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	resp, err := guard(ctx, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
 		return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp != nil {
@@ -79,49 +85,49 @@ func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.Vali
 
 // UpgradeResourceState calls the framework's method under guard.
 func (s *Server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return guard(ctx, req, s.ProviderServer.UpgradeResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceStateResponse {
+	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceStateResponse {
 		return &tfprotov6.UpgradeResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // UpgradeResourceIdentity calls the framework's method under guard.
 func (s *Server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return guard(ctx, req, s.ProviderServer.UpgradeResourceIdentity, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
+	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceIdentity, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
 		return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ImportResourceState calls the framework's method under guard.
 func (s *Server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
-	return guard(ctx, req, s.ProviderServer.ImportResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.ImportResourceStateResponse {
+	return guard(ctx, s, req, s.ProviderServer.ImportResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.ImportResourceStateResponse {
 		return &tfprotov6.ImportResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // GenerateResourceConfig calls the framework's method under guard.
 func (s *Server) GenerateResourceConfig(ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	return guard(ctx, req, s.ProviderServer.GenerateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
+	return guard(ctx, s, req, s.ProviderServer.GenerateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
 		return &tfprotov6.GenerateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // MoveResourceState calls the framework's method under guard.
 func (s *Server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
-	return guard(ctx, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
+	return guard(ctx, s, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
 		return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ReadDataSource calls the framework's method under guard.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return guard(ctx, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {
+	return guard(ctx, s, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {
 		return &tfprotov6.ReadDataSourceResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // ValidateDataResourceConfig calls the framework's method under guard.
 func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	resp, err := guard(ctx, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp != nil {
@@ -130,13 +136,22 @@ func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.
 	return resp, err
 }
 
-// ValidateProviderConfig calls the framework's method and adds the names of nested attributes to errors.
+// ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
 func (s *Server) ValidateProviderConfig(ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
+		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
 	if resp != nil {
 		locate(resp.Diagnostics)
 	}
 	return resp, err
+}
+
+// ConfigureProvider calls the framework's method under guard.
+func (s *Server) ConfigureProvider(ctx context.Context, req *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.ConfigureProvider, func(d *tfprotov6.Diagnostic) *tfprotov6.ConfigureProviderResponse {
+		return &tfprotov6.ConfigureProviderResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
 }
 
 // checkURL returns an error for a text that is not an http or https URL without credentials. The error continues a sentence that

@@ -25,6 +25,16 @@ type session struct {
 	server  *provider.Server
 	schemas *tfprotov6.GetProviderSchemaResponse
 	url     string
+
+	logged context.Context //nolint:containedctx // has a log; nil: there is none
+}
+
+// Context is the context of the RPCs.
+func (s *session) Context() context.Context {
+	if s.logged != nil {
+		return s.logged
+	}
+	return s.TB.Context()
 }
 
 // instance is what Terraform keeps of a resource.
@@ -37,7 +47,13 @@ type instance struct {
 
 func startSession(t testing.TB, settings block) *session {
 	t.Helper()
-	fake := httptest.NewServer(&fakeironic.Server{})
+	return startSessionOn(t, &fakeironic.Server{}, settings)
+}
+
+// startSessionOn starts a session with an Ironic.
+func startSessionOn(t testing.TB, ironic *fakeironic.Server, settings block) *session {
+	t.Helper()
+	fake := httptest.NewServer(ironic)
 	t.Cleanup(fake.Close)
 	s := &session{TB: t, server: provider.NewServer("test"), url: fake.URL}
 	var err error

@@ -54,10 +54,11 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 		if resp := s.upToDate(ctx, req); resp != nil {
 			return resp, nil
 		}
+		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.CurrentState)
 		return s.ProviderServer.ReadResource(ctx, &fresh)
 	}
 	// The answer is in the context below the lease, because the framework keeps the lease until the process ends.
-	resp, err := guard(framework.WithAnswer(ctx), req, read, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadResourceResponse {
+	resp, err := guard(framework.WithAnswer(ctx), s, req, read, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadResourceResponse {
 		return &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, Private: fresh.Private, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp != nil {
@@ -96,12 +97,13 @@ func identityOr(identity *tfprotov6.ResourceIdentityData, other []byte) *tfproto
 // PlanResourceChange returns the prior state if there is nothing to decide; otherwise it calls the framework's method under guard.
 func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	plan := func(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-		if s.unchanged(ctx, req) {
+		if s.unchanged(req) {
 			return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedIdentity: identityOr(req.PriorIdentity, []byte{msgpackNull}), PlannedPrivate: req.PriorPrivate}, nil
 		}
+		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.Config)
 		return s.ProviderServer.PlanResourceChange(ctx, req)
 	}
-	return guard(ctx, req, plan, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
+	return guard(ctx, s, req, plan, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
 		return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.ProposedNewState, PlannedPrivate: req.PriorPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
@@ -113,7 +115,7 @@ const msgpackNull = 0xc0
 // if the proposed state has the same bytes as the prior one, the last Read has recorded that this state needs no change, and the
 // configuration is the one that was applied last. The proposed state alone is not enough: Terraform fills in the prior value of a
 // computed attribute that was removed from the configuration.
-func (s *Server) unchanged(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) bool {
+func (s *Server) unchanged(req *tfprotov6.PlanResourceChangeRequest) bool {
 	prior, proposed, config := req.PriorState, req.ProposedNewState, req.Config
 	if prior == nil || proposed == nil || config == nil {
 		return false
@@ -122,7 +124,7 @@ func (s *Server) unchanged(ctx context.Context, req *tfprotov6.PlanResourceChang
 		return false
 	}
 	conditions := s.conditions()
-	return conditions != nil && framework.Private(req.PriorPrivate).Unchanged(*conditions, s.fingerprint(ctx, req.TypeName, config))
+	return conditions != nil && framework.Private(req.PriorPrivate).Unchanged(*conditions, s.fingerprint(req.TypeName, config))
 }
 
 // conditions returns the conditions of this provider's plans; nil while they are not known.
@@ -141,18 +143,28 @@ func (s *Server) known() *configured {
 	return s.metal.configured.Load()
 }
 
-// fingerprint returns the fingerprint of a resource's configuration; "" if there is none.
-func (s *Server) fingerprint(ctx context.Context, typeName string, config *tfprotov6.DynamicValue) string {
+// knownSchemas returns the provider's schemas; empty ones if the framework refuses to make them.
+func (s *Server) knownSchemas() *tfprotov6.GetProviderSchemaResponse {
 	s.once.Do(func() {
-		schemas, err := guard(ctx, &tfprotov6.GetProviderSchemaRequest{}, s.GetProviderSchema, func(*tfprotov6.Diagnostic) *tfprotov6.GetProviderSchemaResponse { return nil })
-		if err != nil || schemas == nil {
+		s.schemas = &tfprotov6.GetProviderSchemaResponse{}
+		if s.metal == nil {
 			return
 		}
+		ctx := context.Background() //nolint:forbidigo // the framework makes no request for it
+		if schemas, err := s.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err == nil && schemas != nil {
+			s.schemas = schemas
+		}
 		s.fingerprints = map[string]framework.Fingerprints{}
-		for name, schema := range schemas.ResourceSchemas {
+		for name, schema := range s.schemas.ResourceSchemas {
 			s.fingerprints[name] = framework.NewFingerprints(schema)
 		}
 	})
+	return s.schemas
+}
+
+// fingerprint returns the fingerprint of a resource's configuration; "" if there is none.
+func (s *Server) fingerprint(typeName string, config *tfprotov6.DynamicValue) string {
+	s.knownSchemas()
 	of, known := s.fingerprints[typeName]
 	if !known || config == nil {
 		return ""
@@ -166,7 +178,7 @@ func (s *Server) fingerprint(ctx context.Context, typeName string, config *tfpro
 func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	fresh := *req
 	fresh.PlannedPrivate = framework.Private(req.PlannedPrivate).WithoutNotes()
-	resp, err := guard(ctx, &fresh, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
+	resp, err := guard(ctx, s, &fresh, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
 		return &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: fresh.PlannedPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp == nil || isNull(req.PlannedState) {
@@ -177,7 +189,7 @@ func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 		return resp, err
 	}
 	resp.Private = framework.Private(resp.Private).WithConditions(s.conditions())
-	if fingerprint := s.fingerprint(ctx, req.TypeName, req.Config); fingerprint != "" {
+	if fingerprint := s.fingerprint(req.TypeName, req.Config); fingerprint != "" {
 		resp.Private = framework.Private(resp.Private).WithApplied(fingerprint)
 	}
 	return resp, err

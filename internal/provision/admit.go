@@ -27,15 +27,19 @@ type Found struct {
 // until the deadline, for an operation in progress on a node that it takes over. Any other node is a TakenError.
 func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*Found, error) {
 	var oldest int
-	grace := time.NewTimer(deletionGrace)
+	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
+	defer limit.Stop()
 	waits := true // the grace period has not ended
 	for {
-		l, err := c.catalog.get(ctx, oldest)
+		l, err := c.catalog.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
 			return nil, err
 		}
-		found, changed := c.catalog.conflicts(l, who)
+		found, changed := c.catalog.contested(l, who, true)
+		if found, err = c.withReported(ctx, l, who, found); err != nil {
+			return nil, err
+		}
 		if len(found) == 0 {
 			return nil, nil //nolint:nilnil // no conflict is the usual result
 		}
@@ -54,13 +58,15 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 			oldest = c.catalog.number() + 1 // the node has changed since it was listed
 			continue
 		}
-		switch {
-		case blocking.isOurs && !c.catalog.isDeleting(blocking.node.UUID):
+		switch leaving := c.catalog.isLeaving(blocking); {
+		case blocking.isOurs && !leaving:
 			return nil, blocking.err()
-		case waits || c.catalog.isDeleting(blocking.node.UUID):
+		case waits || leaving:
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
+			case <-limit.C:
+				return nil, c.taken(blocking)
 			case <-changed:
 				waits = true
 				grace.Reset(deletionGrace)
@@ -79,12 +85,12 @@ func (c *Site) HostInState(node string) { c.hosts.Store(node, true) }
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
 func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
-	l, err := c.catalog.get(ctx, 0)
+	l, err := c.catalog.get(ctx, 0, len(who.Bonds) > 0)
 	if err != nil {
 		return nil
 	}
-	found := c.catalog.sharing(l, entryOf(who))
-	if len(found) == 0 {
+	found, err := c.withReported(ctx, l, who, c.catalog.sharing(l, entryOf(who)))
+	if err != nil || len(found) == 0 {
 		return nil
 	}
 	if blocking, err := c.blocking(ctx, found, who); err != nil || blocking != nil {
@@ -123,7 +129,7 @@ func (c *Site) taken(x *conflict) error {
 func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*conflict, error) {
 	first := found[0]
 	for i, x := range found {
-		if x.node.UUID != first.node.UUID || x.isOurs || c.catalog.isDeleting(x.node.UUID) {
+		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || c.catalog.isLeaving(&found[i]) {
 			return &found[i], nil
 		}
 	}
@@ -157,7 +163,7 @@ func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadl
 	if c.begunBefore(node, who) != nil {
 		return c.finish(ctx, node, who, deadline)
 	}
-	free, err := c.isFree(ctx, conflict{&entry{node: node}, x.what, x.value})
+	free, err := c.isFree(ctx, conflict{entry: &entry{node: node}, what: x.what, value: x.value})
 	if err != nil || !free || !c.catalog.claim(node.UUID, who) {
 		return nil, err
 	}

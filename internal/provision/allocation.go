@@ -294,8 +294,31 @@ func (e *NoMatchError) Advice() string {
 	case e.Census.NoPower > 0:
 		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
 	}
-	return "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. " + dependsOn +
-		"To wait for nodes that others release or make, set wait_for_capacity."
+	return e.Census.remedy() + dependsOn + "To wait for nodes that others release or make, set wait_for_capacity."
+}
+
+// remedy says what can make nodes match, in sentences with a space at the end.
+func (c Census) remedy() string {
+	if c.Backfill {
+		return "Only a node that is active, without maintenance and without a reservation, can be allocated as backfill_node. "
+	}
+	text := ""
+	for _, r := range []struct {
+		nodes    int
+		sentence string
+	}{
+		{c.Maintenance, "Take nodes out of maintenance when they work again (maintenance = false on their metal_host). "},
+		{c.Reserved, "Destroy the metal_allocation or metal_deployment that reserves a node. "},
+		{c.Own, "Set owner to the owner or lessee of the nodes. "},
+	} {
+		if r.nodes > 0 {
+			text += r.sentence
+		}
+	}
+	if text != "" && c.Unavailable == 0 && len(c.Traits) == 0 && len(c.Lacks) == 0 {
+		return text
+	}
+	return text + "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. "
 }
 
 // ReservedNode is what a plan must know of the node that an allocation has reserved. It can be stored as JSON, so that each plan

@@ -44,6 +44,9 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	case version <= lastISORebuild:
 		attempts, err = m.deployNow(ctx, d, o)
 	case m.attaches(ctx) && d.isOtherISO(m.node):
+		if err := m.Connect(ctx, o.Connections); err != nil {
+			return 0, err
+		}
 		err = m.attachISO(ctx, d, o.Timeout)
 		attempts = 1
 	default:
@@ -52,11 +55,16 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var status *ironic.StatusError
 	var invalid *InvalidNodeError
 	var media *mediaError
+	var power *powerError
 	var queue *throttle.QueueError
-	refused := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
-	if errors.As(err, &media) || refused {
+	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
+	if errors.As(err, &media) || errors.As(err, &power) || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
-		if err = m.Refresh(ctx); err == nil && m.state() == nodes.Active {
+		refused := err
+		if err = m.Refresh(ctx); err == nil && barred(m.node) != "" {
+			return attempts, refused
+		}
+		if err == nil && m.state() == nodes.Active {
 			return m.redeploy(ctx, runs, d, o)
 		}
 	}
@@ -84,7 +92,10 @@ func (m *Machine) bootable(d Deployment, o DeployOptions) error {
 		return &NoConfigDriveError{Node: m.node}
 	}
 	if last := BootRecord(m.node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
-		return &BootLoopError{Node: m.node, Last: *last}
+		return &BootLoopError{Label: ironic.NodeLabel(m.node), Last: *last}
+	}
+	if reason := barred(m.node); reason != "" {
+		return &RefusedError{Node: m.node, Goal: GoalRebuilt, Reason: reason + ", so it is not restarted. End that first"}
 	}
 	return nil
 }
@@ -114,6 +125,9 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 		case *node.AutomatedClean:
 			note.Again.Clean = cleanTrue
 		}
+	}
+	if note.Lost, err = m.toLose(ctx, o.Instance); err != nil {
+		return 0, err
 	}
 	patch.Set("/automated_clean", false) // another client may have set it to true since an earlier attempt
 	patch.Set("/extra/"+keyBoot, note)
@@ -178,8 +192,8 @@ const (
 )
 
 // manageMedia sends a request about virtual media and waits for its end.
-func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Time, send func() error) error {
-	if err := send(); err != nil {
+func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Time, send func(context.Context) error) error {
+	if err := m.insist(ctx, callWithoutTrace(what), time.Until(deadline), send); err != nil {
 		return err
 	}
 	if err := m.Refresh(ctx); err != nil {
@@ -201,11 +215,11 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	deadline, id := time.Now().Add(timeout), m.node.UUID
 	for _, call := range []struct {
 		what string
-		send func() error
+		send func(context.Context) error
 	}{
-		{whatDetach, func() error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
-		{whatAttach, func() error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
-		{"set the boot device", func() error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
+		{whatDetach, func(ctx context.Context) error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
+		{whatAttach, func(ctx context.Context) error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
+		{"set the boot device", func(ctx context.Context) error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
 	} {
 		if err := m.manageMedia(ctx, call.what, deadline, call.send); err != nil {
 			return err
@@ -223,11 +237,7 @@ func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Dura
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}
-	err := m.Reboot(ctx, time.Until(deadline))
-	if err == nil && m.node.LastError != "" { // the power state is the same before and after a failed restart
-		err = &mediaError{node: m.node, what: "restart the machine"}
-	}
-	if err != nil {
+	if err := m.Reboot(ctx, time.Until(deadline)); err != nil {
 		return err
 	}
 	return m.Refresh(ctx) // driver_internal_info shows whether the machine was restarted

@@ -781,3 +781,30 @@ func refusing(t *testing.T, verb string) func(*http.Request) *fakeironic.Rejecti
 		return fault(http.StatusBadRequest, "Failed to validate deploy or power info for node.")
 	}
 }
+
+// TestBootISO_strandsNoMachine asks for another live ISO on nodes that Ironic would not deploy again after it had undeployed them.
+func TestBootISO_strandsNoMachine(t *testing.T) {
+	t.Parallel()
+	for reason, change := range map[string]func(fake *fakeironic.Server, id string){
+		"it is in maintenance": func(fake *fakeironic.Server, id string) { fake.Set(id, "maintenance", true) },
+		"it is retired":        func(fake *fakeironic.Server, id string) { fake.Set(id, "retired", true) },
+	} {
+		for name, way := range ways() {
+			t.Run(reason+", "+name, func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) {
+					fake, id, instance := booted(t, way.api, way.driver)
+					change(fake, id)
+					var refused *provision.RefusedError
+					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); !errors.As(err, &refused) || !strings.Contains(err.Error(), reason) {
+						t.Errorf("%v", err)
+					}
+					if got := verbs(t, fake, id); len(got) > 0 {
+						t.Errorf("verbs = %v", got)
+					}
+					wantBooted(t, fake, id, "1", 1)
+				})
+			})
+		}
+	}
+}

@@ -43,11 +43,12 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 }
 
 func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout time.Duration) error {
-	_, err := m.order(ctx, nodes.Rebooting, timeout, func(ctx context.Context) (bool, error) {
+	needed := func() bool { return !HasBoot(m.node, change) }
+	_, err := m.order(ctx, nodes.Rebooting, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
 		if change.Secure != nil {
-			return true, m.site.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
+			return m.site.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
 		}
-		return true, m.site.ChangeBootMode(ctx, m.node.UUID, change.Mode)
+		return m.site.ChangeBootMode(ctx, m.node.UUID, change.Mode)
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type bootNote struct {
 	bootiso.Record                 // the ISO that the node boots, or is about to boot
 	Before         *bootiso.Record `json:"before,omitempty"` // the ISO that it ran when the note was written
 	Again          *again          `json:"again,omitempty"`  // set while the node is undeployed and deployed again
+	Wanted         *bootiso.Wanted `json:"wanted,omitempty"` // a newer image, which the node has not booted
+	Lost           *losses         `json:"lost,omitempty"`   // set as long as Again may be, and until the node is deployed again
 }
 
 // again records what a node must get back when it is undeployed and deployed again, even if that is interrupted.
@@ -29,6 +32,40 @@ type again struct {
 	// Dirty says that automated_clean has its previous value again but the node was not cleaned. It ends when the node is deployed
 	// again or cleaned. It means nothing while something is deployed on the node.
 	Dirty bool `json:"dirty,omitempty"`
+}
+
+// losses are what Ironic drops when it undeploys a node, apart from what every deployment writes. A node that is deployed again gets it back.
+type losses struct {
+	Instance string         `json:"instance"` // the reservation whose deployment it belongs to
+	VIFs     []VIF          `json:"vifs,omitempty"`
+	Info     map[string]any `json:"info,omitempty"` // of instance_info, from other clients; without values that Ironic masks
+}
+
+// toLose returns what Ironic will drop when it undeploys the node; nil if that is nothing.
+func (m *Machine) toLose(ctx context.Context, instance string) (*losses, error) {
+	vifs, err := m.attachedVIFs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &losses{Instance: instance, VIFs: vifs, Info: maps.Clone(m.node.InstanceInfo)}
+	own := slices.Concat(markerOf(m.node).Keys, imageKeys, deploymentKeys, []string{keyConfigDrive})
+	maps.DeleteFunc(l.Info, func(key string, value any) bool {
+		text, err := json.Marshal(value)
+		restored := key == keyTraits && m.node.AllocationUUID != "" // by the allocation
+		return err != nil || restored || OwnKey(key) || slices.Contains(own, key) || strings.Contains(string(text), ironic.Masked)
+	})
+	if len(l.VIFs)+len(l.Info) == 0 {
+		return nil, nil //nolint:nilnil // nothing is lost
+	}
+	return l, nil
+}
+
+// lostBy returns what a node has lost because it was undeployed to be deployed again for an instance, and was not deployed since.
+func lostBy(n *ironic.Node, instance string) (l losses) {
+	if note := bootNoteOf(n); note != nil && note.Lost != nil && note.Lost.Instance == instance && !Occupied(n) {
+		return *note.Lost
+	}
+	return losses{}
 }
 
 // bootNoteOf reads the boot note of a node; nil if there is none.
@@ -54,6 +91,12 @@ func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) bootNote {
 	if undeployedUncleaned(n) {
 		note.Again = bootNoteOf(n).Again
 	}
+	if former := bootNoteOf(n); former != nil {
+		note.Record = note.Holding(what, former.Wanted)
+		if !Occupied(n) {
+			note.Lost = former.Lost
+		}
+	}
 	return note
 }
 
@@ -69,11 +112,11 @@ func NeedsCleaning(n *ironic.Node, instance string) bool {
 	return undeployedUncleaned(n) && deployedAgain(n, instance)
 }
 
-// BootRecord returns what a node was booted with. It is nil if the node does not run a live ISO, another client has deployed it,
+// BootRecord returns what a node was booted with, and runs again after a rescue. It is nil if the node does not run a live ISO, another client has deployed it,
 // or it was deployed by a version that kept no records.
 func BootRecord(n *ironic.Node) *bootiso.Record {
 	note := bootNoteOf(n)
-	if note == nil || ironic.State(n.ProvisionState) != nodes.Active {
+	if note == nil || !keepsDeployment(ironic.State(n.ProvisionState)) {
 		return nil
 	}
 	if (note.Again != nil && !note.Again.Dirty) || !markerOf(n).taken(n) {
@@ -88,10 +131,35 @@ func BootRecord(n *ironic.Node) *bootiso.Record {
 // BootFacts returns the facts of a node that the decision about its live ISO depends on.
 func BootFacts(n *ironic.Node) bootiso.Machine {
 	record := BootRecord(n)
-	return bootiso.Machine{
-		Label: ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
-		Asked: record != nil && record.Manual && !Restarted(n, record.At),
+	var wanted *bootiso.Wanted
+	if note := bootNoteOf(n); record != nil {
+		wanted = note.Wanted
 	}
+	return bootiso.Machine{
+		Wanted: wanted,
+		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: PowerManaged(n),
+		Asked: record != nil && record.Manual && !Restarted(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: barred(n),
+	}
+}
+
+// BootAnswer says what a wanted live ISO asks of a node now.
+func BootAnswer(n *ironic.Node, want bootiso.Want) bootiso.Answer {
+	return bootiso.Decide(bootiso.Input{Machine: BootFacts(n), Want: want, Now: time.Now()})
+}
+
+// barred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and deploying
+// it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance, and makes a retired one manageable.
+func barred(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	switch {
+	case n.Maintenance:
+		return "it is in maintenance"
+	case n.Retired:
+		return "it is retired"
+	case keepsDeployment(state) && state != nodes.Active && RescueOf(state) == NotRescued:
+		return fmt.Sprintf("it is in state %q", state)
+	}
+	return ""
 }
 
 // BootChangedError says that a node has changed since the plan decided what to do with it.
@@ -128,22 +196,51 @@ func (m *Machine) RecordBoot(ctx context.Context, d Deployment, byHand []string)
 	return m.Patch(ctx, patch)
 }
 
+// NoteWanted notes on the node which image is wanted of a machine that keeps running. Host content that changes later is not in it.
+func (m *Machine) NoteWanted(ctx context.Context, what bootiso.Artifacts) error {
+	note, booted := bootNoteOf(m.node), BootRecord(m.node)
+	if booted == nil {
+		return nil
+	}
+	before := note.Wanted
+	if note.Wanted = bootiso.NextWanted(what, *booted, before); ironic.SameJSON(before, note.Wanted) {
+		return nil
+	}
+	var patch ironic.Patch
+	patch.Set("/extra/"+keyBoot, note)
+	return m.Patch(ctx, patch)
+}
+
 // Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
 // it.
 func Restarted(n *ironic.Node, since time.Time) bool {
-	for _, key := range []string{"last_power_state_change", "agent_last_heartbeat"} {
-		text, _ := n.DriverInternalInfo[key].(string)
-		at, err := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0])
-		if err == nil && at.After(since) {
+	for _, key := range []string{keyPowerChanged, "agent_last_heartbeat"} {
+		if internalTime(n, key).After(since) {
 			return true
 		}
 	}
 	return false
 }
 
+// internalTime returns a time in driver_internal_info, to the second; zero if there is none.
+func internalTime(n *ironic.Node, key string) time.Time {
+	text, _ := n.DriverInternalInfo[key].(string)
+	at, _ := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0]) // zero on an error
+	return at
+}
+
+// hidesInternals reports whether Ironic's policy hides driver_internal_info from this user.
+func hidesInternals(n *ironic.Node) bool {
+	text, _ := n.DriverInternalInfo["content"].(string)
+	return strings.HasPrefix(text, "** ")
+}
+
+// keyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
+const keyPowerChanged = "last_power_state_change"
+
 // lastPowerChange returns when Ironic last changed a node's power, in Ironic's format.
 func lastPowerChange(n *ironic.Node) string {
-	if text, _ := n.DriverInternalInfo["last_power_state_change"].(string); text != "" {
+	if text, _ := n.DriverInternalInfo[keyPowerChanged].(string); text != "" {
 		return text
 	}
 	return "never"
@@ -166,13 +263,13 @@ func (e *NoConfigDriveError) Error() string {
 
 // BootLoopError says that a node has reached the maximum number of restarts with one image.
 type BootLoopError struct {
-	Node *ironic.Node
-	Last bootiso.Record
+	Label string // of the node
+	Last  bootiso.Record
 }
 
 // Error says how often the node was restarted.
 func (e *BootLoopError) Error() string {
-	return fmt.Sprintf("node %s was restarted with this image %d times within a day", ironic.NodeLabel(e.Node), e.Last.Boots-1)
+	return fmt.Sprintf("node %s was restarted with this image %d times within a day", e.Label, e.Last.Boots-1)
 }
 
 // Values of again.Clean. An empty value means that automated_clean was false.
@@ -198,24 +295,31 @@ func StaysUncleaned(n *ironic.Node) bool {
 }
 
 // cleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was
-// undeployed without cleaning, the note says so from then on. While a conductor works on the node this is impossible, and is left
+// undeployed without cleaning, the note says so from then on; once it is deployed, it has everything back. While a conductor works on the node this is impossible, and is left
 // for the next time.
 func (m *Machine) cleanAgain(ctx context.Context) error {
 	note := bootNoteOf(m.node)
-	if note == nil || note.Again == nil || undeployedUncleaned(m.node) || nextMove(GoalDeployed, m.state(), false).kind == wait {
+	if note == nil || nextMove(GoalDeployed, m.state(), false).kind == wait {
+		return nil
+	}
+	occupied := Occupied(m.node)
+	if back := occupied && note.Lost != nil; !back && (note.Again == nil || undeployedUncleaned(m.node)) {
 		return nil
 	}
 	var patch ironic.Patch
 	switch {
-	case note.Again.Dirty: // restored earlier
+	case note.Again == nil, note.Again.Dirty: // restored earlier
 	case note.Again.Clean == cleanTrue:
 		patch.Set("/automated_clean", true)
 	case note.Again.Clean == cleanUnset && m.node.AutomatedClean != nil:
 		patch.Remove("/automated_clean")
 	}
-	if Occupied(m.node) || note.Again.Clean == "" {
+	switch {
+	case occupied:
+		note.Again, note.Lost = nil, nil
+	case note.Again.Clean == "":
 		note.Again = nil
-	} else {
+	default:
 		note.Again.Dirty = true
 	}
 	patch.Set("/extra/"+keyBoot, note)

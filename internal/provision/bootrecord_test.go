@@ -178,3 +178,72 @@ func TestBootRecord_seesRestartByHand(t *testing.T) {
 		}
 	})
 }
+
+// TestBootRecord_survivesRescue compares a machine with what it was booted with while it is in rescue mode: it runs that again afterwards.
+func TestBootRecord_survivesRescue(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, id, _ := booted(t, "1.115", overNetwork)
+		for _, body := range []map[string]any{{"target": "rescue", "rescue_password": "secret"}, {"target": "unrescue"}} {
+			asOther(t, fake, "PUT", "nodes/"+id+"/states/provision", body)
+			for range 5 {
+				node, err := newClient(fake).Node(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wait := bootiso.Restart
+				if node.ProvisionState != "active" {
+					wait = bootiso.Wait
+				}
+				concerned := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
+				if status := decide(node, "1"); provision.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
+					t.Errorf("%s: what it runs is %+v", node.ProvisionState, status)
+				}
+				if status := decide(node, "2", concerned); status.Action != wait {
+					t.Errorf("%s: another image asks for %+v", node.ProvisionState, status)
+				}
+				<-time.After(2 * time.Minute)
+			}
+		}
+		wantBooted(t, fake, id, "1", fake.PowerCycles(id))
+	})
+}
+
+// TestBootRecord_knowsSinceWhenAnImageIsWanted boots a machine with an image that was wanted before the machine got content of its own.
+func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
+	t.Parallel()
+	for _, api := range []string{"1.82", "1.115"} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake, id, instance := booted(t, api, overNetwork)
+			client := newClient(fake)
+			late := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
+			for range 2 { // the second call writes nothing
+				m, err := client.Machine(t.Context(), id)
+				if err == nil {
+					err = m.NoteWanted(t.Context(), *live("2").LiveISO)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if status := decide(m.Node(), "2", late); status.Action != bootiso.Wait {
+					t.Errorf("%s: content that is younger than the image asks for %+v", api, status)
+				}
+			}
+			if n := count(fake, "PATCH", "/v1/nodes/"+id); n != 1 {
+				t.Errorf("%s: %d patches", api, n)
+			}
+			d := live("2")
+			d.LiveISO.HostContent = map[string]string{"nmstate": "uid/1"}
+			node, _, err := client.BootISO(t.Context(), id, d, another(instance))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status := decide(node, "2", late); status.Action != bootiso.Wait {
+				t.Errorf("%s: the booted image counts as having it: %+v", api, status)
+			}
+			if status := decide(node, "3", late); status.Action != bootiso.Restart {
+				t.Errorf("%s: the next image asks for %+v", api, status)
+			}
+		})
+	}
+}

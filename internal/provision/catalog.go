@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -33,14 +32,17 @@ type catalog struct {
 	made     map[string]*entry
 	deleting map[string]bool
 	gone     map[string]bool
-	changed  chan struct{} // closed when the run starts or ends a deletion
+	planned  map[string]intent
+	changed  chan struct{} // closed when the run plans a change of a node, or starts or ends a change or deletion
 }
 
-// lists are the nodes of a site with their ports.
+// lists are the nodes of a site with their ports and, if anything needed them, their port groups.
 type lists struct {
 	number  int
 	at      time.Time
 	entries []*entry
+	reports map[string]*report // what discovered machines report; nil: not read yet
+	bonds   bool               // they have the port groups
 }
 
 // entry is a node with everything that no other node may have too.
@@ -48,13 +50,15 @@ type entry struct {
 	node      *ironic.Node // has catalogFields
 	bmc       ironic.BMCIdentity
 	addresses []string
-	isOurs    bool // a creation of this run makes it or has taken it over
+	bonds     []string
+	before    *entry // what a node has that this run is changing; else nil
+	isOurs    bool   // a creation or change of this run makes it or has taken it over
 }
 
 func newCatalog(client *ironic.Client) *catalog {
 	return &catalog{
 		client: client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
-		made: map[string]*entry{}, deleting: map[string]bool{}, gone: map[string]bool{},
+		made: map[string]*entry{}, deleting: map[string]bool{}, gone: map[string]bool{}, planned: map[string]intent{},
 	}
 }
 
@@ -87,6 +91,11 @@ func (c *catalog) setDeleting(id string, deleting, gone bool) {
 		c.gone[id] = true
 		delete(c.made, id)
 	}
+	c.signal()
+}
+
+// signal wakes those who wait for a change; c.mu is held.
+func (c *catalog) signal() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -100,17 +109,18 @@ func (c *catalog) number() int {
 
 // usable returns lists that are recent enough: not older than oldest, and read after the last refusal. It returns nil if there are
 // none.
-func (c *catalog) usable(oldest int) *lists {
+func (c *catalog) usable(oldest int, bonds bool) *lists {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lists == nil || c.lists.number < max(oldest, c.oldest) || time.Since(c.lists.at) > catalogAge {
+	if c.lists == nil || c.lists.number < max(oldest, c.oldest) || time.Since(c.lists.at) > catalogAge || bonds && !c.lists.bonds {
 		return nil
 	}
 	return c.lists
 }
 
-// get returns usable lists. Callers that arrive while the lists are being read share the result, including an error.
-func (c *catalog) get(ctx context.Context, oldest int) (*lists, error) {
+// get returns usable lists, with the port groups if bonds is true. Callers that arrive while the lists are being read share the result,
+// including an error.
+func (c *catalog) get(ctx context.Context, oldest int, bonds bool) (*lists, error) {
 	before := c.failuresNow()
 	select {
 	case c.turn <- struct{}{}:
@@ -118,13 +128,13 @@ func (c *catalog) get(ctx context.Context, oldest int) (*lists, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-c.turn }()
-	if l := c.usable(oldest); l != nil {
+	if l := c.usable(oldest, bonds); l != nil {
 		return l, nil
 	}
 	if err := c.failedSince(before); err != nil {
 		return nil, err
 	}
-	return c.read(ctx)
+	return c.read(ctx, bonds)
 }
 
 func (c *catalog) failuresNow() int {
@@ -145,15 +155,20 @@ func (c *catalog) failedSince(before int) error {
 }
 
 // read reads the lists.
-func (c *catalog) read(ctx context.Context) (*lists, error) {
+func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	c.mu.Lock()
 	c.begun++
-	l := &lists{number: c.begun, at: time.Now()}
+	bonds = bonds || c.lists != nil && c.lists.bonds
+	l := &lists{number: c.begun, at: time.Now(), bonds: bonds}
 	c.mu.Unlock()
 	nodes, err := c.client.ListNodeFields(ctx, ironic.NodeFilter{}, catalogFields)
 	var ports []ironic.Port
 	if err == nil {
 		ports, err = c.client.ListPortAddresses(ctx)
+	}
+	var groups []ironic.PortGroup
+	if err == nil && bonds {
+		groups, err = c.client.ListPortGroupAddresses(ctx)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,12 +176,12 @@ func (c *catalog) read(ctx context.Context) (*lists, error) {
 		c.failures, c.failure = c.failures+1, err
 		return nil, err
 	}
-	l.entries = entriesOf(nodes, ports)
+	l.entries = entriesOf(nodes, ports, groups)
 	c.lists = l
 	return l, nil
 }
 
-func entriesOf(nodes []ironic.Node, ports []ironic.Port) []*entry {
+func entriesOf(nodes []ironic.Node, ports []ironic.Port, groups []ironic.PortGroup) []*entry {
 	var all []*entry
 	byNode := map[string]*entry{}
 	add := func(node *ironic.Node) *entry {
@@ -177,12 +192,20 @@ func entriesOf(nodes []ironic.Node, ports []ironic.Port) []*entry {
 	for i := range nodes {
 		add(&nodes[i])
 	}
-	for _, port := range ports {
-		e := byNode[port.NodeUUID]
-		if e == nil { // created between the two lists
-			e = add(&ironic.Node{UUID: port.NodeUUID})
+	of := func(id string) *entry {
+		if byNode[id] == nil { // created between the lists
+			add(&ironic.Node{UUID: id})
 		}
+		return byNode[id]
+	}
+	for _, port := range ports {
+		e := of(port.NodeUUID)
 		e.addresses = append(e.addresses, strings.ToLower(port.Address))
+	}
+	for _, group := range groups {
+		if e := of(group.NodeUUID); group.Address != "" {
+			e.bonds = append(e.bonds, strings.ToLower(group.Address))
+		}
 	}
 	return all
 }
@@ -194,49 +217,7 @@ type Candidate struct {
 	Driver     string
 	DriverInfo map[string]any
 	Addresses  []string // MAC addresses of its ports, in lower case
-}
-
-// Sharing is a property that two nodes must not share.
-type Sharing string
-
-// Properties that two nodes must not share.
-const (
-	SharedName    Sharing = "name"
-	SharedBMC     Sharing = "BMC"
-	SharedAddress Sharing = "MAC address"
-)
-
-// TakenError says that another node already has the name, BMC or MAC address of a new one.
-type TakenError struct {
-	What  Sharing
-	Value string
-	Node  *ironic.Node // the node that has it
-	// Making is the mark of another run that creates the node at the same time; nil if there is none.
-	Making *Creation
-}
-
-// Error names the node.
-func (e *TakenError) Error() string {
-	label := ironic.NodeLabel(e.Node)
-	switch e.What {
-	case SharedName:
-		return fmt.Sprintf("a node with name %s already exists: %s", e.Value, e.Node.UUID)
-	case SharedBMC:
-		return fmt.Sprintf("node %s has the BMC %s already", label, e.Value)
-	case SharedAddress:
-	}
-	return fmt.Sprintf("a port with MAC address %s already exists, on node %s", e.Value, label)
-}
-
-func (e *TakenError) advice() string {
-	if e.Making != nil {
-		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
-	}
-	if e.What == SharedBMC {
-		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
-			"  terraform import <address of the metal_host> " + e.Node.UUID
-	}
-	return adviseConflict(Sentence(e))
+	Bonds      []string // MAC addresses of its port groups, in lower case
 }
 
 // conflict is a node that already has what a candidate needs.
@@ -244,45 +225,33 @@ type conflict struct {
 	*entry
 	what  Sharing
 	value string
+	// doubtful: the node may be another machine that shares the BMC, so that it is not taken over.
+	doubtful bool
+	by       *entry // the candidate or the change
 }
 
 func (x conflict) err() error { return &TakenError{What: x.what, Value: x.value, Node: x.node} }
 
-// conflicts returns the nodes that share something with a candidate: first the one with its name, then the one with its BMC. If
-// there are none, the candidate becomes an entry of the catalog and conflicts with later candidates.
-func (c *catalog) conflicts(l *lists, who Candidate) (found []conflict, changed <-chan struct{}) {
-	wanted := entryOf(who)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if found = c.sharedBy(l, wanted); len(found) == 0 {
-		c.made[who.UUID] = wanted
-	}
-	return found, c.changed
-}
-
-// sharing is conflicts without an effect on the catalog.
+// sharing returns the nodes that share something with a candidate: first the one with its name, then the one with its BMC.
 func (c *catalog) sharing(l *lists, wanted *entry) []conflict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sharedBy(l, wanted)
 }
 
-// sharedBy is sharing; c.mu is held.
+// sharedBy is sharing; c.mu is held. What a node shares already is no conflict.
 func (c *catalog) sharedBy(l *lists, wanted *entry) (found []conflict) {
-	for _, e := range l.entries {
-		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
-			found = append(found, wanted.sharedWith(e)...)
+	for _, e := range c.entries(l) {
+		if e.node.UUID != wanted.node.UUID {
+			found = append(found, wanted.newlySharedWith(e)...)
 		}
-	}
-	for _, e := range c.made {
-		found = append(found, wanted.sharedWith(e)...)
 	}
 	slices.SortStableFunc(found, func(a, b conflict) int { return rank(a.what) - rank(b.what) })
 	return found
 }
 
 func rank(what Sharing) int {
-	return slices.Index([]Sharing{SharedName, SharedBMC, SharedAddress}, what)
+	return slices.Index([]Sharing{SharedName, SharedBMC, SharedAddress, SharedBond}, what)
 }
 
 // claim registers a candidate that takes over a discovered node. It reports whether this candidate is the first to do so.
@@ -299,29 +268,68 @@ func (c *catalog) claim(id string, who Candidate) bool {
 
 func entryOf(who Candidate) *entry {
 	return &entry{
-		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: ironic.IdentifyBMC(who.DriverInfo), addresses: who.Addresses, isOurs: true,
+		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: ironic.IdentifyBMC(who.DriverInfo), addresses: who.Addresses, bonds: who.Bonds, isOurs: true,
 	}
+}
+
+// entries returns all nodes, those of this run as it makes or changes them; c.mu is held.
+func (c *catalog) entries(l *lists) (all []*entry) {
+	for _, e := range l.entries {
+		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
+			all = append(all, e)
+		}
+	}
+	for _, e := range c.made {
+		all = append(all, e)
+		if e.before != nil { // it has that until its change is complete
+			all = append(all, e.before)
+		}
+	}
+	return all
+}
+
+// present returns a node as it is; nil if the lists do not have it. c.mu is held.
+func (c *catalog) present(l *lists, id string) *entry {
+	if e := c.made[id]; e != nil {
+		return e.before
+	}
+	for _, e := range l.entries {
+		if e.node.UUID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// newlySharedWith returns what a node will share with another, and does not share yet.
+func (e *entry) newlySharedWith(other *entry) []conflict {
+	shared := e.sharedWith(other)
+	if e.before == nil || len(shared) == 0 {
+		return shared
+	}
+	already := e.before.sharedWith(other)
+	return slices.DeleteFunc(shared, func(x conflict) bool {
+		return slices.ContainsFunc(already, func(y conflict) bool { return x.what == y.what && (x.what == SharedBMC || x.value == y.value) })
+	})
 }
 
 // sharedWith returns what two nodes share.
 func (e *entry) sharedWith(other *entry) (shared []conflict) {
 	if e.node.Name != "" && e.node.Name == other.node.Name {
-		shared = append(shared, conflict{other, SharedName, e.node.Name})
+		shared = append(shared, conflict{entry: other, what: SharedName, value: e.node.Name, by: e})
 	}
 	if e.bmc.Same(other.bmc) {
-		shared = append(shared, conflict{other, SharedBMC, e.bmc.String()})
+		shared = append(shared, conflict{entry: other, what: SharedBMC, value: e.bmc.String(), by: e})
 	}
 	for _, address := range e.addresses {
 		if slices.Contains(other.addresses, address) {
-			shared = append(shared, conflict{other, SharedAddress, address})
+			shared = append(shared, conflict{entry: other, what: SharedAddress, value: address, by: e})
+		}
+	}
+	for _, address := range e.bonds {
+		if slices.Contains(other.bonds, address) {
+			shared = append(shared, conflict{entry: other, what: SharedBond, value: address, by: e})
 		}
 	}
 	return shared
-}
-
-// isDeleting reports whether the run is deleting a node.
-func (c *catalog) isDeleting(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deleting[id]
 }

@@ -110,10 +110,22 @@ func TestCensus_advice(t *testing.T) {
 		"set power_state":              {Total: 3, NoPower: 1},
 		"Make more nodes available":    {Total: 3, OtherClass: 3},
 		"target_state = \"available\"": {},
+		"maintenance = false on their": {Total: 2, Maintenance: 1, OtherClass: 1},
+		"that reserves a node":         {Total: 1, Reserved: 1},
+		"Set owner to the owner":       {Total: 1, Own: 1},
+		"a node that is active":        {Total: 1, Unavailable: 1, Backfill: true},
 	} {
-		if got := (&NoMatchError{Census: census}).Advice(); !strings.Contains(got, want) {
+		got := (&NoMatchError{Census: census}).Advice()
+		if !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q", census, got, want)
 		}
+		if left := census.Maintenance + census.Reserved + census.Own; (left > 0 || census.Backfill) && strings.Contains(got, "target_state") {
+			t.Errorf("%+v: %q, although its nodes are available", census, got)
+		}
+	}
+	both := (&NoMatchError{Census: Census{Total: 2, Maintenance: 1, Unavailable: 1, States: map[string]int{"active": 1}}}).Advice()
+	if !strings.Contains(both, "maintenance = false") || !strings.Contains(both, "target_state") {
+		t.Errorf("the advice is %q", both)
 	}
 }
 

@@ -119,10 +119,11 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 	if err := m.clearFault(ctx); err != nil {
 		return err
 	}
-	if err := m.site.putVerb(ctx, m.node, nodes.TargetAbort); err != nil {
+	deadline := time.Now().Add(timeout)
+	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
 		return err
 	}
-	return m.awaitLeft(ctx, nodes.ServiceFail, time.Now().Add(timeout))
+	return m.awaitLeft(ctx, nodes.ServiceFail, deadline)
 }
 
 // awaitLeft waits until the machine has left a state and no conductor has locked it.

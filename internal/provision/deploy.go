@@ -29,6 +29,9 @@ type DeployOptions struct {
 	Attempts int           // how often to try; at least once
 	Timeout  time.Duration // for each attempt, without the time spent waiting for a slot
 
+	// Connections are made before Ironic deploys the node, and on a node that runs the deployment already.
+	Connections Connections
+
 	// Known is the footprint of the node when the state was last known to match it. With RebuildOther, Deploy keeps a node that a
 	// killed run has deployed with the deployment since then.
 	Known Footprint
@@ -127,11 +130,14 @@ func (m *Machine) attempt(ctx context.Context, d Deployment, o DeployOptions) (a
 		}
 		switch todo {
 		case deployKept:
-			return attempts, nil
+			return attempts, m.Connect(ctx, o.Connections)
 		case deployDone:
-			return max(attempts, 1), nil
+			return max(attempts, 1), m.Connect(ctx, o.Connections)
 		case deployPrepared:
 			if err := m.prepare(ctx, d, o); err != nil {
+				if m.state() == nodes.Active {
+					m.restoreInstanceInfo(ctx, before)
+				}
 				return attempts, err
 			}
 		case deployAwaited:
@@ -223,10 +229,13 @@ func orderOf(d Deployment) ironic.Order {
 	return ironic.Order{DeploySteps: d.DeploySteps, ConfigDrive: d.ConfigDrive}
 }
 
-// prepare writes instance_info and the marker. Ironic validates them when it receives the verb.
+// deploymentKeys are keys of instance_info that belong to every deployment, besides those of its image.
+var deploymentKeys = []string{"root_device", "capabilities"}
+
+// prepare writes instance_info and the marker, and connects the machine. Ironic validates them when it receives the verb.
 func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) error {
 	node, want := m.node, d.instanceInfo()
-	before := markerOf(node)
+	before, lost := markerOf(node), lostBy(node, o.Instance)
 	if _, given := want[keyTraits]; !given && slices.Contains(before.Keys, keyTraits) && node.AllocationUUID != "" {
 		a, err := m.site.Allocation(ctx, node.AllocationUUID)
 		if err != nil {
@@ -234,12 +243,16 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 		}
 		want[keyTraits] = a.Traits // the traits at the time of the reservation
 	}
-	stale := append([]string{"root_device", "capabilities"}, imageKeys...)
+	stale := slices.Concat(deploymentKeys, imageKeys, before.Keys)
 	if d.ConfigDrive == nil {
 		stale = append(stale, keyConfigDrive)
 	}
-	stale = append(stale, before.Keys...)
 	want[keyMarker] = marker{Digest: d.Digest(), State: m.state(), Since: since(node), Keys: slices.Sorted(maps.Keys(want))}
+	for key, value := range lost.Info {
+		if _, given := want[key]; !given {
+			want[key] = value
+		}
+	}
 	patch := editsOf(node.InstanceInfo, want, stale)
 	if d.LiveISO != nil {
 		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
@@ -253,13 +266,19 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 		mine.Instance = o.Instance
 		patch.Set("/extra/"+string(MarkReservation), mine.value())
 	}
-	return m.Patch(ctx, patch)
+	if err := m.Patch(ctx, patch); err != nil {
+		return err
+	}
+	return m.connect(ctx, o.Connections, lost.VIFs)
 }
 
 // restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The
 // machine runs what the old values describe, and a rebuild by another client must not install anything else. The function leaves
 // values that Ironic masks as they are, gives up after five seconds, and only logs a failure.
 func (m *Machine) restoreInstanceInfo(ctx context.Context, before *ironic.Node) {
+	if m.unanswered != nil {
+		return // Ironic may begin to rebuild it later
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	err := m.Refresh(ctx) // polls do not contain instance_info

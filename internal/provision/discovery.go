@@ -83,7 +83,7 @@ var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", 
 
 // Survey is the part of a site that matters for one discovery. It can be stored as JSON.
 type Survey struct {
-	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share an address with one of them
+	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share a MAC or BMC address with one of them
 	Names []string         `json:"names"` // names of all other nodes
 
 	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
@@ -183,11 +183,12 @@ func follow(held map[string]string, all []ironic.Node) (now, replaced map[string
 type facts struct {
 	ports       map[string][]ironic.Port
 	inventories map[string]*ironic.Inventory
-	addresses   map[string]bool
+	addresses   map[string]bool // MAC addresses
+	bmcs        map[string]bool
 }
 
 func (c *Site) facts(ctx context.Context, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
-	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}}
+	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}, bmcs: map[string]bool{}}
 	for i := range all {
 		if !isNew(&all[i]) {
 			continue
@@ -200,11 +201,16 @@ func (c *Site) facts(ctx context.Context, all []ironic.Node, isNew func(*ironic.
 		for _, address := range inventory.Addresses() {
 			f.addresses[address] = true
 		}
+		if inventory != nil {
+			for _, bmc := range inventory.BMCHosts() {
+				f.bmcs[bmc] = true
+			}
+		}
 	}
 	if len(f.inventories) == 0 {
 		return f, nil
 	}
-	if err := c.readEnrolled(ctx, all); err != nil {
+	if err := errors.Join(c.readEnrolled(ctx, all), c.readBMCs(ctx, all, f)); err != nil {
 		return nil, err
 	}
 	ports, err := ironic.List[ironic.Port](ctx, c.Client, "ports/detail", "ports", nil)
@@ -218,6 +224,24 @@ func (c *Site) facts(ctx context.Context, all []ironic.Node, isNew func(*ironic.
 		}
 	}
 	return f, nil
+}
+
+// readBMCs adds their driver_info to all nodes, if a new machine reports the address of its BMC.
+func (c *Site) readBMCs(ctx context.Context, all []ironic.Node, f *facts) error {
+	if len(f.bmcs) == 0 {
+		return nil
+	}
+	listed, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
+	if err != nil {
+		return err
+	}
+	known := ironic.ByUUID(listed, func(n *ironic.Node) string { return n.UUID })
+	for i := range all {
+		if node := known[all[i].UUID]; node != nil {
+			all[i].DriverInfo = node.DriverInfo
+		}
+	}
+	return nil
 }
 
 // readEnrolled adds the times of creation and change and the driver_info to the nodes in enroll, for which discovery needs them.
@@ -235,9 +259,10 @@ func (c *Site) readEnrolled(ctx context.Context, all []ironic.Node) error {
 	return nil
 }
 
-// sharesAddress reports whether a node has a MAC address that a new machine reports.
+// sharesAddress reports whether a node has a MAC address or a BMC that a new machine reports.
 func (f *facts) sharesAddress(n *ironic.Node) bool {
-	return slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
+	return slices.ContainsFunc(ironic.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
+		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
 }
 
 // discovered converts a node into a discovery.Host.
@@ -257,6 +282,11 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 	}
 	slices.Sort(h.PortMACs)
 	slices.Sort(h.PXEMACs)
+	for _, host := range ironic.BMCHosts(node.DriverInfo) {
+		if f.bmcs[host] { // the others do not matter, and may change with the configuration of the host
+			h.DriverBMCs = append(h.DriverBMCs, host)
+		}
+	}
 	i := f.inventories[node.UUID]
 	h.ByHand = enrolledManually(node, i)
 	if i == nil {
@@ -264,7 +294,12 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 	}
 	h.HasInventory = true
 	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
-	h.BMCAddress, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	h.BMCAddress, h.BMCv6Address, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.BMCv6, i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	for _, d := range i.Disks {
+		if d.Name != "" {
+			h.Disks = append(h.Disks, discovery.Disk{Name: d.Name, Bytes: d.Size})
+		}
+	}
 	for _, nic := range i.Interfaces {
 		h.Interfaces = append(h.Interfaces, discovery.Interface{
 			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,

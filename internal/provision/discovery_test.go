@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -385,6 +386,30 @@ func TestSurvey_reports(t *testing.T) {
 	}
 	if h := survey.Hosts[1]; !h.HasInventory || h.Serial != "RK000002" || h.Hostname != "machine-2" || h.BootMAC() != "52:55:00:00:02:00" || h.CPUs != 32 || h.MemoryMB != 131072 {
 		t.Errorf("the new machine is %+v", h)
+	}
+}
+
+// A deployed host may have no ports: then only its BMC says that Ironic has discovered its machine again.
+func TestSurvey_hasTheNodeWithTheBMCOfANewMachine(t *testing.T) {
+	t.Parallel()
+	for name, info := range map[string]map[string]any{
+		"redfish":      {"redfish_address": "https://198.18.0.1:443", "redfish_system_id": "/redfish/v1/Systems/1"},
+		"ipmi":         {"ipmi_address": "198.18.0.1"},
+		"both drivers": {"redfish_address": "https://bmc-1.example", "ipmi_address": "198.18.0.1"},
+	} {
+		fake := fleet(2)
+		fake.Set("node-000", "driver_info", info)
+		fake.Set("node-000", "provision_state", "active")
+		fake.Set("node-001", "driver_info", map[string]any{"redfish_address": "https://198.18.0.2"})
+		id := fake.Discover(fakeironic.SampleInventory(1))
+		survey, err := newClient(fake).Survey(t.Context(), "rack12", nil)
+		if err != nil || len(survey.Hosts) != 2 {
+			t.Fatalf("%s: %+v, %v", name, survey, err)
+		}
+		plan := discovery.Rules{Owner: "rack12", Template: discovery.Template{Detail: discovery.DetailSerialNumber}}.Decide(survey.News().All())
+		if reason := plan.Pending[id]; len(plan.Hosts) > 0 || !strings.HasPrefix(reason, "its BMC address 198.18.0.1 is that of node node-000") {
+			t.Errorf("%s: %+v", name, plan)
+		}
 	}
 }
 

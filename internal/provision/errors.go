@@ -175,8 +175,11 @@ func advise(err error) string {
 	var moved *BootChangedError
 	var invalid *InvalidNodeError
 	var driver *UnknownDriverError
+	var redirect *rest.RedirectError
 	var advised interface{ advice() string }
 	switch {
+	case errors.As(err, &redirect):
+		return "" // it says what to do
 	case errors.As(err, &advised):
 		return advised.advice()
 	case errors.As(err, &driver):
@@ -388,7 +391,7 @@ func beginsWithName(err error) bool {
 type UnknownDriverError struct {
 	Driver  string
 	Enabled []string // the drivers that conductors have enabled
-	Err     error    // Ironic's answer
+	Err     error    // Ironic's answer; nil: it was not tried
 }
 
 // Error names the enabled drivers.
@@ -398,6 +401,24 @@ func (e *UnknownDriverError) Error() string {
 
 // Unwrap returns Ironic's answer.
 func (e *UnknownDriverError) Unwrap() error { return e.Err }
+
+// CheckDriver returns an UnknownDriverError if no conductor has enabled a driver. It returns nil if Ironic does not tell, or has no
+// conductor. It asks Ironic once. It is called during plan.
+func (s *Site) CheckDriver(ctx context.Context, driver string) error {
+	s.drivers.Lock()
+	defer s.drivers.Unlock()
+	if s.drivers.enabled == nil {
+		enabled, err := s.Drivers(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // the apply explains the refusal
+		}
+		s.drivers.enabled = enabled
+	}
+	if len(s.drivers.enabled) == 0 || slices.Contains(s.drivers.enabled, driver) {
+		return nil
+	}
+	return &UnknownDriverError{Driver: driver, Enabled: s.drivers.enabled}
+}
 
 // explainDriver returns an UnknownDriverError if Ironic has refused a driver that no conductor has enabled; else err.
 func (s *Site) explainDriver(ctx context.Context, driver string, err error) error {

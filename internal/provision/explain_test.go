@@ -91,7 +91,7 @@ func TestExplain_advice(t *testing.T) {
 		{&provision.TakenError{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}, []string{"on node rack1-01", "terraform import"}},
 		{&provision.InvalidNodeError{Node: in("available"), Reasons: []string{"Cannot validate image information: ramdisk_boot"}}, []string{"cannot boot a live ISO", "redfish-virtual-media"}},
 		{&provision.NoConfigDriveError{Node: in("available")}, []string{"config drive", "virtual media"}},
-		{&provision.BootLoopError{Node: in("active"), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
+		{&provision.BootLoopError{Label: ironic.NodeLabel(in("active")), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
 		{&provision.BootChangedError{Node: in("active"), Why: "it is protected"}, []string{"has changed since the plan", "terraform plan again"}},
 		{&provision.ImageChangedError{Host: "images.example.com"}, []string{"images.example.com", "terraform plan again"}},
 		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
@@ -163,10 +163,10 @@ func TestExplain_hidesSecrets(t *testing.T) {
 	const secret, userData = "calvin-7Q", "#cloud-config\npassword: tiger-8K"
 	leak := "ipmitool -U root -P " + secret + " failed with " + userData
 	hidden := func(fake *fakeironic.Server) *site {
-		client := newClient(fake)
-		client.Hide(secret)
-		client.Hide(userData)
-		return client
+		secrets := &rest.Secrets{}
+		secrets.Hide(secret)
+		secrets.Hide(userData)
+		return newClient(fake, func(cfg *provision.Config) { cfg.Secrets = secrets })
 	}
 	for name, provoke := range map[string]func(t *testing.T) (*ironic.Node, error){
 		"a refusal": func(t *testing.T) (*ironic.Node, error) {

@@ -280,7 +280,9 @@ func commonest(have map[string]int) string {
 // ExpectedHost is a host that a plan creates or changes. An empty field is not known yet.
 type ExpectedHost struct {
 	ID, Name, Class string
-	NeverOff        *bool // disable_power_off
+	Target          string // its target_state
+	Network, Boot   string // its network and boot interfaces
+	NeverOff        *bool  // disable_power_off
 }
 
 // expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
@@ -310,6 +312,21 @@ func (e *expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
 		return h.ID == node.UUID
 	})
 	return host, planned
+}
+
+// AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
+// the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
+func (c *Site) AsPlanned(node *ironic.Node) *ironic.Node {
+	h, planned := c.expected.find(node)
+	if !planned {
+		return node
+	}
+	after := *node
+	if !Deployed(node) {
+		after.ProvisionState = cmp.Or(h.Target, node.ProvisionState)
+	}
+	after.NetworkInterface, after.BootInterface = cmp.Or(h.Network, node.NetworkInterface), cmp.Or(h.Boot, node.BootInterface)
+	return &after
 }
 
 // class reports whether this plan creates or changes a host that may have a resource class.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -23,10 +22,11 @@ type Machine struct {
 	node *ironic.Node
 	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
 	unconfirmed ironic.Patch
-	asked       time.Time // when the request of the last poll began; zero if the record has changed since
-	switched    bool      // Ironic has accepted a power change
-	cut         string    // why SwitchOff has cut the power; empty: it has not
-	marks       []Mark    // the marks of this run that the node had when the record began
+	asked       time.Time   // when the request of the last poll began; zero if the record has changed since
+	switched    bool        // Ironic has accepted a power change
+	unanswered  *unanswered // the last request that moves the machine, if its answer is lost; nil: none
+	cut         string      // why SwitchOff has cut the power; empty: it has not
+	marks       []Mark      // the marks of this run that the node had when the record began
 
 	tell func(status string) // is told of every change of state; may be nil
 	told string
@@ -180,6 +180,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	}
 	m.applyPoll(polled)
 	m.logState(ctx)
+	m.logStill(ctx)
 	m.asked = asked
 	return nil
 }
@@ -307,7 +308,7 @@ const ReasonChanging = "terraform-provider-metal: changing interfaces or ports"
 // in maintenance, so that PatchHost makes them there. It also takes a node out of maintenance that a killed run has left in it.
 // arrived reports whether Ironic has applied the edits; together with an error it means that only leaving maintenance has failed.
 func (m *Machine) PatchHost(ctx context.Context, patch ironic.Patch) (arrived bool, err error) {
-	if !m.leftChanging() && (!changesInterface(patch) || interfacesChangeable(m.state())) {
+	if !m.leftChanging() && (len(patch.OfInterfaces()) == 0 || interfacesChangeable(m.state())) {
 		err := m.Patch(ctx, patch)
 		return err == nil, err
 	}
@@ -350,13 +351,4 @@ func (m *Machine) inMaintenance(ctx context.Context, change func() error) error 
 		m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = false, "" })
 	}
 	return errors.Join(err, stays)
-}
-
-func changesInterface(p ironic.Patch) bool {
-	for _, op := range p {
-		if strings.HasSuffix(op.Path, "_interface") {
-			return true
-		}
-	}
-	return false
 }

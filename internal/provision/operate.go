@@ -112,7 +112,12 @@ func (e *OnceError) advice() string {
 	var timeout *TimeoutError
 	var service *ServiceError
 	var forbidden *StepsForbiddenError
+	var power *powerError
 	switch {
+	case isUnanswered(e.Err):
+		return "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still."
+	case errors.As(e.Err, &power):
+		return "Check the machine's BMC, and invoke the action again."
 	case errors.As(e.Err, &failed) && ironic.State(failed.Node.ProvisionState) == nodes.CleanFail:
 		return "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	case errors.As(e.Err, &failed):
@@ -200,8 +205,6 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Use action = \"off\" or \"reboot\"", m.node.Driver)
 	case errors.As(err, &never):
 		return m.refuse("disable_power_off is set on it. Use action = \"reboot\", or set disable_power_off = false on its metal_host first")
-	case err == nil && m.switched && m.node.LastError != "": // the power state is the same before and after a failed restart
-		return &mediaError{node: m.node, what: "restart the machine"}
 	}
 	return err
 }
@@ -302,11 +305,11 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	if err := m.clearFault(ctx); err != nil {
 		return err
 	}
-	from := m.state()
-	if err := m.site.putVerb(ctx, m.node, nodes.TargetAbort); err != nil {
+	from, deadline := m.state(), time.Now().Add(timeout)
+	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
 		return err
 	}
-	err := m.awaitLeft(ctx, from, time.Now().Add(timeout))
+	err := m.awaitLeft(ctx, from, deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
 		return &TimeoutError{Node: m.node, After: timeout}
 	}
@@ -322,7 +325,9 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	from := m.state()
-	err := w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error { return m.site.putVerb(ctx, m.node, nodes.TargetUnhold) })
+	err := m.untilSettled(ctx, timeout, func() error {
+		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error { return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold}) })
+	})
 	if errors.Is(err, errMoved) {
 		return m.refuse("its state has changed meanwhile")
 	}
@@ -354,9 +359,9 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 		return err
 	}
 	deadline, id := time.Now().Add(timeout), m.node.UUID
-	err := m.manageMedia(ctx, whatDetach, deadline, func() error { return m.site.DetachMedia(ctx, id, device) })
+	err := m.manageMedia(ctx, whatDetach, deadline, func(ctx context.Context) error { return m.site.DetachMedia(ctx, id, device) })
 	if err == nil && image != "" {
-		err = m.manageMedia(ctx, whatAttach, deadline, func() error { return m.site.AttachMedia(ctx, id, device, image) })
+		err = m.manageMedia(ctx, whatAttach, deadline, func(ctx context.Context) error { return m.site.AttachMedia(ctx, id, device, image) })
 	}
 	return err
 }
@@ -372,7 +377,9 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	if err := m.permitted(ctx, timeout); err != nil {
 		return err
 	}
-	err := m.site.InjectNMI(ctx, m.node.UUID)
+	err := m.insist(ctx, callWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
+		return m.site.InjectNMI(ctx, m.node.UUID)
+	})
 	if ironic.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
 		return &noNMIError{m.node, err}
 	}

@@ -159,32 +159,42 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 			return err
 		}
 	}
-	sent, err := m.order(ctx, target, timeout, func(ctx context.Context) (bool, error) {
-		if target != nodes.Rebooting && target != nodes.SoftRebooting && m.node.PowerState == want && m.node.TargetPowerState == "" {
-			return false, nil
-		}
-		err := m.site.ChangePowerState(ctx, m.node.UUID, target, soft)
-		if err == nil {
-			m.switched = true
-			m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(m.node.PowerState, "unknown"), target), "power", m.node.PowerState, "target", string(target))
-		}
-		return true, err
+	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
+	needed := func() bool { return restarts || m.node.PowerState != want || m.node.TargetPowerState != "" }
+	from := m.node.PowerState
+	sent, err := m.order(ctx, target, callOfPower(target, want), timeout, needed, func(ctx context.Context) error {
+		return m.site.ChangePowerState(ctx, m.node.UUID, target, soft)
 	})
 	if err != nil || !sent {
 		return err
 	}
+	m.switched = true
+	m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(from, "unknown"), target), "power", from, "target", string(target))
 	if want == powerOn {
 		defer m.site.limiter.Started(m.node.UUID)
 	}
-	return m.awaitPower(ctx, want, timeout)
+	return m.awaitPower(ctx, want, restarts, timeout)
 }
 
-// order sends a request that changes a machine's power, if the guard allows it. A change that starts the machine waits for a slot.
-// send reports whether the request was needed. order returns an error if the machine's instance or provision state has changed
-// since the record was made.
-func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, timeout time.Duration, send func(context.Context) (bool, error)) (sent bool, err error) {
+// order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
+// that starts the machine waits for a slot. order returns an error if the machine's instance or provision state has changed since the
+// record was made. It repeats a request without an answer only if Ironic has not executed it.
+func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
+	err = m.untilSettled(ctx, timeout, func() error {
+		return m.orderOnce(ctx, target, timeout, func(ctx context.Context) error {
+			if sent = needed(); !sent {
+				return nil
+			}
+			return m.ask(ctx, c, send)
+		})
+	})
+	return sent, err
+}
+
+// orderOnce is order without the search for the result; send may find that the request is not needed.
+func (m *Machine) orderOnce(ctx context.Context, target nodes.TargetPowerState, timeout time.Duration, send func(context.Context) error) error {
 	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeQueue, Limit: timeout}); err != nil {
-		return false, err
+		return err
 	}
 	admitted := m.tellQueued()
 	defer admitted()
@@ -196,10 +206,9 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, time
 		if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeVerb}); err != nil {
 			return err
 		}
-		var err error
-		sent, err = send(ctx)
-		return err
+		return send(ctx)
 	}
+	var err error
 	if target == nodes.PowerOff || target == nodes.SoftPowerOff {
 		err = put(ctx, nil)
 	} else {
@@ -208,11 +217,12 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, time
 	if errors.Is(err, errMoved) {
 		err = fmt.Errorf("node %s was not switched, because it has changed: it is in state %q, reserved by %q. Run terraform plan again", ironic.NodeLabel(m.node), m.node.ProvisionState, m.node.InstanceUUID)
 	}
-	return sent, err
+	return err
 }
 
-// awaitPower waits until the machine has the wanted power state and no power change is in progress.
-func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Duration) error {
+// awaitPower waits until a power change has ended, and is the one place that judges how: Ironic tells a failure by last_error only, which
+// it clears when a change begins (reference/ironic.md#requests-without-an-answer). A machine has the same power state before and after a restart, also a failed one.
+func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for {
 		err := m.poll(ctx, deadline)
@@ -221,25 +231,38 @@ func (m *Machine) awaitPower(ctx context.Context, want string, timeout time.Dura
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
 		case err != nil:
 			return err
-		case m.node.TargetPowerState == "" && m.node.PowerState == want:
+		case m.node.TargetPowerState != "" || restart && m.node.Reservation != "":
+		case m.node.PowerState == want && m.node.LastError == "":
 			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
-		case m.node.TargetPowerState == "" && m.node.Reservation == "":
-			return &powerError{m.node, want}
+		case m.node.Reservation == "":
+			return &powerError{m.node, want, restart}
 		}
 	}
 }
 
-// powerError says that a power change has ended, and the machine is not as wanted.
+// powerError says that a power change has failed.
 type powerError struct {
-	node *ironic.Node
-	want string
+	node    *ironic.Node
+	want    string
+	restart bool
 }
 
 // Error returns the power state and Ironic's reason.
-func (e *powerError) Error() string {
-	return fmt.Sprintf("node %s is %q, not %q: %s. Check the machine's BMC, then apply again", ironic.NodeLabel(e.node), e.node.PowerState, e.want, ironic.FirstLine(e.node.LastError))
+func (e *powerError) Error() string { return quoted(e) }
+
+func (e *powerError) quote() (fact, words string) {
+	words = ironic.FirstLine(e.node.LastError)
+	switch {
+	case e.node.PowerState != e.want:
+		return fmt.Sprintf("node %s is %q, not %q", ironic.NodeLabel(e.node), e.node.PowerState, e.want), words
+	case e.restart:
+		return fmt.Sprintf("node %s was not restarted", ironic.NodeLabel(e.node)), words
+	}
+	return fmt.Sprintf("node %s: Ironic could not change its power", ironic.NodeLabel(e.node)), words
 }
+
+func (e *powerError) advice() string { return "Check the machine's BMC, then apply again." }
 
 // noSoftOffError says that a power interface has no soft power-off.
 type noSoftOffError struct {

@@ -76,12 +76,18 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 // DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it.
 func (s *Site) DeploymentInState(node string) { s.deployments.Store(node, true) }
 
+// HasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
+func (s *Site) HasDeploymentInState(node string) bool {
+	_, has := s.deployments.Load(node)
+	return has
+}
+
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
 // not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there
 // is none, or if it is not known yet.
 func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string) *Creation {
 	mark := s.begunReservation(n)
-	if _, has := s.deployments.Load(n.UUID); has || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+	if s.HasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,6 +17,14 @@ type NewImage struct {
 	URL     string
 	BuiltAt time.Time     // zero: use the server's Last-Modified
 	Quiet   time.Duration // how old the image must be to count as settled
+}
+
+// CheckBuilt returns an error if the image says that it was built in the future.
+func (i NewImage) CheckBuilt(now time.Time) error {
+	if i.BuiltAt.Sub(now) > time.Minute {
+		return fmt.Errorf("built_at (%s) lies in the future", i.BuiltAt.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // ImageChangedError says that an image has changed since the plan.
@@ -75,10 +84,11 @@ func (c *Site) settle(ctx context.Context, image NewImage, seen time.Time) error
 	if left <= 0 {
 		return nil
 	}
-	if most := image.Quiet + time.Minute; left > most && image.BuiltAt.IsZero() {
+	if err := image.CheckBuilt(time.Now()); err != nil {
+		return err
+	}
+	if left > image.Quiet+time.Minute {
 		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
-	} else if left > most {
-		return fmt.Errorf("built_at (%s) lies in the future", image.BuiltAt.Format(time.RFC3339))
 	}
 	c.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {
@@ -113,9 +123,13 @@ func (c *Site) headImage(ctx context.Context, address string) imageHead {
 		return g
 	}
 	req.Header.Set("User-Agent", c.UserAgent())
-	client := http.Client{Transport: c.cfg.Images}
-	resp, err := client.Do(req)
+	resp, err := rest.NewClient(c.cfg.Images, 0).Do(req)
 	if err != nil {
+		var redirect *rest.RedirectError
+		if errors.As(err, &redirect) {
+			c.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
+			return g
+		}
 		c.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
 		return g
 	}

@@ -21,8 +21,10 @@ type imageServer struct {
 	etag     string        // ETag
 	ahead    time.Duration // of its clock before ours
 	status   int           // zero: 200
+	location string        // Location of a redirect
 	down     bool
 	looks    int
+	strayed  bool // a request went to another address
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -40,6 +42,12 @@ func (s *imageServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if s.etag != "" {
 		resp.Header.Set("ETag", s.etag)
+	}
+	if s.location != "" {
+		resp.Header.Set("Location", s.location)
+	}
+	if r.URL.Host != "images.test" {
+		s.strayed = true
 	}
 	return resp, nil
 }
@@ -214,6 +222,24 @@ func TestSettle_imageOfFuture(t *testing.T) {
 		err = newSettler(&imageServer{modified: tomorrow}).Settle(t.Context(), newISO(), time.Now())
 		if err == nil || strings.Contains(err.Error(), "built_at") || !strings.Contains(err.Error(), "images.test") {
 			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// A redirect would carry the token of the URL to another server: the age of the image then counts as unknown, and the log says why.
+func TestSettle_followsNoRedirect(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		var log logbook
+		server := &imageServer{modified: time.Now().Add(-time.Hour), status: http.StatusFound, location: "https://mirror.test/live.iso?token=hunter2"}
+		client := newClient(&fakeironic.Server{}, log.record, func(c *provision.Config) { c.Images = server })
+		start := time.Now()
+		if err := client.Settle(t.Context(), newISO(), start); err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, "settling", time.Since(start), 10*time.Minute)
+		if server.strayed || len(log.lines("redirected to https://mirror.test/live.iso ")) == 0 || len(log.lines("hunter2")) > 0 {
+			t.Errorf("another address was asked: %t; the log: %q", server.strayed, log.lines("live ISO"))
 		}
 	})
 }

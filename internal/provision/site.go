@@ -31,8 +31,13 @@ type Site struct {
 	stock   *stock
 	guard   Guard
 	states  stateLog
+	stills  stillLog
 
 	expected expected
+	drivers  struct {
+		sync.Mutex
+		enabled []string // nil: not asked for
+	}
 
 	left    leftovers
 	run     string    // identifies this run in the marks of its creations

@@ -35,6 +35,15 @@ func Finished(state ironic.State) bool {
 	return m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
 }
 
+// keepsDeployment reports whether a deployment has ended in this state, also while a rescue or a service interrupts what it runs.
+func keepsDeployment(state ironic.State) bool {
+	switch state { //nolint:exhaustive // in the others nothing is deployed, or it is being deployed
+	case nodes.Active, nodes.Servicing, nodes.ServiceWait, nodes.ServiceFail, nodes.ServiceHold:
+		return true
+	}
+	return RescueOf(state) != NotRescued
+}
+
 // Failed reports whether a deployment in this state has failed, so that the next walk starts it again.
 func Failed(state ironic.State) bool { return nextMove(GoalDeployed, state, false).kind == repair }
 

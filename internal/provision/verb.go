@@ -17,7 +17,7 @@ var ErrNoSlot = errors.New("no slot of the provisioning limit is free now")
 // Manage sends a node the verb manage and does not wait for the result. The transition is immediate from available and clean
 // failed; from enroll, Ironic verifies the BMC first. Unlike Reach it also moves a reserved node.
 func (c *Site) Manage(ctx context.Context, node *ironic.Node) error {
-	return c.putVerb(ctx, node, nodes.TargetManage)
+	return (&Machine{site: c, node: node}).insistOn(ctx, nodes.TargetManage, settleFor)
 }
 
 // Provide sends a manageable node the verb provide as soon as it has a slot, and does not wait for the cleaning that follows. It
@@ -32,6 +32,7 @@ func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Dura
 		return err
 	}
 	step.Stage = BeforeVerb
+	m := &Machine{site: c, node: node}
 	queue, leave := context.WithCancel(ctx)
 	defer leave()
 	deadline := time.Now().Add(timeout)
@@ -42,7 +43,7 @@ func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Dura
 		if err := guard.Check(ctx, step); err != nil {
 			return err
 		}
-		err := c.putVerb(ctx, node, nodes.TargetProvide)
+		err := m.put(ctx, ironic.Order{Verb: nodes.TargetProvide})
 		if isCapacityError(err) {
 			late.Reset(time.Until(deadline))
 		}
@@ -51,21 +52,22 @@ func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Dura
 	if isCapacityError(err) || (queue.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled)) {
 		return ErrNoSlot
 	}
-	return err
+	return m.settled(ctx, err)
 }
 
-// putVerb sends a verb to a node that was just read. If the answer is lost, it reads the node to find out whether Ironic has
-// accepted the verb.
-func (c *Site) putVerb(ctx context.Context, node *ironic.Node, verb ironic.Verb) error {
-	err := c.ChangeProvisionState(ctx, node.UUID, ironic.Order{Verb: verb})
-	if !ironic.IsConnectionLoss(err) || ctx.Err() != nil {
-		return err
-	}
-	after, lerr := c.Node(ctx, node.UUID)
-	if lerr == nil && (after.ProvisionState != node.ProvisionState || !after.ProvisionUpdatedAt.Equal(node.ProvisionUpdatedAt)) {
-		return nil
-	}
-	return err
+// settleFor is how long callers without a time-out of their own wait until it is known what became of a verb without an answer.
+const settleFor = unansweredFor + time.Minute
+
+// put sends a verb, once: see ask.
+func (m *Machine) put(ctx context.Context, with ironic.Order) error {
+	return m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.ChangeProvisionState(ctx, m.node.UUID, with) })
+}
+
+// insistOn sends a verb without parameters: see insist.
+func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.Duration) error {
+	return m.insist(ctx, callOf(verb), timeout, func(ctx context.Context) error {
+		return m.site.ChangeProvisionState(ctx, m.node.UUID, ironic.Order{Verb: verb})
+	})
 }
 
 // IsBusy reports whether Ironic refused a request because an operation on the node is in progress or the node's state has changed.

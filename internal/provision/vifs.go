@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,24 +12,36 @@ import (
 
 // VIF is a connection of a machine to a network: in OpenStack, a port of Neutron.
 type VIF struct {
-	ID  string
-	MAC string // of the node's port; empty: Ironic chooses a free port
+	ID  string `json:"id"`
+	MAC string `json:"mac,omitempty"` // of the node's port; empty: Ironic chooses a free port
+}
+
+// Connections are the changes of a machine's connections that come with a deployment.
+type Connections struct {
+	Wanted   []VIF
+	Unwanted []string // IDs of VIFs to detach
 }
 
 // KeepsVIFs reports whether the network interface of a node keeps VIFs. noop, the default without Neutron, accepts and forgets them
 // (reference/ironic.md#vifs).
 func KeepsVIFs(n *ironic.Node) bool { return n.NetworkInterface != "noop" }
 
-// ConnectVIFs detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
-func (m *Machine) ConnectVIFs(ctx context.Context, wanted []VIF, unwanted []string) error {
-	if len(wanted) == 0 && (len(unwanted) == 0 || !KeepsVIFs(m.node)) {
+// Connect detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
+func (m *Machine) Connect(ctx context.Context, c Connections) error {
+	return m.connect(ctx, c, nil)
+}
+
+// connect is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
+// it does not exist any more, is left out: this provider has not chosen it.
+func (m *Machine) connect(ctx context.Context, c Connections, lost []VIF) error {
+	if len(c.Wanted)+len(lost) == 0 && (len(c.Unwanted) == 0 || !KeepsVIFs(m.node)) {
 		return nil
 	}
 	attached, err := m.site.VIFs(ctx, m.node.UUID)
 	if err != nil {
 		return err
 	}
-	for _, id := range unwanted {
+	for _, id := range c.Unwanted {
 		if !slices.Contains(attached, id) {
 			continue
 		}
@@ -37,16 +50,62 @@ func (m *Machine) ConnectVIFs(ctx context.Context, wanted []VIF, unwanted []stri
 		}
 		attached = slices.DeleteFunc(attached, func(other string) bool { return other == id })
 	}
-	for _, vif := range wanted {
+	for _, vif := range c.Wanted {
 		if slices.Contains(attached, vif.ID) {
 			continue
 		}
 		if err := m.attachVIF(ctx, vif); err != nil {
 			return fmt.Errorf("attach VIF %s: %w", vif.ID, err)
 		}
+		attached = append(attached, vif.ID)
+	}
+	for _, vif := range lost {
+		if slices.Contains(attached, vif.ID) || slices.Contains(c.Unwanted, vif.ID) {
+			continue
+		}
+		err := m.attachVIF(ctx, vif)
+		var refused *ironic.StatusError
+		if errors.As(err, &refused) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) {
+			m.site.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(nodeAttributes(m.node), "vif", vif.ID, "error", err)...)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("attach VIF %s again: %w", vif.ID, err)
+		}
 	}
 	return nil
 }
+
+// attachedVIFs returns the VIFs of the machine, each with the MAC address of its port if a VIF can name its port.
+func (m *Machine) attachedVIFs(ctx context.Context) (vifs []VIF, err error) {
+	version, err := m.site.Microversion(ctx)
+	if err != nil || version < ironic.VersionVIFs || !KeepsVIFs(m.node) {
+		return nil, err
+	}
+	ids, err := m.site.VIFs(ctx, m.node.UUID)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	at := map[string]string{}
+	if version >= ironic.VersionVIFPort {
+		ports, err := m.site.Ports(ctx, m.node.UUID)
+		if err != nil {
+			return nil, err
+		}
+		for mac, port := range ports {
+			if id, _ := port.InternalInfo[tenantVIF].(string); id != "" {
+				at[id] = mac
+			}
+		}
+	}
+	for _, id := range ids {
+		vifs = append(vifs, VIF{ID: id, MAC: at[id]})
+	}
+	return vifs, nil
+}
+
+// tenantVIF is the key of a port's internal_info that names its VIF.
+const tenantVIF = "tenant_vif_port_id"
 
 func (m *Machine) attachVIF(ctx context.Context, vif VIF) error {
 	port := ""

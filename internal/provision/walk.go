@@ -67,11 +67,15 @@ type walk struct {
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
 
-	deployStep string // the last one that a poll has seen
+	deployStep string    // the last one that a poll has seen
+	stuck      time.Time // since when polls show that no conductor works on the operation; zero: one does
 }
 
 // step takes one step and reports whether the goal is reached.
 func (w *walk) step(ctx context.Context) (arrived bool, err error) {
+	if w.unanswered != nil {
+		return false, w.learn(ctx)
+	}
 	if gone, err := w.instanceGone(); gone || err != nil {
 		return gone, err
 	}
@@ -81,7 +85,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}
-	if m.kind == send && state == nodes.Available && w.node.InstanceUUID != "" && !InstallsInstance(m.verb) {
+	if (m.kind == send || m.kind == repair) && keptByReservation(w.goal, m.verb, w.node) {
 		m = move{kind: refuse, reason: fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID)}
 	}
 	switch m.kind {
@@ -109,6 +113,18 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, w.next(ctx)
 	}
 	return false, fmt.Errorf("no move from %q", state)
+}
+
+// keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
+// reserved was available, so it may return to the pool. Any other reservation may be for what runs on the machine already.
+func keptByReservation(goal Goal, verb ironic.Verb, n *ironic.Node) bool {
+	switch {
+	case n.InstanceUUID == "" || goal != GoalManageable && goal != GoalAvailable && goal != GoalInspected && goal != GoalConfigured:
+		return false
+	case verb == nodes.TargetProvide:
+		return n.AllocationUUID == ""
+	}
+	return ironic.State(n.ProvisionState) == nodes.Available || touchesHardware(verb)
 }
 
 // refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
@@ -143,7 +159,7 @@ var errMoved = errors.New("the node has changed")
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	before := *w.node
-	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.site.ChangeProvisionState(ctx, before.UUID, w.orderOf(verb)) })
+	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.put(ctx, w.orderOf(verb)) })
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -152,17 +168,30 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 		err = w.next(ctx)
 		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
 		return err
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
 		return nil
 	case err == nil:
 		w.sent, w.from = verb, ironic.State(before.ProvisionState)
 		return w.next(ctx)
 	}
-	return w.resolveUnknownResult(ctx, verb, &before, err)
+	return w.refusedVerb(ctx, verb, &before, err)
 }
 
-// resolveUnknownResult finds out whether Ironic has accepted a verb to which it answered with an error, or whether the record was out of date.
-func (w *walk) resolveUnknownResult(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
+// learn finds out what became of a request without an answer, before anything else is sent.
+func (w *walk) learn(ctx context.Context) error {
+	u := w.unanswered
+	executed, err := w.settle(ctx, w.deadline)
+	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
+		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+	}
+	if executed && u.verb != "" {
+		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
+	}
+	return err
+}
+
+// refusedVerb decides what to do after Ironic has refused a verb: the record may be out of date, or a later repetition may succeed.
+func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
 	transient := ironic.IsTransient(err)
 	if !transient && !IsBusy(err) {
 		return invalid(verb, w.node, err)
@@ -176,13 +205,10 @@ func (w *walk) resolveUnknownResult(ctx context.Context, verb ironic.Verb, befor
 	}
 	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
 	switch {
-	case moved && transient:
-		w.sent, w.from = verb, ironic.State(before.ProvisionState)
-		return nil
 	case moved:
 		return nil
 	case transient:
-		return w.next(ctx) // Ironic did not accept the verb: send it again after the next poll
+		return w.next(ctx) // then decide again
 	}
 	return err
 }
@@ -276,7 +302,17 @@ func (w *walk) next(ctx context.Context) error {
 	if step := stepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
-	return err
+	switch {
+	case err != nil:
+		return err
+	case !stuck(w.node):
+		w.stuck = time.Time{}
+	case w.stuck.IsZero():
+		w.stuck = time.Now()
+	case time.Since(w.stuck) >= stuckFor:
+		return &StuckError{Node: w.node}
+	}
+	return nil
 }
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance

@@ -268,3 +268,33 @@ func TestReach_foreignStates(t *testing.T) {
 		})
 	}
 }
+
+// Ironic takes verbs that clean or boot a reserved machine. Only one that an allocation has taken from the pool returns there.
+func TestReach_leavesReservedMachinesAlone(t *testing.T) {
+	t.Parallel()
+	for _, goal := range []provision.Goal{provision.GoalAvailable, provision.GoalInspected} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := &fakeironic.Server{}
+			site := newClient(fake)
+			id := enrolled(t, site, "rack1-01")
+			asOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})
+			time.Sleep(time.Minute)
+			asOther(t, fake, http.MethodPatch, "nodes/"+id, []map[string]any{{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+			machine, err := site.Machine(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if machine.Node().ProvisionState != "manageable" {
+				t.Fatalf("the node is %s", machine.Node().ProvisionState)
+			}
+			fake.ResetRequests()
+			var refused *provision.RefusedError
+			if err := machine.Reach(t.Context(), goal, time.Hour); !errors.As(err, &refused) {
+				t.Errorf("%s: %v", goal, err)
+			}
+			if sent := verbs(t, fake, id); len(sent) > 0 {
+				t.Errorf("%s: sent %v", goal, sent)
+			}
+		})
+	}
+}

@@ -27,11 +27,15 @@ func OutlastFor(ctx context.Context, grace time.Duration) (later context.Context
 	}
 }
 
-// RoundTrip sends a request through next. If the request changes something, the request and the reading of its answer outlast an
+// RoundTrip sends a request through next, and bounds its answer. If the request changes something, the request and the reading of its answer outlast an
 // interruption.
 func RoundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Err() != nil {
-		return next.RoundTrip(r)
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			Bound(resp)
+		}
+		return resp, err
 	}
 	later, stop := Outlast(r.Context())
 	resp, err := next.RoundTrip(r.WithContext(later))
@@ -40,6 +44,7 @@ func RoundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) 
 		return resp, because(r.Context(), err)
 	}
 	resp.Body = &lastingBody{ReadCloser: resp.Body, ctx: r.Context(), stop: stop}
+	Bound(resp)
 	return resp, nil
 }
 

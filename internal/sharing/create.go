@@ -137,7 +137,7 @@ func (r *preparation) plan(ctx context.Context, hardware *oneview.Hardware) erro
 		return nil
 	}
 	if r.binding.TemplateURI == "" {
-		return &NoTemplateError{Node: ironic.NodeLabel(r.node)}
+		return &NoTemplateError{Node: ironic.NodeLabel(r.node), ToClean: r.ends}
 	}
 	template, err := r.p.OneView.Template(ctx, r.binding.TemplateURI)
 	if err != nil {

@@ -95,7 +95,7 @@ var decisions = []rule{
 	{in(nodes.Enroll, nodes.InspectFail, nodes.AdoptFail), nil, Leave, Leave, Leave},
 	// The node is deployed. OneView does not power off or remove hardware in use. The operator must handle a conflict.
 	{in(nodes.Active, nodes.Rescue, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error), nil, Leave, Leave, Leave},
-	// Undeploying the node cleans it, which fails on taken hardware. Then a rule above applies.
+	// No verb of Ironic takes the node out of service without switching off and erasing the server, because Ironic does not know OneView.
 	{in(nodes.DeployFail), of(MaintenanceNone, MaintenanceFault), Leave, Leave, Report},
 	{in(nodes.DeployFail), nil, Leave, Leave, Leave},
 	// Ironic has an operation in progress, or a hold step waits.
@@ -168,6 +168,13 @@ func maintenanceOf(node *ironic.Node) Maintenance {
 		return MaintenanceFault
 	}
 	return MaintenanceForeign
+}
+
+// MayLeaveService reports whether a node whose hardware OneView uses can be taken out of service by a maintenance with ReasonInUse, so that
+// a later pass makes it available again. It cannot while it is in another user's maintenance.
+func MayLeaveService(node *ironic.Node) bool {
+	kind := maintenanceOf(node)
+	return ActionFor(Free, ironic.State(node.ProvisionState), MaintenanceOurs) != Leave && kind != MaintenanceForeign && kind != MaintenanceOurs
 }
 
 // OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make

@@ -42,10 +42,10 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 			return nil
 		case oneview.PowerPoweringOn, oneview.PowerPoweringOff, oneview.PowerResetting:
 		case oneview.PowerOn, oneview.PowerUnknown:
-			if hardware.PowerLocked || hardware.Settling() {
+			if hardware.PowerLocked || hardware.Settling() || tries.holds() {
 				break
 			}
-			if err = finish(ctx, p.OneView, deadline, func() (string, error) { return p.OneView.PowerOff(ctx, hardware.URI) }); err == nil {
+			if err = tries.sent(finish(ctx, p.OneView, deadline, func() (string, error) { return p.OneView.PowerOff(ctx, hardware.URI) })); err == nil {
 				tries.failures++ // the next read must show it off
 			}
 		}
@@ -88,13 +88,16 @@ func (p *Pool) remove(ctx context.Context, r removal) error {
 		if err != nil {
 			return err
 		}
-		ready, err := p.readyToRemove(ctx, profile, r)
+		ready := false
+		if !tries.holds() {
+			ready, err = p.readyToRemove(ctx, profile, r)
+		}
 		if ready {
 			match := profile.ETag
 			if match == "" || match == refused {
 				match = "*" // everything was just read again, and the appliance refuses its own version
 			}
-			err = finish(ctx, p.OneView, r.deadline, func() (string, error) { return p.OneView.DeleteProfile(ctx, profile.URI, match) })
+			err = tries.sent(finish(ctx, p.OneView, r.deadline, func() (string, error) { return p.OneView.DeleteProfile(ctx, profile.URI, match) }))
 			if oneview.IsStatus(err, http.StatusPreconditionFailed) && match != "*" {
 				refused, err = match, nil
 			}

@@ -18,6 +18,7 @@ type wreck struct {
 	server func(*fakeoneview.Server)       // settings of the appliance; nil: the defaults
 	faults func(*site) []fakeoneview.Fault // faults of requests; nil: none
 	fails  string                          // text of the error; empty: the operation succeeds
+	once   func(*site) int                 // counts the requests, of which there must be one; nil: any number
 }
 
 // always returns the same faults for every site.
@@ -52,6 +53,7 @@ func wrecks(method, path string) []wreck {
 	times := func(method, path string, n int, effect fakeoneview.Effect) func(*site) []fakeoneview.Fault {
 		return always(fakeoneview.Fault{Method: method, Path: path, Count: n, Effect: effect})
 	}
+	requests := func(s *site) int { return s.appliance.Count(method, path) }
 	return []wreck{
 		{name: "the task ends with a warning", faults: hit(fakeoneview.Warn(invalid))},
 		{name: "the task is slow", faults: hit(fakeoneview.SlowTask(20))},
@@ -66,8 +68,10 @@ func wrecks(method, path string) []wreck {
 		}},
 		{name: "the answer is a web page", faults: hit(fakeoneview.HTML())},
 		{name: "tasks have a newer type", faults: times("GET", tasks, fakeoneview.Always, fakeoneview.TaskType("TaskResourceV4"))},
-		{name: "the answer is lost", faults: hit(fakeoneview.LoseAnswer())},
+		{name: "the answer is lost", faults: hit(fakeoneview.LoseAnswer()), once: requests},
 		{name: "the request is lost", faults: hit(fakeoneview.Drop())},
+		{name: "executed a moment after a 504", faults: hit(fakeoneview.Late(300 * time.Millisecond)), once: requests},
+		{name: "executed late after a 504", faults: hit(fakeoneview.Late(70 * time.Second)), once: requests},
 		{name: "locked for a while", faults: times(method, path, 3, fakeoneview.Locked())},
 		{name: "too many requests", faults: times(method, path, 2, fakeoneview.TooManyRequests(7*time.Second))},
 		{name: "not available for a while", faults: times(method, path, 2, fakeoneview.Unavailable(20*time.Second))},
@@ -224,6 +228,9 @@ func (s *site) befall(w wreck) {
 // wantOneSession fails a test if a pool has opened more sessions than it needed.
 func (s *site) wantOneSession(t *testing.T, w wreck) {
 	t.Helper()
+	if w.once != nil && w.once(s) != 1 {
+		t.Errorf("%d requests were sent, want 1", w.once(s))
+	}
 	if n := s.appliance.Sessions(); n > 1 {
 		t.Errorf("%d sessions are open", n)
 	}

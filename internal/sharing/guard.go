@@ -30,7 +30,7 @@ func (NotConfigured) Check(_ context.Context, step provision.Step) error {
 
 // Check implements provision.Guard. It refuses to boot, switch or erase a machine whose hardware OneView uses, and to deploy one
 // that has no server profile. Before the wait for a slot it gives a machine to be cleaned or inspected a temporary profile, which
-// EndTemporary removes. For a node without server_hardware_uri it makes no request.
+// EndTemporary removes; also a machine to be undeployed that has lost its profile, because Ironic cleans it next. For a node without server_hardware_uri it makes no request.
 func (p *Pool) Check(ctx context.Context, step provision.Step) error {
 	if b, err := BindingOf(step.Node); err == nil && b.HardwareURI == "" {
 		return nil
@@ -66,8 +66,26 @@ func (p *Pool) checkQueue(ctx context.Context, step provision.Step) error {
 	if purpose == "" {
 		return p.CheckUsable(ctx, node)
 	}
-	_, err = p.Temporary(ctx, node, purpose, step.Limit)
+	if step.Verb != nodes.TargetDeleted {
+		_, err = p.Temporary(ctx, node, purpose, step.Limit)
+		return err
+	}
+	if own, err := p.hasPermanent(ctx, node); err != nil || own {
+		return err
+	}
+	_, err = p.temporary(ctx, node, purpose, step.Limit, true)
 	return err
+}
+
+// hasPermanent reports whether a node is cleaned with the profile of its deployment, which is still on its hardware. It returns an
+// InUseError if OneView uses the hardware.
+func (p *Pool) hasPermanent(ctx context.Context, node *ironic.Node) (bool, error) {
+	owner, err := p.usedBy(ctx, node)
+	if err != nil || owner != UsedByIronic {
+		return false, err
+	}
+	profile, err := p.Temporarily(ctx, node)
+	return profile == nil, err
 }
 
 func (p *Pool) checkVerb(ctx context.Context, step provision.Step) error {
@@ -106,11 +124,11 @@ func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	return err
 }
 
-// purposeOf returns why a node needs a temporary profile during the operation of a verb; empty if it needs none, or needs that of
-// its deployment.
+// purposeOf returns why a node needs a profile during the operation of a verb, which is a temporary one if it has no other; empty if
+// it needs none, or that of its deployment.
 func purposeOf(node *ironic.Node, verb ironic.Verb) Purpose {
 	switch verb { //nolint:exhaustive // the verbs after which a ramdisk boots
-	case nodes.TargetProvide:
+	case nodes.TargetProvide, nodes.TargetDeleted:
 		if cleansAutomatically(node) {
 			return Cleaning
 		}

@@ -58,7 +58,8 @@ func TestCheckRefusesMachineThatLostItsProfileInTheQueue(t *testing.T) {
 		{verb: nodes.TargetClean, refused: "its server profile for cleaning was removed"},
 		{verb: nodes.TargetInspect, refused: "its server profile for inspecting was removed"},
 		{verb: nodes.TargetProvide, uncleaned: true},
-		{verb: nodes.TargetDeleted},
+		{verb: nodes.TargetDeleted, refused: "its server profile for cleaning was removed"},
+		{verb: nodes.TargetDeleted, uncleaned: true},
 		{verb: ""},
 	} {
 		t.Run(string(tt.verb), func(t *testing.T) {

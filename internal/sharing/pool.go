@@ -186,6 +186,8 @@ type retries struct {
 	waiting  *rest.Backoff
 	trouble  time.Time // first error of the current series
 	failures int
+
+	unanswered time.Time // when the last request without an answer was sent; zero: none
 }
 
 // maxFailures is how many tasks may fail. Before each repetition the caller reads everything again, because another user may have
@@ -194,6 +196,19 @@ const maxFailures = 3
 
 func newRetries(c *oneview.Client, doing string, deadline time.Time) *retries {
 	return &retries{c: c, doing: doing, begun: time.Now(), deadline: deadline, waiting: c.Backoff()}
+}
+
+// sent returns the result of a request that changes something, and notes if its answer is lost.
+func (s *retries) sent(err error) error {
+	if oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) {
+		s.unanswered = time.Now()
+	}
+	return err
+}
+
+// holds reports whether a request without an answer may still take effect. Until then the caller only looks, and repeats nothing.
+func (s *retries) holds() bool {
+	return !s.unanswered.IsZero() && time.Since(s.unanswered) < s.c.Patience()
 }
 
 // again waits before the next try, after an error or for an operation of the appliance. It returns an error if there is no next try.

@@ -64,6 +64,7 @@ type preparation struct {
 	p         *Pool
 	o         ProfileSpec
 	temporary Purpose // purpose of a temporary profile; empty: a permanent one
+	ends      bool    // the next operation ends what runs on the machine
 	node      *ironic.Node
 	binding   Binding
 	name      string // for a new profile
@@ -264,7 +265,7 @@ func (r *preparation) removeProfile(ctx context.Context, profile *oneview.Profil
 
 // mayStop refuses to switch off a machine that may run a deployment.
 func (r *preparation) mayStop(reason string) error {
-	if !provision.Parked(ironic.State(r.node.ProvisionState)) {
+	if !r.ends && !provision.Parked(ironic.State(r.node.ProvisionState)) {
 		return &OccupiedError{Node: r.node, Reason: reason}
 	}
 	return nil

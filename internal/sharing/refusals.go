@@ -87,14 +87,14 @@ type OccupiedError struct {
 // Error gives the node's state.
 func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s, which requires switching the server off. If the node is deployed, destroy its "+
-		"metal_deployment first, or undeploy it. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+		"metal_deployment first. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
 		"If Ironic has an operation in progress on it, try again afterwards", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
 // NoTemplateError says that no template for a node's server profile is configured.
 type NoTemplateError struct {
 	Node    string
-	ToClean bool // the profile is for the cleaning that makes the node available
+	ToClean bool // the profile is for an automatic cleaning
 }
 
 // Error says where to configure it.
@@ -130,7 +130,8 @@ type LeftoverError struct {
 // Error names the profile that is left.
 func (e *LeftoverError) Error() string {
 	return fmt.Sprintf("%v. Server profile %q (%s) is left on server hardware %s, because it could not be removed: %v. "+
-		"The next run tries to remove it. To remove it by hand, switch the server off and delete the profile in OneView",
+		"The next run tries to remove it. To remove it by hand, delete it in OneView; switch the server off first if OneView requires that, but only "+
+		"if the server still has this profile, not that of another user",
 		e.Cause, e.ProfileName, e.ProfileURI, oneview.HardwareLabel(e.Hardware), e.CleanUp)
 }
 

@@ -265,8 +265,9 @@ func inUse(h Holding) string {
 
 // reportConflict reports a node whose deployment has failed and whose hardware a OneView user has.
 func (s *syncPass) reportConflict(_ context.Context, c *candidate) {
-	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Undeploy the node, or destroy its metal_deployment: "+
-		"its cleaning then fails, because the server is in use, and the next pass takes it out of service")
+	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Do not undeploy the node in Ironic, which does not know "+
+		"OneView: it would switch the server off, boot it and erase its disks. Wait until the user frees the server. Then destroy the metal_deployment of the node "+
+		"with Terraform, which cleans the server with a temporary server profile; if the state has no metal_deployment of the node, import it first")
 }
 
 // warnOfCleaning warns that neither OneView nor Ironic erases the disks of a freed server.

@@ -137,7 +137,7 @@ func TestSyncReportsFailedDeploymentOnTakenHardware(t *testing.T) {
 		s.oneview.TakeHardware(s.hardware[0])
 		heard, _ := s.sync(t)
 		lines := heard.lines(Warned)
-		if len(lines) != 1 || !strings.Contains(lines[0], nodeName(0)) || !strings.Contains(lines[0], "is in use by OneView") || !strings.Contains(lines[0], "Undeploy the node") {
+		if len(lines) != 1 || !strings.Contains(lines[0], nodeName(0)) || !strings.Contains(lines[0], "is in use by OneView") || !strings.Contains(lines[0], "Do not undeploy the node") {
 			t.Errorf("the pass warns of %q", lines)
 		}
 		all, err := s.pool(t).Status(t.Context())

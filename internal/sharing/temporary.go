@@ -31,6 +31,11 @@ func isTemporary(name, nodeID string) bool {
 // temporary, including that of a killed run. A node that is pre-allocated or not in OneView gets no profile. release is never nil. A
 // limit of zero means DefaultLimit.
 func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration) (release func(context.Context) error, err error) {
+	return p.temporary(ctx, node, purpose, limit, false)
+}
+
+// temporary is Temporary. With ends, the operation ends what runs on the machine, so that it may be switched off for the profile.
+func (p *Pool) temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration, ends bool) (release func(context.Context) error, err error) {
 	nothing := func(context.Context) error { return nil }
 	b, err := BindingOf(node)
 	if err != nil || !b.Shared() {
@@ -40,7 +45,7 @@ func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose
 	if err != nil {
 		return nothing, err
 	}
-	r.temporary = purpose
+	r.temporary, r.ends = purpose, ends
 	applied, err := r.run(ctx)
 	if err != nil {
 		return nothing, r.clearUp(ctx, err)

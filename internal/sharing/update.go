@@ -73,15 +73,16 @@ func (p *Pool) revise(ctx context.Context, node *ironic.Node, b Binding, change 
 		if match == "" || match == refused {
 			match = "*" // see remove
 		}
-		switch {
+		switch edits := change.edits(profile); {
 		case profile.InProgress || h.Hardware.Settling():
-		case change.edits(profile):
-			err = p.edit(ctx, node, h, change, match, deadline)
-		case change.comply && !complied && profile.Compliance == oneview.NonCompliant:
-			err = p.reapply(ctx, node, h, match, deadline)
-			complied = err == nil
-		default:
+		case !edits && (!change.comply || complied || profile.Compliance != oneview.NonCompliant):
 			return profile, nil
+		case tries.holds():
+		case edits:
+			err = tries.sent(p.edit(ctx, node, h, change, match, deadline))
+		default:
+			err = tries.sent(p.reapply(ctx, node, h, match, deadline))
+			complied = err == nil
 		}
 		if oneview.IsStatus(err, http.StatusPreconditionFailed) && match != "*" {
 			refused, err = match, nil

@@ -6,8 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // clock is how times of day are written.
@@ -39,23 +40,13 @@ func about(d time.Duration) string {
 	return fmt.Sprintf("about %d h", int(d.Round(time.Hour)/time.Hour))
 }
 
-// plain makes a text of Ironic harmless for a terminal: it has no control characters, and is one line.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // Problem writes an error in one line, without the URL of a request that got no answer.
 func Problem(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return plain(err.Error())
+	return rest.OneLine(err.Error())
 }
 
 // fit cuts a text to a number of columns.

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Machine is a machine in a list.
@@ -142,7 +144,9 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	machine.Name, machine.Reason = plain(machine.Name), plain(machine.Reason)
+	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason} {
+		*text = rest.OneLine(*text)
+	}
 	if machine.Since.IsZero() {
 		machine.Since = m.now
 	}

@@ -2,11 +2,11 @@ locals {
   columns = ["bmc_address", "bmc_username", "bmc_password_version", "driver", "macs", "resource_class", "traits", "role", "hostname", "address",
   "description", "target_state", "maintenance"]
 
-  # Cells of the CSV without white space around them, and without the empty ones.
+  # Lines of the CSV: cells without white space around them, and without the empty ones. Spreadsheets write empty lines and TRUE.
   cells = {
-    for row in var.csv == null ? [] : csvdecode(trimprefix(var.csv, "\ufeff")) : row.name => {
-      for column, cell in row : column => trimspace(cell) if trimspace(cell) != ""
-    }
+    for row in var.csv == null ? [] : csvdecode(trimprefix(var.csv, "\ufeff")) : trimspace(row.name) => {
+      for column, cell in row : column => column == "maintenance" ? lower(trimspace(cell)) : trimspace(cell) if trimspace(cell) != ""
+    } if trimspace(row.name) != ""
   }
   listed = {
     for name, cells in local.cells : name => merge({ for column in local.columns : column => lookup(cells, column, null) }, {
@@ -60,6 +60,7 @@ resource "metal_host" "machine" {
   inspect             = var.defaults.inspect
   target_state        = each.value.target_state
   on_destroy          = var.defaults.on_destroy
+  on_failure          = var.defaults.on_failure
 
   lifecycle {
     precondition {

@@ -2,7 +2,7 @@ variable "csv" {
   description = <<-EOT
     Text of a CSV file with one machine a line, such as `file("machines.csv")`. The column `name` is required; the others are the
     attributes of `machines`, except `driver_info` and `network_data`. Separate several MAC addresses or traits with spaces. An
-    empty cell means the default.
+    empty cell means the default. White space around cells, empty lines, and the letter case of `TRUE` do not matter.
   EOT
   type        = string
   default     = null
@@ -18,8 +18,23 @@ variable "csv" {
   }
 
   validation {
-    condition     = length(distinct(try(csvdecode(trimprefix(var.csv, "\ufeff"))[*].name, []))) == length(try(csvdecode(trimprefix(var.csv, "\ufeff"))[*].name, []))
+    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, "?")) != "" || trimspace(join("", values(row))) == ""])
+    error_message = "csv has a line without a name."
+  }
+
+  validation {
+    condition     = length(distinct(compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))) == length(compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))
     error_message = "csv has two lines with the same name."
+  }
+
+  validation {
+    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : contains(["", "true", "false"], lower(trimspace(try(row.maintenance, ""))))])
+    error_message = "csv: maintenance must be true or false, in any letter case, or empty."
+  }
+
+  validation {
+    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.bmc_password_version, "")) == "" || can(tonumber(trimspace(try(row.bmc_password_version, ""))))])
+    error_message = "csv: bmc_password_version must be a number, or empty."
   }
 }
 
@@ -58,8 +73,8 @@ variable "machines" {
   nullable = false
 
   validation {
-    condition     = length(setintersection(keys(var.machines), try(csvdecode(trimprefix(var.csv, "\ufeff"))[*].name, []))) == 0
-    error_message = "These machines are in csv and in machines: ${join(", ", setintersection(keys(var.machines), try(csvdecode(trimprefix(var.csv, "\ufeff"))[*].name, [])))}."
+    condition     = length(setintersection(keys(var.machines), compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))) == 0
+    error_message = "These machines are in csv and in machines: ${join(", ", setintersection(keys(var.machines), compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))])))}."
   }
 }
 
@@ -67,7 +82,7 @@ variable "defaults" {
   description = <<-EOT
     Settings of machines that have none of their own, as in `metal_host`. `target_state` is `available`: new machines are cleaned,
     **which erases what the cleaning steps of the site erase**. `automated_clean = false` keeps their disks, then and when a
-    deployment is destroyed.
+    deployment is destroyed. With `on_failure = "warn"` a host that cannot be prepared holds up no other.
   EOT
   type = object({
     bmc_username        = optional(string)
@@ -83,6 +98,7 @@ variable "defaults" {
     automated_clean     = optional(bool)
     inspect             = optional(bool, false)
     on_destroy          = optional(string)
+    on_failure          = optional(string, "warn")
   })
   default  = {}
   nullable = false

@@ -16,11 +16,22 @@ data "metal_oneview_server_hardware" "pool" {
 }
 
 locals {
-  servers = {
-    for uri, server in data.metal_oneview_server_hardware.pool.servers :
-    "${var.name_prefix}${lower(server.serial_number)}" => merge(server, { uri = uri })
-    if !contains(var.exclude, server.serial_number) && (var.include == null || try(contains(var.include, server.serial_number), false))
+  exclude = [for serial in var.exclude : trimspace(serial)]
+  include = var.include == null ? null : [for serial in var.include : trimspace(serial)]
+
+  # An iLO may have several addresses: IPv4 first, and no link-local address, which Ironic cannot reach.
+  addresses = {
+    for uri, server in data.metal_oneview_server_hardware.pool.servers : uri => [
+      for address in concat([for a in server.management_addresses : a if !strcontains(a, ":")], [for a in server.management_addresses : a if strcontains(a, ":")]) :
+      address if !startswith(lower(address), "fe80:") && !startswith(address, "169.254.")
+    ]
   }
+  selected = {
+    for uri, server in data.metal_oneview_server_hardware.pool.servers :
+    "${var.name_prefix}${lower(server.serial_number)}" => merge(server, { uri = uri, address = try(local.addresses[uri][0], null) })
+    if !contains(local.exclude, server.serial_number) && (local.include == null || try(contains(local.include, server.serial_number), false))
+  }
+  servers = { for name, server in local.selected : name => server if server.address != null }
 }
 
 # While nothing is deployed on a host, its server has no profile, and OneView users may take it.
@@ -29,7 +40,7 @@ resource "metal_host" "pool" {
 
   name = each.key
   bmc = {
-    address             = replace(var.bmc.address, "%s", each.value.management_addresses[0])
+    address             = replace(var.bmc.address, "%s", strcontains(each.value.address, ":") ? "[${each.value.address}]" : each.value.address)
     username            = var.bmc.username
     password_wo         = var.bmc_password
     password_wo_version = var.bmc_password_version
@@ -50,6 +61,7 @@ resource "metal_host" "pool" {
   resource_class = var.host_settings.resource_class
   traits         = var.host_settings.traits
   target_state   = var.host_settings.target_state
+  on_failure     = var.host_settings.on_failure
 }
 
 resource "metal_allocation" "pool" {
@@ -59,6 +71,7 @@ resource "metal_allocation" "pool" {
   name           = each.key
   resource_class = var.host_settings.resource_class
   traits         = each.value.traits
+  on_unusable    = "replace" # as long as nothing is deployed: OneView users may take a reserved server
 }
 
 # Applied before the deployment, removed after it.

@@ -5,9 +5,14 @@ output "hosts" {
       id            = host.id
       serial_number = local.servers[name].serial_number
       server        = local.servers[name].name
-      bmc_address   = local.servers[name].management_addresses[0]
+      bmc_address   = local.servers[name].address
     }
   }
+}
+
+output "without_address" {
+  description = "Servers that are left out because OneView knows no address of their iLO, by name of the host: name of the server in OneView."
+  value       = { for name, server in local.selected : name => server.name if server.address == null }
 }
 
 output "deployments" {

@@ -56,12 +56,13 @@ variable "bmc_password_version" {
 }
 
 variable "host_settings" {
-  description = "What all hosts of the pool have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, with a temporary server profile, **which erases what the cleaning steps of the site erase**."
+  description = "What all hosts of the pool have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, with a temporary server profile, **which erases what the cleaning steps of the site erase**. With `on_failure = \"warn\"` a host that cannot be prepared holds up no other."
   type = object({
     resource_class = optional(string, "oneview")
     traits         = optional(set(string))
     driver_info    = optional(map(string), {})
     target_state   = optional(string, "available")
+    on_failure     = optional(string, "warn")
   })
   default  = {}
   nullable = false

@@ -1,18 +1,14 @@
 # Names the machines of the rack. The plan knows them.
 resource "metal_discovery_import" "rack" {
-  name = var.name
-  name_template = {
-    prefix           = var.name_template.prefix == null ? "${var.name}-" : var.name_template.prefix
-    hardware_details = var.name_template.hardware_details
-    suffix           = var.name_template.suffix
-  }
-  name_style   = var.name_style
-  names        = var.names
-  filter       = var.filter
-  include      = var.include
-  exclude      = var.exclude
-  max_hosts    = var.max_hosts
-  on_collision = var.on_collision
+  name          = var.name
+  name_template = merge({ prefix = "${var.name}-", hardware_details = "serial-number" }, { for key, value in var.name_template : key => value if value != null })
+  name_style    = var.name_style
+  names         = var.names
+  filter        = var.filter
+  include       = var.include
+  exclude       = var.exclude
+  max_hosts     = var.max_hosts
+  on_collision  = var.on_collision
 
   discovered_before = plantimestamp() # a machine that appears during the apply waits for the next plan
 }
@@ -47,6 +43,7 @@ resource "metal_host" "rack" {
   description         = var.host_settings.description
   target_state        = var.host_settings.target_state
   on_destroy          = var.host_settings.on_destroy
+  on_failure          = var.host_settings.on_failure
 
   lifecycle {
     precondition {

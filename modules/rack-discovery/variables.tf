@@ -14,13 +14,9 @@ variable "name_template" {
     How the machines are named: `prefix`, then the value of `hardware_details` (`serial-number`, `hostname`, `ip`, `boot-mac` or
     `provisioning-id`), then `suffix`. Default: the name of the rack, a hyphen and the serial number.
   EOT
-  type = object({
-    prefix           = optional(string)
-    hardware_details = optional(string, "serial-number")
-    suffix           = optional(string)
-  })
-  default  = {}
-  nullable = false
+  type        = map(string) # of an object, Terraform would drop unknown keys
+  default     = {}
+  nullable    = false
 }
 
 variable "name_style" {
@@ -38,14 +34,9 @@ variable "names" {
 }
 
 variable "filter" {
-  description = "Only machines that match all of these belong to the rack: regular expressions for `manufacturer`, `product` and `driver`, and the network of the BMCs. Set `bmc_cidr`: otherwise a forged machine gets the password of your BMCs."
-  type = object({
-    manufacturer = optional(string)
-    product      = optional(string)
-    driver       = optional(string)
-    bmc_cidr     = optional(string)
-  })
-  default = null
+  description = "Only machines that match all of these belong to the rack, as in `metal_discovery_import`: regular expressions for `manufacturer`, `product` and `driver`, the network of the BMCs in `bmc_cidr`, and `min_cpus`, `min_memory_mb` and `min_disk_gb`. Set `bmc_cidr`: otherwise a forged machine gets the password of your BMCs."
+  type        = map(string) # of an object, Terraform would drop unknown keys
+  default     = null
 }
 
 variable "include" {
@@ -117,7 +108,7 @@ variable "power_control" {
 }
 
 variable "host_settings" {
-  description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**."
+  description = "What all hosts of the rack have, as in `metal_host`. With `target_state = \"available\"` Ironic cleans them, **which erases what the cleaning steps of the site erase**. With `on_failure = \"warn\"` a host that cannot be prepared holds up no other."
   type = object({
     resource_class      = optional(string, "baremetal")
     traits              = optional(set(string))
@@ -128,6 +119,7 @@ variable "host_settings" {
     description         = optional(string)
     target_state        = optional(string, "manageable")
     on_destroy          = optional(string)
+    on_failure          = optional(string, "warn")
   })
   default  = {}
   nullable = false

@@ -1,6 +1,10 @@
+data "metal_host" "r1" {
+  name = "rack1-01"
+}
+
 # terraform apply -invoke=action.metal_inspect.again
 action "metal_inspect" "again" {
   config {
-    node_id = metal_host.r1.id
+    node_id = data.metal_host.r1.id
   }
 }

@@ -1,7 +1,11 @@
+data "metal_host" "r1" {
+  name = "rack1-01"
+}
+
 # terraform apply -invoke=action.metal_power.reboot
 action "metal_power" "reboot" {
   config {
-    node_id = metal_host.r1.id
+    node_id = data.metal_host.r1.id
     action  = "reboot"
   }
 }

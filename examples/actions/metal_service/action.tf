@@ -1,15 +1,19 @@
+data "metal_host" "r1" {
+  name = "rack1-01"
+}
+
 # terraform apply -invoke=action.metal_service.bmc
 action "metal_service" "bmc" {
   config {
-    node_id = metal_host.r1.id
-    runbook = metal_runbook.bmc.name
+    node_id = data.metal_host.r1.id
+    runbook = "bmc-maintenance"
   }
 }
 
 # The same with steps. Ironic does not boot its ramdisk for them, so the machine is not restarted.
 action "metal_service" "clock" {
   config {
-    node_id         = metal_host.r1.id
+    node_id         = data.metal_host.r1.id
     disable_ramdisk = true # API 1.108
 
     steps = [

@@ -1,7 +1,11 @@
+data "metal_host" "r1" {
+  name = "rack1-01"
+}
+
 # terraform apply -invoke=action.metal_virtual_media.tools
 action "metal_virtual_media" "tools" {
   config {
-    node_id = metal_host.r1.id
+    node_id = data.metal_host.r1.id
     attach  = "https://images.example.com/tools.iso"
   }
 }
@@ -9,7 +13,7 @@ action "metal_virtual_media" "tools" {
 # Empties the drive.
 action "metal_virtual_media" "none" {
   config {
-    node_id = metal_host.r1.id
+    node_id = data.metal_host.r1.id
     attach  = null
   }
 }

@@ -30,7 +30,7 @@ resource "metal_host" "rack1" {
 
   name = each.key
   bmc = {
-    address             = "redfish-virtualmedia://${each.value}/redfish/v1/Systems/1"
+    address             = "redfish-virtualmedia://${each.value}/redfish/v1/Systems/1" # with the scheme that the node has
     username            = "root"
     password_wo         = var.bmc_password
     password_wo_version = 1

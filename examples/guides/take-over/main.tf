@@ -10,7 +10,7 @@ variable "bmc_password" {
 }
 
 locals {
-  machines = {
+  machines = { # begin with one
     db-01 = "192.0.2.11"
     db-02 = "192.0.2.12"
     db-03 = "192.0.2.13"
@@ -29,7 +29,7 @@ resource "metal_host" "fleet" {
 
   name = each.key
   bmc = {
-    address             = "redfish-virtualmedia://${each.value}/redfish/v1/Systems/1"
+    address             = "redfish-virtualmedia://${each.value}/redfish/v1/Systems/1" # with the scheme that the node has
     username            = "root"
     password_wo         = var.bmc_password
     password_wo_version = 1

@@ -17,6 +17,7 @@ resource "metal_host" "pool" {
   for_each = {
     for uri, server in data.metal_oneview_server_hardware.pool.servers :
     lower(server.serial_number) => merge(server, { uri = uri })
+    if length(server.management_addresses) > 0 && length(server.macs) > 0 # OneView has not read the others yet
   }
 
   name = "pool-${each.key}"
@@ -39,7 +40,8 @@ resource "metal_host" "pool" {
   }
   ports          = { (each.value.macs[0]) = {} }
   resource_class = "pool"
-  target_state   = "available"
+  target_state   = "available" # a host whose server a OneView user has waits for it, out of service
+  on_failure     = "warn"      # a host that cannot be prepared holds up no other
 }
 
 resource "metal_allocation" "app" {
@@ -47,6 +49,7 @@ resource "metal_allocation" "app" {
 
   name           = "app-${count.index}"
   resource_class = "pool"
+  on_unusable    = "replace" # if a OneView user takes the server before the profile is applied
   depends_on     = [metal_host.pool]
 }
 

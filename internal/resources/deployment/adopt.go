@@ -29,7 +29,7 @@ func (d *deployment) checkAdoption(ctx context.Context, plan *model, diags *diag
 		if err == nil {
 			label = ironic.NodeLabel(node)
 			plan.warnAdoptedPower(node, diags)
-			if err := provision.CheckAdoption(node); err != nil {
+			if err := provision.CheckAdoption(node); err != nil && provision.CheckAdoption(d.Client.AsPlanned(node)) != nil {
 				_, detail := provision.Explain("", err)
 				diags.AddAttributeWarning(path.Root("adopt"), "Node cannot be adopted", "Unless the node changes first, the apply will fail: "+detail)
 				return

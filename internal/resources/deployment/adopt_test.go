@@ -3,7 +3,6 @@ package deployment_test
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -350,14 +349,15 @@ func TestFakeDeployment_lateAdoptionIsKept(t *testing.T) {
 
 func TestFakeDeployment_interruptedAdoptionIsContinued(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 5 * time.Second})
+	s := acctest.StartFake(t, nil)
 	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
 		node := running(t, s, name)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
+		release := s.Hold("adopting")
 		run := w.Start("apply", "-auto-approve")
 		acctest.AwaitState(t, s, node, "adopting")
 		end(t, s, run)
-		w.Must("apply", "-auto-approve")
+		acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 		acctest.WantVerbs(t, s, node, "adopt")
 		acctest.NoChanges(t, w)
 		w.Must("destroy", "-auto-approve")

@@ -36,11 +36,11 @@ func (m *model) changedAttributes(ctx context.Context, state *model, onChange st
 	return names
 }
 
-// refuseLacking refuses the first boot of a machine with an image that was built without what the machine shall have: nothing would
-// restart the machine later.
-func (m *model) refuseLacking(ctx context.Context, diags *diag.Diagnostics) {
+// refuseFirst refuses the first boot of a machine with an image that was built without what the machine shall have, because nothing would
+// restart the machine later, or with one from the future.
+func (m *model) refuseFirst(ctx context.Context, diags *diag.Diagnostics) {
 	iso := m.liveISO(ctx)
-	if iso == nil || !iso.built() || !allKnown(iso.HostContent) {
+	if iso == nil || iso.refuseUnborn(diags) || !iso.built() || !allKnown(iso.HostContent) {
 		return
 	}
 	if lacking := iso.Want().Lacking(); len(lacking) > 0 {
@@ -81,29 +81,44 @@ func (b bootPlan) decide(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	b.warnPower(diags)
 	if b.iso == nil || !b.iso.decidable() || b.plan.redeploys(ctx, b.state, b.onChange) == unclear {
-		diags.AddWarning("Live ISO is not known yet", "The image, or a setting that decides about restarts, is known only during the apply, which then restarts the machines that the change concerns. "+
-			"To see them in the plan, build the image first.")
-		b.boots(types.ObjectUnknown(bootStatusTypes), unclear)
+		b.planUndecidable(ctx, diags)
 		return
 	}
 	if b.seen == (sight{}) {
 		diags.AddError("State is not refreshed", "The last apply could not read what the machine runs. Plan again without -refresh=false.")
 		return
 	}
-	machine := b.seen.Boot
-	machine.Protected = b.plan.staysProtected(b.state)
-	in := bootInput(ctx, b.iso, b.plan, b.state, b.onChange, machine)
-	in.Unbuilt, in.Imported = !b.iso.built(), b.imported
+	in := b.input(ctx)
 	if b.refuseProtected(in, diags) {
 		return
 	}
-	b.answer = bootiso.Decide(in)
-	if b.iso.built() {
+	if b.answer = bootiso.Decide(in); b.answer.Apply.Action == bootiso.Wait || in.Machine.Rescued {
+		in = b.postpone(ctx, in, diags)
+		b.answer = bootiso.Decide(in)
+	}
+	switch {
+	case b.answer.Apply.Action == bootiso.Wait && len(in.Changed)+len(in.Demanded) > 0:
+		b.refuseWait(in, diags)
+		return
+	case b.answer.Apply.Action == bootiso.Restart && b.refuseBoot(in, diags):
+		return
+	case b.iso.built():
 		b.planBuilt(ctx, diags)
-	} else {
+	default:
 		b.planUnbuilt(ctx, diags)
 	}
 	b.restart(ctx, b.restarts(), diags)
+}
+
+// input returns what the decision depends on. The machine is what it will be when the apply boots it: it leaves rescue mode before,
+// and enters it afterwards, where a restart would be in vain.
+func (b bootPlan) input(ctx context.Context) bootiso.Input {
+	machine := b.seen.Boot
+	machine.Protected = b.plan.staysProtected(b.state)
+	machine.Rescued = b.staysInRescue() && !b.imported
+	in := bootInput(ctx, b.iso, b.plan, b.state, b.onChange, machine)
+	in.Unbuilt, in.Imported = !b.iso.built(), b.imported
+	return in
 }
 
 // restarts says whether the plan boots the machine so far.
@@ -145,11 +160,14 @@ func (b bootPlan) planUnbuilt(ctx context.Context, diags *diag.Diagnostics) {
 	case slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown):
 		b.plan.BootStatus = types.ObjectUnknown(bootStatusTypes)
 		diags.AddWarning("Live ISO is not known yet", fmt.Sprintf("There is no record of what node %s was booted with. The machine is not touched.", b.label()))
+	case status.Action == bootiso.Wait:
+		b.planRunning(ctx, diags)
 	case status.Action != bootiso.None || (b.prior == nil && !b.imported):
 		b.boots(types.ObjectUnknown(bootStatusTypes), unclear)
 		diags.AddWarning("Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted, if the image that is not known yet turns out to be another one: %s.", b.label(), status.Why))
 	default:
 		b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
+		b.show(ctx)
 		diags.AddWarning("Host is not restarted with the new live ISO", fmt.Sprintf("Node %s keeps running, whatever the new image will be: %s.", b.label(), status.Why))
 	}
 }
@@ -160,6 +178,8 @@ func (b bootPlan) planBuilt(ctx context.Context, diags *diag.Diagnostics) {
 	obsolete := strings.Join(status.Obsolete, ", ")
 	unknown := slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown)
 	switch {
+	case unknown && (b.seen.Boot.Rescued || b.seen.Boot.Barred != ""): // what is written to the node now would decide what it boots afterwards
+		b.planRunning(ctx, diags)
 	case unknown && (b.reconfigured() || len(b.plan.changedAttributes(ctx, b.state, b.onChange)) > 0):
 		b.plan.BootStatus = bootStatus(ctx, status)
 		diags.AddWarning("Live ISO is taken as booted", fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the machine. "+
@@ -184,9 +204,10 @@ func (b bootPlan) planRunning(ctx context.Context, diags *diag.Diagnostics) {
 	if b.prior != nil && !runs {
 		b.plan.LiveISO = b.iso.bootedAs(ctx, b.plan.LiveISO, b.prior)
 	}
+	b.show(ctx)
 	switch {
 	case status.Action == bootiso.Wait:
-		diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).", b.label(), status.Why, strings.Join(status.Obsolete, ", ")))
+		b.warnWait(status, diags)
 	case older || status.Stale:
 		diags.AddWarning("Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts as older or stale.", b.label(), status.Why))
 	}
@@ -212,7 +233,7 @@ func (b bootPlan) settles() string {
 func (u *update) boot(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, err error) {
 	attempts = int(u.state.Attempts.ValueInt64())
 	planned, obsolete := u.plan.plannedBoot(ctx)
-	restarts, byHand := u.plan.ProvisionState.IsUnknown(), planned == bootiso.Manual && !u.plan.BootStatus.Equal(u.state.BootStatus)
+	restarts, byHand := u.plan.ProvisionState.IsUnknown(), planned == bootiso.Manual && (!u.plan.BootStatus.Equal(u.state.BootStatus) || u.asks(ctx, machine.Node()).Action == bootiso.Manual)
 	check := func(node *ironic.Node) error { return u.check(ctx, node, planned) }
 	other := provision.RebuildOther
 	if restarts && planned != bootiso.Restart { // an unfinished one is continued, and what it has booted is for the next plan to judge
@@ -239,7 +260,7 @@ func (u *update) boot(ctx context.Context, client *provision.Site, machine *prov
 			}
 		}
 		return machine.BootISO(ctx, u.what, provision.DeployOptions{
-			Instance: u.state.InstanceID.ValueString(), Other: other, Attempts: u.plan.tries(), Timeout: u.limit,
+			Instance: u.state.InstanceID.ValueString(), Other: other, Attempts: u.plan.tries(), Timeout: u.limit, Connections: u.connections(),
 		})
 	}
 	err = u.isOurs(machine)
@@ -249,8 +270,15 @@ func (u *update) boot(ctx context.Context, client *provision.Site, machine *prov
 		err = machine.RecordBoot(ctx, u.what, obsolete)
 	case provision.RunsInstance(machine.Node()) && provision.BootRecord(machine.Node()) == nil:
 		err = machine.RecordBoot(ctx, u.what, nil)
+	default:
+		err = machine.NoteWanted(ctx, *u.what.LiveISO)
 	}
 	return attempts, err
+}
+
+// asks returns what the planned live ISO asks of the machine as the node is now.
+func (u *update) asks(ctx context.Context, node *ironic.Node) bootiso.Status {
+	return bootiso.Decide(bootInput(ctx, u.plan.liveISO(ctx), u.plan, u.state, u.onChange, provision.BootFacts(node))).Apply
 }
 
 // check asks for the decision again, with the node as it is now. It returns a BootChangedError if the decision differs from the planned
@@ -259,8 +287,7 @@ func (u *update) check(ctx context.Context, node *ironic.Node, planned bootiso.A
 	if err := provision.CheckReservation(node, u.state.InstanceID.ValueString()); err != nil {
 		return err
 	}
-	iso := u.plan.liveISO(ctx)
-	status := bootiso.Decide(bootInput(ctx, iso, u.plan, u.state, u.onChange, provision.BootFacts(node))).Apply
+	iso, status := u.plan.liveISO(ctx), u.asks(ctx, node)
 	switch {
 	case status.Action == planned || u.what.DeployedWith(node):
 		return nil

@@ -50,7 +50,7 @@ func TestFakeLiveISO_unbuiltImageChangesItsMachineOnly(t *testing.T) {
 	// Known and shared changes with a URL that is not known: the plan during apply may not take back what was planned.
 	w.Configure(unbuilt(s, nodes, "2", ""))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Plan: 1 to add, 0 to change, 1 to destroy", "keeps running, whatever the new image will be: only what all machines share has changed")
+	acctest.Mention(t, output, "Plan: 1 to add, 2 to change, 1 to destroy", "keeps running, whatever the new image will be: only what all machines share has changed")
 	w.Must("apply", "-auto-approve")
 	wantCycles(1, 1)
 	acctest.NoChanges(t, w)

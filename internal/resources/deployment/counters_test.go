@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -111,7 +110,7 @@ func TestFakeDeployment_restartTriggerRestartsOnce(t *testing.T) {
 // An interrupted apply has asked for the restart. The next one must not ask for it again.
 func TestFakeDeployment_interruptedRestartHappensOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	s := acctest.StartFake(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
 	config := func(kernel string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `restart_triggers = { kernel = "`+kernel+`" }`)
@@ -120,9 +119,11 @@ func TestFakeDeployment_interruptedRestartHappensOnce(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	before := s.Fake.PowerCycles(node)
 	w.Configure(config("2"))
+	release := s.Hold("power on")
 	running := w.Start("apply", "-auto-approve")
 	acctest.Until(t, "the power changes", func() bool { return s.Node(node)["target_power_state"] != nil })
 	acctest.Mention(t, acctest.Interrupt(t, running), "Interrupted: restart node "+s.Name("n1"))
+	release()
 	w.Must("apply", "-auto-approve")
 	acctest.Until(t, "the power change ends", func() bool { return s.Node(node)["target_power_state"] == nil })
 	if got := s.Fake.PowerCycles(node) - before; got != 1 {
@@ -184,13 +185,16 @@ func TestAccDeployment_waitingIsNotCounted(t *testing.T) {
 			w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 			w.Must("apply", "-auto-approve")
 			w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+			release := s.Hold(acctest.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 			acctest.Kill(t, s, running)
 			if atRest {
+				release()
 				acctest.AwaitState(t, s, node, "active")
 			}
 			wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+			release()
 			acctest.AwaitState(t, s, node, "active")
 			w.Must("apply", "saved")
 			wantInState(t, w, 0, 0)

@@ -114,6 +114,7 @@ func TestAccDeployment_timeOut(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	reserved := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	w := acctest.NewWorkspace(t, reserved+acctest.Allocated(acctest.Image("v1"), `timeouts = { create = "1s" }`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
@@ -124,7 +125,7 @@ func TestAccDeployment_timeOut(t *testing.T) {
 	}
 	before := acctest.AllocationNamed(s, s.Name("web"))
 	w.Configure(reserved + acctest.Allocated(acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantKept(t, s, w, node, before)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -139,9 +140,11 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
+	release()
 	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["on_destroy"] != nil {
 		t.Errorf("in state is %+v", d)
 	}
@@ -167,9 +170,11 @@ func TestAccDeployment_untaintedAfterATimeoutIsKeptAndForgotten(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
+	release := s.Hold(acctest.BusyDeploying()...)
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
+	release()
 	w.Must("untaint", acctest.DeploymentAddress)
 	s.Await(node, "provision_state", "active")
 	w.Configure(config())

@@ -60,7 +60,7 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	if provision.RunsInstance(node) && d.onChangeOf(&m, &diag.Diagnostics{}) != onChangeIgnore {
 		m.importImage(ctx, node)
 	}
-	m.readBoot(ctx, node, true)
+	m.readBoot(ctx, node, wanted{}, true)
 	m.volatile(node)
 	m.Protected = types.BoolValue(node.Protected)
 	diags.Append(to.Set(ctx, &m)...)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -58,7 +58,7 @@ func liveISOSchema() schema.Attribute {
 			},
 			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts no machine. Do not use secrets."),
 			"host_content":   values("Content for this machine: name to identity. A change **restarts** the machine once the image is new, too."),
-			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: everything that is wanted."),
+			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: what is wanted, without `host_content` that changed after the image."),
 			"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: the machine is being installed, and no new image restarts it. Default: `false`."},
 			"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: the software on the image has not reported yet, and **any new image restarts** the machine. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
@@ -79,7 +79,7 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the live ISO requires of the machine, or what the last apply did. See [`metal_boot_status`](../data-sources/boot_status.md).",
+		Computed: true, MarkdownDescription: "What the live ISO that an apply has wanted last requires of the machine, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
 			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
@@ -146,24 +146,38 @@ func (m *liveISOModel) newImage() provision.NewImage {
 	return provision.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
 }
 
-// wanted is when an apply first wanted an image.
+// wanted is the live ISO that an apply has wanted last. The machine may run an older one.
 type wanted struct {
-	Image string    `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
-	At    time.Time `json:"at"`
+	Image     string            `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
+	At        time.Time         `json:"at"`    // when an apply first wanted that image
+	Artifacts bootiso.Artifacts `json:"artifacts"`
 }
 
-// firstSeen returns when an apply first wanted the live ISO, and records that. The result is zero without a live ISO. before is nil if
-// there is no private state yet.
+// readWanted returns what firstSeen has recorded; zero if that is nothing.
+func readWanted(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (last wanted) {
+	text, problems := private.GetKey(ctx, seenKey)
+	diags.Append(problems...)
+	_ = json.Unmarshal(text, &last) // a zero value is fine if there is none
+	return last
+}
+
+// wants reports whether the apply has wanted the same.
+func (w wanted) wants(want bootiso.Want) bool {
+	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) && (w.Artifacts.Contains == nil) == (want.Contains == nil)
+}
+
+// firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
+// live ISO. before is nil if there is no private state yet.
 func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {
 	iso := m.liveISO(ctx)
 	if iso == nil {
 		return time.Time{}
 	}
-	now := wanted{Image: bootiso.Artifacts{URL: iso.URL.ValueString(), Version: iso.Version.ValueString()}.Digest(), At: time.Now().UTC()}
+	want := iso.Want()
+	now := wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
 	if before != nil {
-		var last wanted
-		if text, _ := before.GetKey(ctx, seenKey); json.Unmarshal(text, &last) == nil && last.Image == now.Image {
-			return last.At
+		if last := readWanted(ctx, before, diags); last.Image == now.Image {
+			now.At = last.At
 		}
 	}
 	record, err := json.Marshal(now)
@@ -192,9 +206,9 @@ func (m *model) plannedBoot(ctx context.Context) (action bootiso.Action, obsolet
 	return bootiso.Action(status.Action.ValueString()), obsolete
 }
 
-// readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. The data source metal_boot_status says the
-// same of the same live_iso.
-func (m *model) readBoot(ctx context.Context, node *ironic.Node, imported bool) {
+// readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. last is what an apply has wanted last;
+// the data source metal_boot_status says the same of that.
+func (m *model) readBoot(ctx context.Context, node *ironic.Node, last wanted, imported bool) {
 	if imported && provision.BootISOURL(node) != "" && provision.ImageSource(node) == "" {
 		object, diags := types.ObjectValueFrom(ctx, m.LiveISO.AttributeTypes(ctx), liveISOModel{
 			LiveISO: framework.LiveISO{
@@ -207,13 +221,15 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, imported bool) 
 		}
 	}
 	iso := m.liveISO(ctx)
-	switch {
-	case iso == nil:
+	if iso == nil {
 		m.BootStatus = types.ObjectNull(bootStatusTypes)
-	case provision.RunsInstance(node):
-		answer := bootiso.Decide(bootiso.Input{Machine: provision.BootFacts(node), Want: iso.Want(), Now: time.Now()})
-		m.BootStatus = bootStatus(ctx, answer.Now)
+		return
 	}
+	want := iso.Want()
+	if last.Image != "" {
+		want.Artifacts = last.Artifacts
+	}
+	m.BootStatus = bootStatus(ctx, provision.BootAnswer(node, want).Now)
 }
 
 // validateLiveISO checks what attributes cannot check alone.
@@ -225,12 +241,5 @@ func validateLiveISO(m *model, diags *diag.Diagnostics) {
 		if provision.BootKey(key) {
 			diags.AddAttributeError(path.Root("instance_info"), "Setting configured twice", fmt.Sprintf("live_iso sets %q: remove it here.", key))
 		}
-	}
-}
-
-// hideQuery keeps the token of a URL out of messages.
-func (m *liveISOModel) hideQuery(client *provision.Site) {
-	if u, err := url.Parse(m.URL.ValueString()); err == nil && u.RawQuery != "" {
-		client.Hide(u.RawQuery)
 	}
 }

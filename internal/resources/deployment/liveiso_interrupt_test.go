@@ -18,7 +18,9 @@ import (
 func startSlowISO(t *testing.T, api string) (*acctest.Site, *acctest.ISOServer) {
 	t.Helper()
 	s, iso := acctest.StartSlowWith(t, &fakeironic.Server{MaxMicroversion: api}), acctest.ServeISO(t)
-	iso.Delay(3 * time.Second)
+	if s.Fake == nil {
+		iso.Delay(3 * time.Second)
+	}
 	return s, iso
 }
 
@@ -37,13 +39,14 @@ func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, de
 	before := s.Node(node)
 	watch := watchPower(t, s)
 	w.Configure(config("v2"))
+	release := s.Hold(busyRestarting()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, busyRestarting()...)
 	end(t, s, running)
 	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
 		acctest.Mention(t, output, "Unfinished deployment is continued")
 	}
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added", "0 destroyed")
+	acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "0 added", "0 destroyed")
 	watch.wantStarts(t, s, map[string]int{node: 1})
 	output, changes := w.Plan()
 	if changes {
@@ -88,7 +91,7 @@ func TestAccLiveISO_killedRestartKeepsAllocation(t *testing.T) {
 func TestFakeLiveISO_killedRebuildHappensOnce(t *testing.T) {
 	t.Parallel()
 	iso := acctest.ServeISO(t)
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: "1.82"})
+	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	node := addLiveNode(t, s, 1, nil)
 	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", acctest.Kill)
 }
@@ -108,10 +111,11 @@ func TestAccLiveISO_destroyAfterKilledRestart(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)["automated_clean"]
 	w.Configure(config("v2"))
+	release := s.Hold(busyRestarting()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, busyRestarting()...)
 	acctest.Kill(t, s, running)
-	w.Must("destroy", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
 	if after := s.Node(node)["automated_clean"]; after != before {
 		t.Errorf("automated_clean was %v and is %v", before, after)
 	}
@@ -120,13 +124,14 @@ func TestAccLiveISO_destroyAfterKilledRestart(t *testing.T) {
 func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
 	t.Parallel()
 	iso := acctest.ServeISO(t)
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	s := acctest.StartFake(t, nil)
 	node := addLiveNode(t, s, 1, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(liveISO(iso.URL("v1"), `host_content = { nmstate = "uid/1" }`)))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 	acctest.Kill(t, s, running)
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	if got := s.Fake.PowerCycles(node); got != 1 {
 		t.Errorf("the machine was started %d times", got)
 	}
@@ -142,17 +147,18 @@ func TestFakeLiveISO_unfinishedBootIsNotRestarted(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			iso := acctest.ServeISO(t)
-			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, MaxMicroversion: version})
+			s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
 			node := addLiveNode(t, s, 1, nil)
 			config := func(image string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(image), `host_content = { nmstate = "uid/1" }`))
 			}
 			w := acctest.NewWorkspace(t, config("v1"))
+			release := s.Hold(acctest.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
 			acctest.Interrupt(t, running)
 			w.Configure(config("v2"))
-			output := w.Must("apply", "-auto-approve")
+			output := acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 			acctest.Mention(t, output, "the apply waits for the operation that an earlier run has started")
 			if got := s.Fake.PowerCycles(node); got != 1 {
 				t.Errorf("the machine was started %d times", got)

@@ -52,7 +52,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		plan.BootStatus = types.ObjectNull(bootStatusTypes)
 		if !plan.LiveISO.IsNull() {
 			plan.BootStatus = booted(ctx)
-			config.refuseLacking(ctx, &resp.Diagnostics)
+			config.refuseFirst(ctx, &resp.Diagnostics)
 		}
 	case !plan.LiveISO.IsNull():
 		b := bootPlan{inPlace: p, iso: config.liveISO(ctx), prior: state.liveISO(ctx)}
@@ -101,7 +101,7 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 	diags.Append(problems...)
 	return inPlace{
 		plan: plan, config: config, state: state, imported: len(mark) > 0, onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
-		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
+		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), last: readWanted(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
 	}
 }
 
@@ -143,7 +143,7 @@ func (d *deployment) checkConfigDrive(ctx context.Context, plan *model, diags *d
 		return
 	}
 	node, err := d.Client.NodeForRefresh(ctx, cmp.Or(plan.ID.ValueString(), plan.NodeID.ValueString()))
-	if err != nil || provision.CarriesConfigDrive(node) {
+	if err != nil || provision.CarriesConfigDrive(d.Client.AsPlanned(node)) {
 		return // the apply reports what is wrong with the node
 	}
 	_, detail := provision.Explain("", &provision.NoConfigDriveError{Node: node})
@@ -172,6 +172,7 @@ type inPlace struct {
 	wanted              string // digest of the configured deployment
 	seen                sight
 	known               provision.Footprint
+	last                wanted        // live ISO of the last apply
 	label               func() string // names the node in messages; costs a request
 }
 

@@ -197,6 +197,9 @@ func TestFakeLiveISO_protected(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	cycles := s.Fake.PowerCycles(node)
 	w.Configure(config("b", `protected = true`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+	w.Must("apply", "saved")
+	bootStatusIs(t, w, "none", true, "host.a")
 	acctest.NoChanges(t, w)
 	for _, also := range []string{`rebuild_triggers = { a = "1" }`, `config_drive = { hostname = "x" }`} {
 		w.Configure(config("b", also, `protected = true`))

@@ -94,8 +94,11 @@ func (m *model) mostNodes() int {
 func (d *deployment) beginTry(ctx context.Context, plan *model, machine *provision.Machine, diags *diag.Diagnostics) (*provision.Try, error) {
 	limit, problems := plan.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	if err := machine.FinishQuarantine(ctx, plan.AllocationID.ValueString(), limit); err != nil || !plan.quarantines() {
-		return nil, err
+	if err := machine.FinishQuarantine(ctx, plan.AllocationID.ValueString(), limit); err != nil {
+		return nil, errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
+	}
+	if !plan.quarantines() {
+		return nil, nil //nolint:nilnil // no try
 	}
 	allocation, err := d.namedAllocation(ctx, plan)
 	if err != nil {
@@ -115,6 +118,7 @@ func (d *deployment) endTry(ctx context.Context, plan *model, machine *provision
 	diags.Append(problems...)
 	label := ironic.NodeLabel(machine.Node())
 	err = machine.Quarantine(ctx, *try, failed, limit)
+	err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
 	var done *provision.QuarantinedError
 	switch {
 	case errors.As(err, &done):

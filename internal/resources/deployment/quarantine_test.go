@@ -313,6 +313,7 @@ func TestAccDeployment_interruptedQuarantineIsFinished(t *testing.T) {
 		return s.Provider() + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"), quarantine)...)
 	}
 	w := acctest.NewWorkspace(t, config(acctest.FailingStep))
+	release := s.Hold(acctest.BusyUndeploying()...)
 	running := w.Start(acctest.Apply()...)
 	acctest.Until(t, "a node to be in quarantine", func() bool { return len(retired(s, bases...)) > 0 })
 	acctest.Mention(t, acctest.Interrupt(t, running), "The node is retired. The run was interrupted before the node was undeployed.")
@@ -320,6 +321,7 @@ func TestAccDeployment_interruptedQuarantineIsFinished(t *testing.T) {
 		t.Errorf("in state is %+v", d)
 	}
 	w.Configure(config())
+	release()
 	if output, code := w.Run(acctest.Apply()...); code != 0 { // Ironic had not deleted the allocation yet
 		acctest.Mention(t, output, "An earlier run has put node")
 		w.Must(acctest.Apply()...)

@@ -102,7 +102,7 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 		return
 	}
 	err = provision.Deployable(node, plan.AllocationID.ValueString())
-	if err == nil {
+	if err == nil || provision.Deployable(d.Client.AsPlanned(node), plan.AllocationID.ValueString()) == nil {
 		return
 	}
 	_, detail := provision.Explain("", err)
@@ -229,6 +229,12 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	}
 	if node.Protected {
 		refuseCreation(node, diags)
+		return
+	}
+	if !d.Client.HasDeploymentInState(node.UUID) {
+		diags.AddAttributeWarning(path.Root("node_id"), "Node is deployed already", fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
+			"else runs: then the apply fails. To manage what runs, import it; otherwise name another node. After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is %s.",
+			ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
 		return
 	}
 	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q. If this plan replaces that deployment because it is tainted, the node is %s. "+

@@ -105,21 +105,18 @@ func (p inPlace) waitForRescue(ctx context.Context, diags *diag.Diagnostics) {
 	if p.imported || p.state.rescueState() == provision.NotRescued || !p.staysInRescue() || !asks(p.plan) {
 		return
 	}
-	kept := *p.plan
-	kept.keepContent(p.state)
-	kept.RebuildTriggers, kept.RestartTriggers = unlessNull(kept.RebuildTriggers, p.state.RebuildTriggers), unlessNull(kept.RestartTriggers, p.state.RestartTriggers)
-	if asks(&kept) {
+	asked := *p.plan
+	if p.keepAsked(); asks(p.plan) {
+		*p.plan = asked
 		return
 	}
-	*p.plan = kept
-	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. "+
-		"The plan that ends the rescue, or the first one after it, makes the change. %s", p.label(), p.endAdvice()))
+	p.warnRescue(diags)
 }
 
-// changesISO reports whether the configuration changes the live ISO of a machine in rescue mode. The plan of a live ISO takes a machine
-// without a record of its boot for one that runs the new image, and the rescue has ended that record.
-func (p inPlace) changesISO(ctx context.Context) bool {
-	return !p.imported && p.state.rescueState() != provision.NotRescued && compare(ctx, p.config.LiveISO, p.state.LiveISO) != same
+// warnRescue warns that a change waits for the end of the rescue.
+func (p inPlace) warnRescue(diags *diag.Diagnostics) {
+	diags.AddAttributeWarning(path.Root("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. "+
+		"The plan that ends the rescue, or the first one after it, makes the change. %s", p.label(), p.endAdvice()))
 }
 
 // endAdvice says how to end the rescue of a machine.
@@ -141,7 +138,7 @@ func (p inPlace) planRescue(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so the plan must know them. "+
 			"The password itself need not be known.")
 		return
-	case p.staysInRescue() && (p.operates() || p.changesISO(ctx)):
+	case p.staysInRescue() && p.operates():
 		diags.AddAttributeError(at, inRescueSummary, fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. Leave out that change, or end the rescue first. %s",
 			p.label(), p.endAdvice()))
 		return

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -285,16 +284,22 @@ func TestFakeDeployment_failedRescue(t *testing.T) {
 // Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
 func TestFakeDeployment_interruptedRescue(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 3 * time.Second})
+	s := acctest.StartFake(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
 		w.Configure(rescueConfig(s, node, step.settings))
+		release := s.Hold(step.during)
 		running := w.Start("apply", "-auto-approve")
 		acctest.AwaitState(t, s, node, step.during)
 		acctest.Interrupt(t, running)
-		w.Must("apply", "-auto-approve")
+		if step.after == "rescue" {
+			w.Must("apply", "-auto-approve") // leaves a machine that Ironic takes there alone
+			release()
+		} else {
+			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
+		}
 		s.Await(node, "provision_state", step.after)
 		acctest.NoChanges(t, w)
 	}
@@ -354,7 +359,7 @@ func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO does not restart it meanwhile.
+// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO waits meanwhile.
 func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartFake(t, nil)
@@ -369,16 +374,20 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine enters rescue mode")
 	wantState(t, s, w, node, "rescue")
 	acctest.NoChanges(t, w)
+	w.Configure(config("v2", rescue(1), `instance_info = { a = 1 }`)) // cannot wait: the plan cannot keep what the configuration adds
+	acctest.Fails(t, w, acctest.Apply(), "Machine cannot be restarted now", "it is in rescue mode", "To end the rescue, remove rescue")
 	w.Configure(config("v2", rescue(1)))
-	acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", `~ action = "none" -> "wait"`)
 	wantState(t, s, w, node, "rescue")
-	w.Configure(config("v1"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
-	wantState(t, s, w, node, "active")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	acctest.WantVerbs(t, s, node, "active", "rescue")
 	w.Configure(config("v2"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode", "Machine is restarted with a new live ISO")
+	wantState(t, s, w, node, "active")
+	wantInState(t, w, 0, 2)
 	acctest.NoChanges(t, w)
+	if url := s.Fake.BootedISO(node); url != "http://images.test/v2.iso" {
+		t.Errorf("it runs %s", url)
+	}
 	w.Must("destroy", "-auto-approve")
 }

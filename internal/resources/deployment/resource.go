@@ -62,7 +62,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
-	wanted := d.ironicDeployment(ctx, &config, &resp.Diagnostics)
+	wanted, diags := config.deployment(ctx)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -83,8 +84,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
 
-	seen := plan.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
-	options := provision.DeployOptions{Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit}
+	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	options := provision.DeployOptions{
+		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
+	}
 	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
 	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
@@ -123,14 +126,13 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
-	doing = "connect node " + ironic.NodeLabel(machine.Node())
-	if err := machine.ConnectVIFs(ctx, plan.vifs(), nil); err != nil {
-		return doing, 0, err
-	}
 	doing = "deploy node " + ironic.NodeLabel(machine.Node())
 	if plan.adopted() {
-		doing = "adopt node " + ironic.NodeLabel(machine.Node())
-		err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		doing = "connect node " + ironic.NodeLabel(machine.Node())
+		if err = machine.Connect(ctx, o.Connections); err == nil {
+			doing = "adopt node " + ironic.NodeLabel(machine.Node())
+			err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		}
 	} else {
 		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
 	}
@@ -185,28 +187,6 @@ func readFootprint(ctx context.Context, private framework.GettablePrivate, diags
 
 // tries returns max_attempts, or its default.
 func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
-
-// ironicDeployment converts a configuration to a deployment of Ironic, and makes the client redact its secrets in errors.
-func (d *deployment) ironicDeployment(ctx context.Context, config *model, diags *diag.Diagnostics) provision.Deployment {
-	wanted, problems := config.deployment(ctx)
-	diags.Append(problems...)
-	switch drive := wanted.ConfigDrive.(type) {
-	case string:
-		d.Client.Hide(drive)
-	case map[string]any:
-		if text, ok := drive["user_data"].(string); ok {
-			d.Client.Hide(text)
-		}
-	}
-	if wanted.Image != nil && wanted.Image.PullSecret != "" {
-		d.Client.Hide(wanted.Image.PullSecret)
-	}
-	if iso := config.liveISO(ctx); iso != nil {
-		iso.hideQuery(d.Client)
-	}
-	d.Client.Hide(config.rescuePassword(ctx))
-	return wanted
-}
 
 // reservation is the reservation of a node for a new deployment.
 type reservation struct {
@@ -308,7 +288,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.showImage(ctx, node)
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
-	state.readBoot(ctx, node, imported)
+	state.readBoot(ctx, node, readWanted(ctx, req.Private, &resp.Diagnostics), imported)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
 	state.volatile(node)
 	state.readRescue(node, &resp.Diagnostics)
@@ -364,7 +344,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	plan, state := u.plan, u.state
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	u.seen = plan.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
@@ -452,6 +432,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		defer d.Client.Deleting(state.ID.ValueString())(false)
 		if err = state.disconnect(ctx, machine); err == nil {
 			lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+			err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
 		}
 		label = ironic.NodeLabel(machine.Node())
 	}

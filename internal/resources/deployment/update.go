@@ -37,7 +37,8 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 	imported, problems := req.Private.GetKey(ctx, importedKey)
 	diags.Append(problems...)
 	u.limit, u.imported, u.onChange = limit, len(imported) > 0, d.onChangeOf(u.config, diags)
-	u.what = d.ironicDeployment(ctx, u.wanted(ctx), diags)
+	u.what, problems = u.wanted(ctx).deployment(ctx)
+	diags.Append(problems...)
 	u.known = readFootprint(ctx, req.Private, diags)
 	return u
 }
@@ -134,7 +135,9 @@ func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attemp
 	if !planned {
 		return attempts, u.isOurs(machine)
 	}
-	options := provision.DeployOptions{Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known}
+	options := provision.DeployOptions{
+		Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: u.connections(),
+	}
 	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
 		options.Other = provision.RebuildOther
 	}

@@ -76,7 +76,7 @@ func (d *deployment) checkVIFs(ctx context.Context, plan, state *model, diags *d
 		return
 	}
 	node, err := d.plannedNode(ctx, plan)
-	if err != nil || provision.KeepsVIFs(node) {
+	if err != nil || provision.KeepsVIFs(d.Client.AsPlanned(node)) {
 		return // the apply reports what is wrong with the node
 	}
 	diags.AddAttributeWarning(path.Root("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
@@ -101,23 +101,36 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 	state.VIFs = list
 }
 
-// connect attaches and detaches VIFs as planned. A VIF that gets another port is detached first. Without vifs in the configuration,
-// those that are attached stay. The first apply after an import only records them: the next plan shows those that are not attached.
+// connections returns the VIFs to attach and detach, as planned. A VIF that gets another port is detached first. Without vifs in the
+// configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
+// not attached.
+func (u *update) connections() (c provision.Connections) {
+	if u.imported || u.plan.VIFs.IsNull() {
+		return c
+	}
+	c.Wanted = u.plan.vifs()
+	for _, vif := range u.state.vifs() {
+		if !slices.Contains(c.Wanted, vif) {
+			c.Unwanted = append(c.Unwanted, vif.ID)
+		}
+	}
+	return c
+}
+
+// connect connects a machine that runs. A machine that an earlier run has undeployed, or not deployed yet, is connected when it is deployed.
 func (u *update) connect(ctx context.Context, machine *provision.Machine) error {
-	if u.imported || u.plan.VIFs.IsNull() || u.plan.VIFs.Equal(u.state.VIFs) {
+	deploys := u.plan.ProvisionState.IsUnknown() && !provision.Finished(ironic.State(machine.Node().ProvisionState)) && !u.plan.adopted()
+	if deploys || u.plan.VIFs.Equal(u.state.VIFs) {
+		return nil
+	}
+	c := u.connections()
+	if len(c.Wanted)+len(c.Unwanted) == 0 {
 		return nil
 	}
 	if err := u.isOurs(machine); err != nil {
 		return err
 	}
-	wanted := u.plan.vifs()
-	var unwanted []string
-	for _, vif := range u.state.vifs() {
-		if !slices.Contains(wanted, vif) {
-			unwanted = append(unwanted, vif.ID)
-		}
-	}
-	return machine.ConnectVIFs(ctx, wanted, unwanted)
+	return machine.Connect(ctx, c)
 }
 
 // disconnect detaches the VIFs of a machine on which nothing was deployed. Ironic detaches those of a machine that it undeploys.
@@ -125,9 +138,9 @@ func (m *model) disconnect(ctx context.Context, machine *provision.Machine) erro
 	if node := machine.Node(); provision.Occupied(node) || provision.InProgress(node) || node.InstanceUUID != m.InstanceID.ValueString() {
 		return nil
 	}
-	var ids []string
+	var c provision.Connections
 	for _, vif := range m.vifs() {
-		ids = append(ids, vif.ID)
+		c.Unwanted = append(c.Unwanted, vif.ID)
 	}
-	return machine.ConnectVIFs(ctx, nil, ids)
+	return machine.Connect(ctx, c)
 }

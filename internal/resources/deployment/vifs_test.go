@@ -155,7 +155,7 @@ func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	acctest.Fails(t, w, acctest.Apply(), "No neutron ports or portgroups are associated with node")
 	w.Must("destroy", "-auto-approve")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
-	acctest.Fails(t, w, acctest.Apply(), "Could not connect node", "not enough free physical ports")
+	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
 	wantAttached(t, s, node, 1, 2)
 	w.Must("destroy", "-auto-approve")
 	wantAttached(t, s, node)

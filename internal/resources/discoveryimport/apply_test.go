@@ -272,6 +272,16 @@ func TestFakeDiscovery_typoIsOneError(t *testing.T) {
 		}
 		acctest.Mention(t, output, "value must be one of")
 	}
+	for typo, want := range map[string]string{ // Terraform itself drops unknown keys of an object
+		bySerial("") + "\n  filter = { min_cpu = 16 }":                           `filter has no key "min_cpu". It has bmc_cidr, driver, manufacturer, min_cpus`,
+		bySerial("") + "\n  filter = { min_cpus = \"many\" }":                    `"many" must be a whole number of at least 1`,
+		bySerial("") + "\n  filter = { min_memory_mb = 0 }":                      `"0" must be a whole number of at least 1`,
+		`name_template = { hardware_details = "serial-number", prefx = "r12-" }`: `name_template has no key "prefx". It has hardware_details, prefix, suffix`,
+		`name_template = { prefix = "r12-" }`:                                    "name_template needs hardware_details",
+	} {
+		config := "resource \"metal_discovery_import\" \"d\" {\n  name = \"d\"\n  " + typo + "\n}\n"
+		acctest.Fails(t, acctest.NewWorkspace(t, s.Provider()+config), []string{"validate"}, want)
+	}
 }
 
 func TestFakeDiscovery_changesOfOthersShow(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -33,17 +34,10 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 	fake := &fakeironic.Server{MaxMicroversion: "1.115"}
 	hosts, ids := map[string]attr.Value{}, map[string]string{}
 	for _, name := range []string{"r12-1", "r12-2", "r12-3"} {
-		facts := map[string]attr.Value{}
-		for fact, kind := range discoveredType.AttrTypes {
-			if facts[fact] = types.StringNull(); kind == types.Int64Type {
-				facts[fact] = types.Int64Null()
-			}
-		}
 		ids[name] = fake.Discover(map[string]any{"inventory": map[string]any{
 			"interfaces": []any{map[string]any{"name": "eth0", "mac_address": "52:54:00:00:00:0" + name[4:], "ipv4_address": "192.0.2." + name[4:]}},
 		}})
-		facts["id"] = types.StringValue(ids[name])
-		hosts[name] = types.ObjectValueMust(discoveredType.AttrTypes, facts)
+		hosts[name] = discoveredValue(discovery.Host{ID: ids[name]})
 	}
 	client := provision.New(provision.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: &stumbling{fake, ids["r12-2"]}}})
 	plan := discoveryModel{Name: types.StringValue("rack12"), Hosts: types.MapValueMust(discoveredType, hosts)}

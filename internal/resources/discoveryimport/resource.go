@@ -98,7 +98,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 			return
 		}
 	}
-	plan.decide(ctx, seen, state, &resp.Diagnostics)
+	plan.decide(seen, state, &resp.Diagnostics)
 	if state != nil && plan.Hosts.Equal(state.Hosts) && plan.Pending.Equal(state.Pending) && !plan.Before.IsNull() && !state.Before.IsNull() {
 		plan.Before = state.Before // a later time alone is no difference
 	}
@@ -118,22 +118,18 @@ func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 }
 
 // decide sets hosts and pending.
-func (m *discoveryModel) decide(ctx context.Context, seen *provision.Survey, state *discoveryModel, diags *diag.Diagnostics) {
-	rules, problems := m.rules(ctx)
-	diags.Append(problems...)
-	if problems.HasError() {
-		return
-	}
-	decided := rules.Decide(seen.All())
-	if decided.Err != nil {
-		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
-		return
-	}
+func (m *discoveryModel) decide(seen *provision.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+	rules := m.rules()
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
 		for name, value := range state.Hosts.Elements() {
 			hosts[name] = value
 		}
+	}
+	decided := rules.Decide(withFacts(seen.All(), hosts))
+	if decided.Err != nil {
+		diags.AddAttributeError(path.Root("on_collision"), "Two machines would have the same name", decided.Err.Error()+".")
+		return
 	}
 	held := map[string]bool{}
 	for _, value := range hosts {
@@ -170,6 +166,27 @@ func describePending(lines []string) string {
 		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// withFacts adds to the held machines the facts of hosts by which a later node of the same machine is recognised. Their inventories
+// are not read again.
+func withFacts(all []discovery.Host, hosts map[string]attr.Value) []discovery.Host {
+	known := map[string]map[string]attr.Value{}
+	for _, value := range hosts {
+		if object, ok := value.(types.Object); ok {
+			known[hostID(value)] = object.Attributes()
+		}
+	}
+	for i, h := range all {
+		facts := known[h.ID]
+		if facts == nil || h.HasInventory {
+			continue
+		}
+		serial, _ := facts["serial_number"].(types.String)
+		bmc, _ := facts["bmc_address"].(types.String)
+		all[i].Serial, all[i].BMCAddress = serial.ValueString(), bmc.ValueString()
+	}
+	return all
 }
 
 // hostID returns the node UUID of a machine in hosts.
@@ -239,7 +256,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if err := d.claim(ctx, hostID(value), plan.mark(ctx, name)); err != nil {
+			if err := d.claim(ctx, hostID(value), plan.mark(name)); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				problems[name] = err
@@ -294,7 +311,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 	seen, err := d.survey(ctx, plan, plan)
 	if err == nil {
 		var quiet diag.Diagnostics // the plan has reported it
-		now.decide(ctx, seen, plan, &quiet)
+		now.decide(seen, plan, &quiet)
 		diags.Append(remember(ctx, seen, private)...)
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
@@ -314,7 +331,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		if err := d.Client.MarkDiscovered(ctx, id, state.mark(ctx, name)); err != nil && !ironic.IsNotFound(err) {
+		if err := d.Client.MarkDiscovered(ctx, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
 			diags.AddWarning("Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", name, err))
 		}
 	}
@@ -355,7 +372,7 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 	} else {
 		before := state.Hosts
 		var quiet diag.Diagnostics // the plan reports it
-		state.decide(ctx, seen, &state, &quiet)
+		state.decide(seen, &state, &quiet)
 		state.Hosts = before
 	}
 	resp.Diagnostics.Append(remember(ctx, seen, resp.Private)...)

@@ -245,7 +245,7 @@ func TestAccDiscovery_oddMachinesWait(t *testing.T) {
 		pending map[string]string
 	}{
 		"serial": {3, map[string]string{
-			ids[0]: "has characters that a name cannot have; give it a name in names",
+			ids[0]: "has characters that a name cannot have; name it in names by its MAC address",
 			ids[2]: "is also that of node " + ids[3], ids[3]: "is also that of node " + ids[2],
 		}},
 		"hostname": {5, map[string]string{ids[1]: "no hostname in the inventory"}},
@@ -292,6 +292,7 @@ func TestFakeDiscovery_rules(t *testing.T) {
 		"manufacturer": {noFilter + bySerial("") + "\n filter = { manufacturer = \"^Acme\" }", []string{serial(3)}, nil},
 		"bmc":          {noFilter + bySerial("") + "\n filter = { bmc_cidr = \"10.12.0.0/24\", driver = \"fake\" }", []string{serial(3)}, nil},
 		"driver":       {noFilter + bySerial("") + "\n filter = { driver = \"^ipmi$\" }", nil, nil},
+		"sizes":        {noFilter + bySerial("") + "\n filter = { min_cpus = 1, min_memory_mb = 1024, min_disk_gb = 999999, product = null }", nil, nil},
 	}
 	config := s.Provider()
 	for label, tt := range tests {
@@ -320,6 +321,9 @@ func TestFakeDiscovery_rules(t *testing.T) {
 		if machine[key] != want {
 			t.Errorf("%s is %v, want %v", key, machine[key], want)
 		}
+	}
+	if disks := fmt.Sprint(machine["disks_gb"]); disks != "map[/dev/sda:894]" {
+		t.Errorf("disks are %s", disks)
 	}
 
 	w.Configure(s.Provider() + discoveryBlock(s, "rack", "rack", byHostname, `on_collision = "error"`))

@@ -23,7 +23,7 @@ import (
 var discoveredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"id": types.StringType, "boot_mac": types.StringType, "bmc_address": types.StringType, "serial_number": types.StringType,
 	"manufacturer": types.StringType, "product": types.StringType, "hostname": types.StringType, "ip": types.StringType,
-	"cpus": types.Int64Type, "memory_mb": types.Int64Type,
+	"cpus": types.Int64Type, "memory_mb": types.Int64Type, "disks_gb": types.MapType{ElemType: types.Int64Type},
 }}
 
 // Schema describes metal_discovery_import.
@@ -49,29 +49,16 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				Validators:    append(framework.NameValidators(), stringvalidator.LengthAtMost(100)),
 			},
-			"name_template": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "How the provider names new machines. A change renames no machine.",
-				Attributes: map[string]schema.Attribute{
-					"hardware_details": schema.StringAttribute{
-						Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
-						MarkdownDescription: "Source of the name: `hostname`, `ip` (of the first network card with a global address), `serial-number`, `boot-mac`, or `provisioning-id` (UUID of the node, which " +
-							"needs a prefix or suffix). In addresses, hyphens replace dots and colons.",
-					},
-					"prefix": choose("Prepended to the generated name."),
-					"suffix": choose("Appended to the generated name."),
-				},
+			"name_template": schema.MapAttribute{
+				ElementType: types.StringType, Required: true, Validators: []validator.Map{framework.TemplateKeys},
+				MarkdownDescription: framework.TemplateKeys.Markdown("How the provider names new machines. A change renames no machine."),
 			},
 			"name_style": choose("Characters that names may have: `ironic` (default: letters, digits, `.`, `_`, `~`, `-`) or `dns` (lower case letters, digits, hyphens; at most 63 characters).",
 				stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
-			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Rules for new machines. The resource takes a machine only if it matches all of them. A machine whose inventory lacks the manufacturer, product or BMC address " +
-					"that a rule needs waits in `pending`. Default: it takes every discovered machine.",
-				Attributes: map[string]schema.Attribute{
-					"manufacturer": choose("Regular expression (RE2) for the manufacturer, such as `^Dell`.", framework.RegularExpression),
-					"product":      choose("Regular expression (RE2) for the product.", framework.RegularExpression),
-					"bmc_cidr":     choose("Network of the BMC address, such as `10.12.0.0/24`.", framework.CIDR),
-					"driver":       choose("Regular expression (RE2) for the driver of the node.", framework.RegularExpression),
-				},
+			"filter": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, Validators: []validator.Map{framework.FilterKeys},
+				MarkdownDescription: framework.FilterKeys.Markdown("Rules for new machines. The resource takes a machine only if it matches all of them. A machine whose inventory lacks the fact " +
+					"that a rule needs waits in `pending`. Default: it takes every discovered machine."),
 			},
 			"include": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
@@ -99,6 +86,9 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"id": text("UUID of the node."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of its BMC."),
 					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product."), "hostname": text("Host name that the ramdisk reported."),
 					"ip": text("First global IP address of its network cards."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+					"disks_gb": schema.MapAttribute{
+						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+					},
 				}},
 			},
 			"pending": schema.MapAttribute{
@@ -117,9 +107,8 @@ func (d *discoveryImport) ValidateConfig(ctx context.Context, req resource.Valid
 	if resp.Diagnostics.HasError() || !framework.FullyKnown(ctx, m.NameTemplate, m.Names, m.NameStyle) {
 		return
 	}
-	rules, diags := m.rules(ctx)
-	resp.Diagnostics.Append(diags...)
-	if diags.HasError() || !slices.Contains(discovery.Details(), string(rules.Template.Detail)) || !slices.Contains(discovery.Styles(), string(rules.Template.Style)) {
+	rules := m.rules()
+	if !slices.Contains(discovery.Details(), string(rules.Template.Detail)) || !slices.Contains(discovery.Styles(), string(rules.Template.Style)) {
 		return // validators report the latter two
 	}
 	if err := rules.Template.Validate(); err != nil {

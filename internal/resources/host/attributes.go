@@ -13,7 +13,7 @@ import (
 )
 
 // attributes has one row for each attribute of a host that Ironic stores with the node. The id, the provider's own settings
-// (inspect, on_destroy, timeouts) and the ports (ports.go) are not in the table. Attributes that need more than a row have
+// (inspect, on_destroy, on_failure, timeouts) and the ports (ports.go) are not in the table. Attributes that need more than a row have
 // functions of their own (special.go, bmc.go).
 var attributes = append([]attribute{
 	row[types.String]{
@@ -70,7 +70,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.String]{
 		name: "conductor_group", path: "/conductor_group", since: 46,
-		schema: free("Group of conductors that manage the node. A conductor of this group must run.", 255),
+		schema: text("Group of conductors that manage the node, in lower case. A conductor of this group must run.", stringvalidator.LengthBetween(1, 255), framework.ConductorGroup),
 		of:     func(m *model) *types.String { return &m.ConductorGroup },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.ConductorGroup) },
 	}.attribute(),

@@ -136,6 +136,8 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 			address += fmt.Sprintf(" (%s interface %s)", kind, ironic.InterfacesOf(node)[kind])
 		}
 		block.Address = types.StringValue(address)
+	} else {
+		block.losePassword(node, bmc.PasswordKey)
 	}
 	if framework.IsSet(block.Username) {
 		block.Username = framework.OrNull(actual[bmc.UsernameKey])

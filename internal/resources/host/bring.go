@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -32,6 +31,8 @@ type change struct {
 	patched   bool               // Ironic has the settings
 	complete  bool               // and also traits, maintenance and ports
 	inspected bool               // this run has inspected the machine
+
+	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
 }
 
 // node returns the node as of Ironic's latest answer.
@@ -50,6 +51,9 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 	if err := h.refuseInspection(ctx, c); err != nil {
 		return "inspect node " + label, err
 	}
+	if err := h.move(ctx, c); err != nil {
+		return "change node " + label, err
+	}
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}
@@ -57,12 +61,12 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 		return "set the ports of node " + label, err
 	}
 	c.complete = true
-	if err := h.prepare(ctx, c); err != nil {
+	if err := h.takeOut(ctx, c, h.prepare(ctx, c)); err != nil {
 		return "prepare node " + label, err
 	}
 	want := c.config.PowerState.ValueString()
 	putBack := c.steps.walks && want == power // the walk may have switched it
-	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) {
+	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) && c.taken == nil {
 		if err := c.switchPower(ctx, want); err != nil {
 			return "switch node " + label + " " + want, err
 		}
@@ -100,6 +104,11 @@ func (h *host) change(ctx context.Context, c *change) error {
 	if c.patched, err = c.machine.PatchHost(ctx, edits); err != nil {
 		return err
 	}
+	if edits.Changes("/driver") { // Ironic has reset interfaces that already had the configured value (reference/ironic.md#changing-interfaces)
+		if _, err := c.machine.PatchHost(ctx, c.edits(ctx).OfInterfaces()); err != nil {
+			return err
+		}
+	}
 	if len(edits.OfExtra()) > 0 { // Ironic loses one of two concurrent changes of extra
 		if err := c.machine.Refresh(ctx); err != nil {
 			return err
@@ -128,10 +137,13 @@ func (c *change) edits(ctx context.Context) ironic.Patch {
 	if p.written == nil { // the node was just enrolled with them
 		p.written = p.settings
 	}
-	if secrets := c.config.secrets(ctx); c.sendSecrets {
+	secrets := c.config.secrets(ctx)
+	p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
+	switch {
+	case c.sendSecrets:
 		p.secrets = secrets
-	} else {
-		p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
+	case c.state != nil: // a new node was just enrolled with them
+		p.secrets = secrets.unsent(c.before, c.node().DriverInfo)
 	}
 	c.keepQuarantine(&p)
 	edits := p.edits(framework.StringMap(c.config.Capabilities))
@@ -186,7 +198,7 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 		return err
 	}
 	if !c.steps.walks || provision.Settled(goal, ironic.State(c.node().ProvisionState)) {
-		if err := h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary); err != nil {
+		if err := h.EndTemporary(ctx, c.node(), c.limit); err != nil {
 			return err
 		}
 	} else if err := h.reach(ctx, c, goal); err != nil {
@@ -204,20 +216,5 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 // way, even if the walk has failed. After an interruption the machine still needs the profile, and a later run removes it.
 func (h *host) reach(ctx context.Context, c *change, goal provision.Goal) error {
 	err := c.machine.Reach(ctx, goal, c.limit)
-	if ctx.Err() != nil {
-		return err
-	}
-	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
-}
-
-// endTemporary removes the node's temporary server profile, if there is one, by calling end, a method of the pool. limit is the
-// time-out of the host.
-func (h *host) endTemporary(ctx context.Context, id string, limit time.Duration, end func(context.Context, string, time.Duration) error) error {
-	if !h.HasOneView() {
-		return nil
-	}
-	if err := end(ctx, id, limit); err != nil {
-		return fmt.Errorf("remove the temporary server profile: %w", err)
-	}
-	return nil
+	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
 }

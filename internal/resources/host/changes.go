@@ -211,6 +211,18 @@ func joinCapabilities(m map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
+// unsent returns the secrets that Ironic does not have: the configuration that was applied last had none there, or another client has
+// removed them.
+func (s settings) unsent(before managed, info map[string]any) settings {
+	missing := settings{}
+	for path, value := range s {
+		if _, has := info[strings.TrimPrefix(path, "/driver_info/")]; !has || !slices.Contains(before, path) {
+			missing[path] = value
+		}
+	}
+	return missing
+}
+
 // at returns the node's value at a path; nil if there is none, or one that means the same.
 func (p patch) at(path string) any {
 	var value any = p.node

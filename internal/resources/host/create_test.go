@@ -203,3 +203,29 @@ func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 	}
 	acctest.Destroy(t, s, w)
 }
+
+// Two hosts exchange their names and MAC addresses in one apply. The BMC of another node is refused while planning, at the attribute, and so is
+// an exchange of BMCs.
+func TestAccHost_hostsExchangeWhatIsUnique(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	hosts := func(name1, mac1, bmc1, name2, mac2, bmc2 string) string {
+		block := func(label, name, mac, bmc string) string {
+			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  target_state = \"enroll\"\n  ports = { %q = {} }\n  %s\n}\n", label, s.Name(name), mac, acctest.BMC("redfish://"+s.Name(bmc)+".example.com/redfish/v1/Systems/1"))
+		}
+		return s.Provider() + block("h1", name1, mac1, bmc1) + block("h2", name2, mac2, bmc2)
+	}
+	w := acctest.NewWorkspace(t, hosts("a", s.MAC(1), "m", "b", s.MAC(2), "n"))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	w.Configure(hosts("b", s.MAC(2), "m", "a", s.MAC(1), "n"))
+	acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 2 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+	for bmcs, want := range map[[2]string][]string{
+		{"m", "m"}: {"has the BMC", "Two nodes on one BMC are one machine"}, {"n", "m"}: {"This run gives node", "in turn"},
+	} {
+		w.Configure(hosts("b", s.MAC(2), bmcs[0], "a", s.MAC(1), bmcs[1]))
+		acctest.Fails(t, w, []string{"plan"}, want...)
+	}
+	w.Configure(hosts("b", s.MAC(2), "m", "a", s.MAC(1), "n"))
+}

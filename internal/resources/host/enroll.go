@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -60,7 +59,7 @@ func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (
 
 // candidate returns what no other node may have too.
 func (m *model) candidate(ctx context.Context, e ironic.Enrollment) provision.Candidate {
-	return provision.Candidate{UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx)))}
+	return provision.Candidate{UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx))), Bonds: m.bonds(ctx)}
 }
 
 // planTakeOver warns of a node that the apply would take over now. Terraform plans again during the apply, and shows that warning too.
@@ -129,27 +128,4 @@ func (h *host) unmake(ctx context.Context, machine *provision.Machine, refused *
 		return true, &provision.TakenError{What: provision.SharedAddress, Value: refused.address, Node: other}
 	}
 	return true, refused
-}
-
-// reportNotMade reports why a host was not created, at the attribute whose value belongs to another node.
-func reportNotMade(diags *diag.Diagnostics, config *model, err error) {
-	doing := "enroll node " + config.Name.ValueString()
-	var taken *provision.TakenError
-	if !errors.As(err, &taken) {
-		framework.ReportUndone(diags, doing, err)
-		return
-	}
-	at := path.Root("name")
-	switch taken.What {
-	case provision.SharedName:
-	case provision.SharedBMC:
-		at = path.Root("driver_info")
-		if !config.BMC.IsNull() {
-			at = path.Root("bmc").AtName("address")
-		}
-	case provision.SharedAddress:
-		at = path.Root("ports").AtMapKey(taken.Value)
-	}
-	summary, detail := provision.Explain(doing, err)
-	diags.AddAttributeError(at, summary, detail)
 }

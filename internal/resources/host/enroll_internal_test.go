@@ -12,7 +12,7 @@ import (
 )
 
 // The CLI shows only the resource of an apply error. Programs that read its JSON output see the attribute.
-func TestReportNotMade_namesAttribute(t *testing.T) {
+func TestReportTaken_namesAttribute(t *testing.T) {
 	t.Parallel()
 	byBMC := &model{BMC: types.ObjectUnknown(nil)}
 	for _, tt := range []struct {
@@ -26,7 +26,7 @@ func TestReportNotMade_namesAttribute(t *testing.T) {
 		{provision.SharedAddress, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
 	} {
 		var diags diag.Diagnostics
-		reportNotMade(&diags, tt.config, &provision.TakenError{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}})
+		reportTaken(&diags, tt.config, "enroll node", &provision.TakenError{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}})
 		at, ok := diags[0].(diag.DiagnosticWithPath)
 		if !ok || !at.Path().Equal(tt.want) {
 			t.Errorf("%s: the error is %v, want it at %s", tt.what, diags, tt.want)

@@ -21,23 +21,16 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
 	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
 	w := acctest.NewWorkspace(t, named(s.Name("taken")))
-	refused := func() {
-		t.Helper()
-		output, code := w.Run("apply", "-auto-approve")
-		if code == 0 {
-			t.Fatalf("the apply succeeded:\n%s", output)
-		}
-		acctest.Mention(t, output, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node")
-	}
-	refused()
+	acctest.Fails(t, w, acctest.Apply(), "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node")
 	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
 		t.Errorf("a host that does not exist is in state: %v", host)
 	}
 	w.Configure(named(s.Name("free")))
 	w.Must("apply", "-auto-approve")
 	defer w.Must("destroy", "-auto-approve")
-	w.Configure(named(s.Name("taken"))) // a rename fails likewise, and changes nothing
-	refused()
+	w.Configure(named(s.Name("taken"))) // a rename fails while planning, at the attribute
+	acctest.Fails(t, w, []string{"plan"}, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Choose another name, or change node", "name = ")
+	w.Configure(named(s.Name("free")))
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Tainted || host.Values["name"] != s.Name("free") {
 		t.Errorf("the state has %+v", host)
 	}

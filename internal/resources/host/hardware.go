@@ -118,7 +118,7 @@ func raidSchema() schema.Attribute {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"level": schema.StringAttribute{
 						Required: true, MarkdownDescription: "`JBOD`, `0`, `1`, `2`, `5`, `6`, `1+0`, `5+0` or `6+0`.",
-						Validators: []validator.String{stringvalidator.OneOf("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")},
+						Validators: []validator.String{framework.RAIDLevel},
 					},
 					"size_gb": schema.StringAttribute{
 						Required: true, MarkdownDescription: "Size in GiB, or `MAX` for the rest of the space.",
@@ -365,10 +365,10 @@ func (h *host) configure(ctx context.Context, c *change) error {
 		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,
 	}, c.limit)
 	c.open = append(stay, open...)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil {
+		return nil
 	}
-	return errors.Join(err, h.endTemporary(ctx, c.node().UUID, c.limit, h.Pool.EndTemporary))
+	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
 }
 
 // sameHardware reports whether two models have the same hardware configuration.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -554,17 +553,18 @@ func TestFakeHostBIOS_unknownValue(t *testing.T) {
 // An interrupted apply says what is not on the machine yet. The next one waits for the cleaning that runs, and does not repeat it.
 func TestFakeHostBIOS_nextApplyContinuesInterrupted(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+	s := acctest.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
 	w.Configure(withBMC(s, virtualization))
+	release := s.Hold("cleaning", "clean wait")
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, s.Name("h"), "cleaning", "clean wait")
 	running.Interrupt()
 	running.Wait()
 	wantPending(t, w, "bios_settings")
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	wantSteps(t, s, w, "bios.apply_configuration")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
 	wantPending(t, w)

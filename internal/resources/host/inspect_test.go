@@ -1,12 +1,13 @@
 package host_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -190,8 +191,9 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var held atomic.Bool // Ironic does not accept the inspection
-			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second, Reject: func(r *http.Request) *fakeironic.Rejection {
-				if held.Load() && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
+			s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+				body, err := io.ReadAll(r.Body)
+				if err == nil && held.Load() && strings.HasSuffix(r.URL.Path, "/states/provision") && bytes.Contains(body, []byte(`"inspect"`)) {
 					return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
 				}
 				return nil
@@ -203,9 +205,10 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 			id := acctest.Text(s.Node(host)["uuid"])
 			acctest.ForgetVerbs(s)
 			w.Configure(config("2"))
+			held.Store(tt.state == "manageable")
+			release := s.Hold(tt.state)
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, host, tt.state)
-			held.Store(tt.state == "manageable")
 			if tt.kill {
 				running.Kill()
 			} else {
@@ -217,6 +220,7 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 			if !changes {
 				t.Errorf("the plan after the interruption is empty:\n%s", output)
 			}
+			release()
 			w.Must(acctest.Apply()...)
 			if sent := acctest.Verbs(s, id); strings.Count(strings.Join(sent, " "), "inspect") != 1 {
 				t.Errorf("the node was sent %v", sent)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -16,6 +15,7 @@ func TestAccHost_nextApplyContinuesInterruptedCleaning(t *testing.T) {
 	s := acctest.StartSlow(t)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
+	release := s.Hold(acctest.BusyCleaning()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, name, acctest.BusyCleaning()...)
 	running.Interrupt()
@@ -30,7 +30,7 @@ func TestAccHost_nextApplyContinuesInterruptedCleaning(t *testing.T) {
 	}
 	id := acctest.Text(host.Values["id"])
 
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
 		t.Errorf("the state has %+v", host)
@@ -44,13 +44,15 @@ func TestFakeHost_nextApplyContinuesInterruptedInspection(t *testing.T) {
 	for _, state := range []string{"verifying", "inspecting"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 2 * time.Second})
+			s := acctest.StartFake(t, nil)
+			release := s.Hold(state)
 			name := s.Name("h")
 			w := acctest.NewWorkspace(t, hostConfig(s, `inspect = true`))
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, name, state)
 			running.Interrupt()
 			running.Wait()
+			release()
 			s.Await(name, "provision_state", "manageable")
 
 			w.Must("apply", "-auto-approve")
@@ -69,13 +71,14 @@ func TestAccHost_killedCreationIsFinished(t *testing.T) {
 	s := acctest.StartSlow(t)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
+	release := s.Hold(acctest.BusyCleaning()...)
 	running := w.Start("apply", "-auto-approve")
 	acctest.AwaitState(t, s, name, acctest.BusyCleaning()...)
 	running.Kill()
 	running.Wait()
 	id := acctest.Text(s.Node(name)["uuid"])
 
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued", name)
+	acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "Interrupted creation is continued", name)
 	acctest.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
 		t.Errorf("the state has %+v", host)

@@ -60,6 +60,7 @@ type model struct {
 	PowerState          types.String         `tfsdk:"power_state"`
 	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
 	OnDestroy           types.String         `tfsdk:"on_destroy"`
+	OnFailure           types.String         `tfsdk:"on_failure"`
 	BIOSSettings        types.Map            `tfsdk:"bios_settings"`
 	RAID                types.Object         `tfsdk:"raid"`
 	Firmware            types.Map            `tfsdk:"firmware"`

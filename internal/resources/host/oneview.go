@@ -18,7 +18,7 @@ import (
 )
 
 // warnTaken warns if OneView users have the hardware of a host that would be cleaned or inspected, and reports whether it did.
-func (h *host) warnTaken(ctx context.Context, plan *model, diags *diag.Diagnostics) bool {
+func (h *host) warnTaken(ctx context.Context, plan, config *model, diags *diag.Diagnostics) bool {
 	if !h.Known() || !h.HasOneView() {
 		return false
 	}
@@ -40,6 +40,11 @@ func (h *host) warnTaken(ctx context.Context, plan *model, diags *diag.Diagnosti
 	var taken *sharing.InUseError
 	if err := h.Pool.CheckUsable(ctx, node); !errors.As(err, &taken) {
 		return false // the apply reports other errors
+	}
+	if leavesService(plan, config) {
+		diags.AddWarning("Server hardware is in use", fmt.Sprintf("As things are now, the apply takes host %s out of service until the server is free: %s. "+
+			"Then metal oneview sync cleans it and makes it available.", plan.describe(), taken.Why()))
+		return true
 	}
 	diags.AddWarning("Server hardware is in use", fmt.Sprintf("As things are now, the apply will fail for host %s: %v.", plan.describe(), taken))
 	return true

@@ -25,7 +25,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state != nil && state.isImported() {
 		framework.RefuseUnread(&resp.Diagnostics, "host "+state.label())
 	}
-	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		h.planDestroy(state)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -38,6 +42,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 			plan.Driver = types.StringValue(bmc.Driver)
 		}
 	}
+	h.planDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
@@ -51,16 +56,22 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.Append(writeFound(ctx, resp.Private, known.found)...)
 		h.planWalk(ctx, &plan, &config, state, known, &resp.Diagnostics)
 		h.planTemporary(ctx, &plan, &resp.Diagnostics)
+		h.planIdentity(ctx, &plan, &config, state, readManaged(ctx, req.Private), &resp.Diagnostics)
 	}
 	plan.refusePowerOff(&config, &resp.Diagnostics)
 	plan.refuseKeptNames(ctx, &config, &resp.Diagnostics)
+	plan.refuseOtherNetworks(ctx, &resp.Diagnostics)
 	if changes && h.Known() {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if state != nil && resp.Plan.Raw.Equal(req.State.Raw) {
+		config.refuseUnsent(ctx, readManaged(ctx, req.Private), &resp.Diagnostics)
+	}
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
+		expected.Target, expected.Network, expected.Boot = plan.TargetState.ValueString(), plan.plannedInterface(ctx, "network"), plan.plannedInterface(ctx, "boot")
 		if !plan.DisablePowerOff.IsUnknown() {
 			expected.NeverOff = plan.DisablePowerOff.ValueBoolPointer()
 		}
@@ -83,7 +94,7 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 		plan.warnUnmanaged(config, diags)
 		return
 	}
-	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, diags) {
+	if (plan.mayBeInspected() || slices.Contains(plan.goals(), provision.GoalAvailable)) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
 	h.planTakeOver(ctx, plan, config, diags)
@@ -102,9 +113,9 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply will fail.
-func (h *host) warnBoot(ctx context.Context, plan *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
-	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, diags) {
+// warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply does not take them.
+func (h *host) warnBoot(ctx context.Context, plan, config *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
+	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
 	switch {
@@ -221,17 +232,21 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	plan.planBoot(config, state, diags)
 	steps := stepsFrom(state, plan, config, known)
 	if steps.heldByOneView {
+		if framework.IsSet(config.PowerState) && framework.IsSet(state.PowerState) {
+			plan.PowerState = state.PowerState // it is not switched
+		}
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
 			"It stays out of service until the server is free; then metal oneview sync cleans it and makes it available.", plan.describe()))
 	}
+	plan.warnStray(config, state, steps, diags)
 	if steps.walks {
 		plan.planWalked(config, state)
 	}
 	leaves := plan.planHardware(ctx, config, state, known, steps, diags)
-	if leaves && !steps.inspects && h.warnTaken(ctx, plan, diags) {
+	if leaves && !steps.inspects && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
-	h.warnBoot(ctx, plan, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	h.warnBoot(ctx, plan, config, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}

@@ -236,6 +236,31 @@ func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.D
 	}
 }
 
+// refuseOtherNetworks refuses ports without a physical network in a group whose other ports have one (reference/ironic.md#port-groups).
+// The ports are planned, so that those whose configuration omits it have the one that Ironic has.
+func (m *model) refuseOtherNetworks(ctx context.Context, diags *diag.Diagnostics) {
+	ports := m.ports(ctx)
+	networks, macs := map[string]string{}, slices.Sorted(maps.Keys(ports))
+	for _, mac := range macs {
+		if key := ports[mac].PortGroup.ValueString(); networks[key] == "" {
+			networks[key] = ports[mac].PhysicalNetwork.ValueString()
+		}
+	}
+	for _, mac := range macs {
+		port := ports[mac]
+		network := networks[port.PortGroup.ValueString()]
+		if !framework.IsSet(port.PortGroup) || network == "" || port.PhysicalNetwork.IsUnknown() || port.PhysicalNetwork.ValueString() == network {
+			continue
+		}
+		has := "this one has none"
+		if framework.IsSet(port.PhysicalNetwork) {
+			has = "this one has " + port.PhysicalNetwork.String()
+		}
+		diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
+			"Another port has %q, and %s. Set it here, too.", port.PortGroup.ValueString(), network, has))
+	}
+}
+
 // refuseKeptNames refuses to give a port the name of another port that keeps it, because the configuration omits its name.
 func (m *model) refuseKeptNames(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	configured, holders := config.ports(ctx), map[string]string{}

@@ -357,24 +357,11 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 		{``, `port_group = "bond1"`, ``, []string{`port_groups has no group "bond1". It is empty.`}},
 		{`bond0 = { standalone_ports = false }`, `port_group = "bond0", pxe_enabled = true`, ``, []string{"Port cannot boot alone"}},
 		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0", physical_network = "b"`, []string{"Port group on two networks", `This port has "b", and another one has "a".`}},
+		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0"`, []string{"Port group on two networks", `Another port has "a", and this one has none. Set it here, too.`}},
 		{``, `name = "eno1"`, `name = "eno1"`, []string{"Two ports with one name"}},
 	} {
 		w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, tt.groups, map[int]string{1: tt.first, 2: tt.more})))
 		acctest.Fails(t, w, []string{"plan"}, tt.want...)
-	}
-}
-
-// A port without physical_network may have the network of its group in Ironic already.
-func TestFakeHost_planAcceptsPortOfUnknownNetwork(t *testing.T) {
-	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for _, ports := range []map[int]string{
-		{1: `port_group = "bond0", physical_network = "a"`, 2: `port_group = "bond0"`},
-		{1: `port_group = "bond0"`, 2: `port_group = "bond0", physical_network = "a"`},
-	} {
-		w.Configure(hostConfig(s, cabled(s, `bond0 = {}`, ports)))
-		w.Must("plan")
 	}
 }
 
@@ -463,13 +450,13 @@ func TestFakeHost_standalonePortsEndAfterThePortsChange(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// The MAC address of a port group is unique in Ironic: the error names the group.
+// The MAC address of a port group is unique in Ironic: the error names the node that has it, and nothing is made.
 func TestFakeHost_takenMACOfPortGroup(t *testing.T) {
 	s := acctest.StartFake(t, &fakeironic.Server{})
 	id := s.Must(http.MethodPost, "nodes", map[string]any{"name": "other", "driver": "fake-hardware"})["uuid"]
 	s.Must(http.MethodPost, "portgroups", map[string]any{"node_uuid": id, "address": s.MAC(1)})
 	acctest.Test(t, resource.TestStep{
 		Config:      hostConfig(s, fmt.Sprintf("port_groups = { bond0 = { mac = %q } }", s.MAC(1))),
-		ExpectError: regexp.MustCompile(acctest.Wrapped("Port group bond0: A portgroup with MAC address " + s.MAC(1) + " already exists")),
+		ExpectError: regexp.MustCompile(acctest.Wrapped("A port group with MAC address " + s.MAC(1) + " already exists, on node other")),
 	})
 }

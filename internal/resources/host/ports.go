@@ -49,7 +49,8 @@ func portsSchema() schema.Attribute {
 			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Switch and port that the card is connected to: `switch_id`, `port_id`, `switch_info`.",
+				MarkdownDescription: "Switch and port that the card is connected to: `switch_id` (in lower case), `port_id`, `switch_info`.",
+				Validators:          []validator.Map{framework.LocalLink{}},
 			},
 			"port_group":  text("Key of `port_groups`: the group that the port belongs to. If you remove it, the port leaves the group.", groupKeyRule),
 			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),

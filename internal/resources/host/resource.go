@@ -67,12 +67,11 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	h.hide(ctx, &config)
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	made, err := h.enroll(ctx, &config, limit)
 	if err != nil {
-		reportNotMade(&resp.Diagnostics, &config, err)
+		reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
 	if made.found {
@@ -100,13 +99,13 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		gone, why := h.unmake(ctx, change.machine, refused)
 		if gone {
 			resp.State.RemoveResource(ctx)
-			reportNotMade(&resp.Diagnostics, &config, why)
+			reportTaken(&resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
 			return
 		}
 		err = why
 	}
 	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err)
+	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -120,7 +119,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -143,6 +142,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.isImported()
 	state.refresh(ctx, found)
+	if state.lostSecret(node, readManaged(ctx, req.Private)) {
+		state.DriverInfoWOVersion = types.Int64Null()
+	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
 	} else if !wasInspected(ctx, req.Private) {
@@ -164,10 +166,10 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	h.hide(ctx, &config)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
+	defer h.Client.Moved(state.ID.ValueString())
 	node, err := h.Client.Node(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
@@ -204,10 +206,10 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
 	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
 	if err != nil && !change.complete {
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		reportTaken(&resp.Diagnostics, &config, doing, err)
 		return
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -226,8 +228,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Host "+state.label()+" was imported, but no configuration was applied to it, so it may "+
-			"belong to another discovery. Terraform forgets the host; the node stays in Ironic.")
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and Terraform has passed no record "+
+			"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
+			"A host of this configuration with the same name takes it over again.")
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
@@ -238,7 +241,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
-	err = h.endTemporary(ctx, state.ID.ValueString(), limit, h.Pool.Vacate)
+	if h.HasOneView() {
+		err = h.Pool.Vacate(ctx, state.ID.ValueString(), limit)
+	}
 	if err == nil || ironic.IsNotFound(err) {
 		err = h.Client.Withdraw(ctx, state.ID.ValueString(), limit)
 	}
@@ -318,21 +323,4 @@ func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate
 		return p.SetKey(ctx, unverifiedKey, []byte("true"))
 	}
 	return p.SetKey(ctx, unverifiedKey, nil)
-}
-
-// hide makes the client redact the secrets of a configuration in errors.
-func (h *host) hide(ctx context.Context, config *model) {
-	for _, secret := range config.secrets(ctx) {
-		if text, ok := secret.(string); ok {
-			h.Client.Hide(text)
-		}
-	}
-	if block := config.bmc(ctx); block != nil {
-		h.Client.Hide(block.Password.ValueString())
-	}
-	for key, value := range framework.StringMap(config.DriverInfo) {
-		if ironic.IsSecretKey(key) {
-			h.Client.Hide(value)
-		}
-	}
 }

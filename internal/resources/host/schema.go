@@ -58,6 +58,12 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 					"`forget` leaves it there. Neither does anything to the machine.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyDelete, destroyForget)},
 			},
+			"on_failure": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: `error` (the default) ends in an error, so that Terraform applies nothing that refers to any host of this resource. " +
+					"With `warn`, the apply warns and goes on without this host: other machines are deployed, and a deployment of this one fails by itself. Either way the next apply tries again; with `warn` a new host is not tainted.",
+				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
+			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time to prepare the machine, without an inspection and without waiting for a slot of `provisioning_limit`. An inspection has as much time again. Default: `60m`.",
 				Update: true, UpdateDescription: "The same for an update. Default: `60m`.",
@@ -89,10 +95,6 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateDriver(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
-	}
-	if block := m.bmc(ctx); !block.Username.IsNull() && block.Password.IsNull() && block.PasswordWO.IsNull() {
-		resp.Diagnostics.AddAttributeWarning(path.Root("bmc").AtName("username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
-			"Set password_wo and password_wo_version, or password.")
 	}
 	bmc, err := ironic.ParseBMC(m.bmc(ctx).Address.ValueString())
 	if err != nil {

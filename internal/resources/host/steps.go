@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -82,6 +85,9 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 		boots:    bootsOtherwise(state, config),
 	}
 	if provision.Deployed(state.node()) {
+		returns := plan.returns(config, state)
+		s.heldByOneView = returns && isOutOfService(config, state)
+		s.walks = returns && !s.heldByOneView
 		return s
 	}
 	if plan.TargetState.ValueString() == targetEnroll {
@@ -93,17 +99,47 @@ func stepsFrom(state, plan, config *model, known notes) steps {
 	s.again = plan.inspectsAgain(state, known)
 	inspects := s.again || plan.mayInspect() && !known.inspected
 	configures := len(known.open) > 0 && !plan.heldInMaintenance(state)
-	walks := inspects || configures || slices.ContainsFunc(plan.goals(), func(goal provision.Goal) bool {
-		return !provision.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
-	})
+	walks := inspects || configures || !plan.settled(state)
 	if isOutOfService(config, state) {
-		s.heldByOneView = walks
-		return s
+		return steps{heldByOneView: walks || s.switches || s.boots}
 	}
 	s.walks, s.inspects, s.configures = walks, inspects, configures
 	s.learnsPower = known.applied && !walks && state.PowerManaged.ValueBool() && config.PowerState.IsNull() && state.PowerState.IsNull() &&
 		plan.TargetState.ValueString() == string(provision.GoalAvailable) && state.ProvisionState.ValueString() == string(provision.GoalAvailable)
 	return s
+}
+
+// strays reports whether a reserved host rests in another state than the configured one, because another client of Ironic has moved it.
+func (m *model) strays(config, state *model) bool {
+	return framework.IsSet(config.TargetState) && config.TargetState.ValueString() != targetEnroll && !state.InstanceID.IsNull() &&
+		provision.Parked(ironic.State(state.ProvisionState.ValueString())) && !m.settled(state)
+}
+
+// returns reports whether a reserved host returns to the pool. Only an allocation reserves hosts of the pool alone. Any other reservation may
+// be for what runs on the machine already.
+func (m *model) returns(config, state *model) bool {
+	return m.strays(config, state) && !state.AllocationID.IsNull() && slices.Equal(m.goals(), []provision.Goal{provision.GoalAvailable})
+}
+
+// settled reports whether a host has reached all states that it may have to reach.
+func (m *model) settled(state *model) bool {
+	return !slices.ContainsFunc(m.goals(), func(goal provision.Goal) bool {
+		return !provision.Settled(goal, ironic.State(state.ProvisionState.ValueString()))
+	})
+}
+
+// warnStray says why a reserved host does not reach its target state.
+func (m *model) warnStray(config, state *model, steps steps, diags *diag.Diagnostics) {
+	if !m.strays(config, state) || steps.walks || steps.heldByOneView {
+		return
+	}
+	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.", m.goals()[0])
+	if !provision.InPool(state.node()) {
+		why = "That is no allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. If nothing runs on it, make it available with " +
+			"`baremetal node provide`, which cleans it, or remove its instance_uuid."
+	}
+	diags.AddAttributeWarning(path.Root("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s",
+		m.describe(), state.ProvisionState.ValueString(), state.InstanceID.ValueString(), why))
 }
 
 // goals returns the state that the host is to reach, or all that are possible if that is not known yet. It is target_state, except

@@ -82,12 +82,13 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	}
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
-	if err != nil || known.pending != pendingInspection(found.node) || known.quarantine != quarantineOf(found.node) || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
+	before := readManaged(ctx, private)
+	if err != nil || m.lostSecret(found.node, before) || known.pending != pendingInspection(found.node) || known.quarantine != quarantineOf(found.node) || !known.inspected && !provision.InspectedAt(found.node).IsZero() {
 		return false
 	}
-	before := m
+	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&before, &m) && m.nothingToDecide(ctx, readManaged(ctx, private), known)
+	return framework.EqualModels(&was, &m) && m.nothingToDecide(ctx, before, known)
 }
 
 // nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
@@ -95,7 +96,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 func (m *model) nothingToDecide(ctx context.Context, before managed, known notes) bool {
 	known = known.of(ctx, m)
 	goal := m.goals()[0]
-	reached := goal == targetEnroll || provision.Deployed(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
+	reached := goal == targetEnroll || isOccupied(m.node()) || provision.Settled(goal, ironic.State(m.ProvisionState.ValueString()))
 	if known.quarantine != "" || m.isHeldByRetirement() && !before.has("/retired") || !m.PowerManaged.ValueBool() || !reached || stepsFrom(m, m, m, known) != (steps{}) || !m.PendingChanges.Equal(partsValue(known.open)) {
 		return false
 	}

@@ -183,7 +183,7 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 	// The plan refuses another template in the configuration, and the provider does not remove the profile.
 	o.Fake.ResetRequests()
 	w.Configure(config(`server_profile_template_uri = ` + acctest.Quoted(other)))
-	acctest.Fails(t, w, []string{"plan"}, "Template cannot be changed now", `is in state "active"`, "applying another template switches the server off", "Undeploy the node first")
+	acctest.Fails(t, w, []string{"plan"}, "Template cannot be changed now", `is in state "active"`, "applying another template switches the server off", "Destroy the metal_deployment of the node first")
 	w.Configure(s.Provider(o.Setting()) + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	acctest.Fails(t, w, acctest.Apply(), "Could not remove server profile", `is in state "active"`, "destroy its metal_deployment first")
 	w.Configure(config())

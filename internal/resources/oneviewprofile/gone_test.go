@@ -1,6 +1,7 @@
 package oneviewprofile_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -27,7 +28,11 @@ func TestAccOneView_goneProfileOfDeployedNode(t *testing.T) {
 	if power := o.Hardware(1).Power; power != "On" {
 		t.Errorf("the server is %s", power)
 	}
+	seen := lifeline(s, o, node)
 	w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress)
+	if want := []string{"made while active", "deleted while available", "made while available"}; !slices.Equal(*seen, want) {
+		t.Errorf("profiles were %q, want %q: a temporary one for the cleaning, then that of the new deployment", *seen, want)
+	}
 	wantHeld(t, s, o, w, node)
 	if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Values["provision_state"] != "active" {
 		t.Errorf("the state has %+v", d)

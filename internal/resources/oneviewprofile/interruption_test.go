@@ -323,13 +323,14 @@ func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).Interrupt} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, &fakeironic.Server{StepTime: 4 * time.Second})
+			s := acctest.StartFake(t, nil)
 			o := acctest.StartOneView(t, nil, 1)
 			seen := lifeline(s, o, s.Name("h"))
 			config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
 			w := acctest.NewWorkspace(t, config("manageable"))
 			w.Must("apply", "-auto-approve")
 			w.Configure(config("available"))
+			release := s.Hold(acctest.BusyCleaning()...)
 			running := w.Start("apply", "-auto-approve")
 			acctest.AwaitState(t, s, s.Name("h"), acctest.BusyCleaning()...)
 			stop(running)
@@ -337,7 +338,7 @@ func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 			if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Tainted {
 				t.Errorf("the state has %+v\n%s", h, output)
 			}
-			w.Must("apply", "-auto-approve")
+			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 			wantFree(t, s, o, s.Name("h"))
 			acctest.NoChanges(t, w)
 			acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "manage", "provide")

@@ -154,7 +154,7 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 		diags.AddWarning("Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s. The apply completes it.", label))
 		m.ID = types.StringUnknown() // after an interrupted removal the apply creates another profile
 	case template && !parked:
-		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q, and applying another template switches the server off. Undeploy the node first.", label, node.ProvisionState))
+		diags.AddAttributeError(path.Root("server_profile_template_uri"), "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q, and applying another template switches the server off. Destroy the metal_deployment of the node first.", label, node.ProvisionState))
 	case template || (strays && parked):
 		diags.AddWarning("Server profile template is applied", fmt.Sprintf("The server profile of node %s is updated from its template.%s OneView switches the server off if the change requires that.", label, differences))
 	case !m.Name.Equal(state.Name):
@@ -167,5 +167,5 @@ func (m *oneviewProfileModel) planInPlace(state *oneviewProfileModel, node *iron
 // warnNotApplied warns that the apply does not apply the template, because the node may run a deployment.
 func warnNotApplied(node *ironic.Node, differences string, diags *diag.Diagnostics) {
 	diags.AddWarning("Server profile template is not applied", fmt.Sprintf("The server profile of node %s is not updated from its template while the node may run a deployment: "+
-		"it is in state %q.%s Undeploy the node to apply the template.", ironic.NodeLabel(node), node.ProvisionState, differences))
+		"it is in state %q.%s To apply the template, destroy the metal_deployment of the node.", ironic.NodeLabel(node), node.ProvisionState, differences))
 }

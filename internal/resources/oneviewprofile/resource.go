@@ -246,7 +246,7 @@ func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileMode
 		label = ironic.NodeLabel(node)
 		if !provision.Parked(ironic.State(node.ProvisionState)) {
 			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
-				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first.", node.ProvisionState)
+				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
 		}
 	}
 	diags.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", state.ID.ValueString(), label, runs))

@@ -148,8 +148,8 @@ func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
 		t.Errorf("the other user's server is %s", power)
 	}
 	o.GiveBack(1)
-	w.Must("destroy", "-auto-approve")
-	s.Patch(node, "remove", "/driver_info/applied_server_profile_uri", nil)
+	w.Must("destroy", "-auto-approve") // cleans with a temporary profile
+	wantFree(t, s, o, node)
 }
 
 func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
@@ -162,8 +162,8 @@ func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 	theirs := o.Take(1)
 	unmoved := unmoved(t, s, s.Name("h"))
 	for name, settings := range map[string][]string{
-		"provide": {acctest.Target("available")}, "provide without cleaning": {acctest.Target("available"), `automated_clean = false`},
-		"inspect": {`inspect = true`}, "power": {`power_state = "on"`},
+		"provide without maintenance": {acctest.Target("available"), `maintenance = false`},
+		"inspect":                     {`inspect = true`, `target_state = "manageable"`}, "power": {`power_state = "on"`, `target_state = "manageable"`},
 	} {
 		w.Configure(config(settings...))
 		acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
@@ -172,7 +172,7 @@ func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 		}
 		unmoved()
 	}
-	w.Configure(config(acctest.Target("available"), `description = "spare"`))
+	w.Configure(config(acctest.Target("available"), `maintenance = false`, `description = "spare"`))
 	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...) // changes that do not concern the machine are applied
 	if got := s.Node(s.Name("h"))["description"]; got != "spare" {
 		t.Errorf("the description is %v", got)
@@ -186,6 +186,42 @@ func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 	acctest.NoChanges(t, w)
 	o.Take(1)
 	acctest.Destroy(t, s, w) // deleting the node does not touch the machine
+}
+
+// A host whose server is taken holds up nothing: it is enrolled and out of service, and metal oneview sync returns it.
+func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	o := acctest.StartOneView(t, nil, 1)
+	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
+	w := acctest.NewWorkspace(t, config(acctest.Target("available"), `power_state = "on"`, `inspect = true`)+
+		"resource \"terraform_data\" \"pool\" {\n  depends_on = [metal_host.h]\n}\n")
+	theirs := o.Take(1)
+	output, _ := w.Plan()
+	acctest.Mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "takes host "+s.Name("h")+" out of service")...)
+	acctest.NeverMention(t, output, "the apply will fail")
+	output = w.Must(acctest.Apply()...)
+	acctest.Mention(t, output, append(inUse(o, theirs), "Host is used by OneView", "has taken host "+s.Name("h")+" out of service")...)
+	if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Tainted || h.Values["provision_state"] != "manageable" {
+		t.Errorf("the state has %+v", h)
+	}
+	node := s.Node(s.Name("h"))
+	if node["maintenance"] != true || node["maintenance_reason"] != "node in use by OneView" {
+		t.Errorf("the node is %v", node)
+	}
+	if acctest.InState(t, w, "terraform_data.pool") == nil {
+		t.Error("what depends on the host was not applied")
+	}
+	if s.Fake != nil {
+		acctest.WantVerbs(t, s, acctest.Text(node["uuid"]), "manage")
+	}
+	output = w.Must(acctest.Apply()...) // neither replaces the host nor fails
+	acctest.Mention(t, output, "Host is used by OneView")
+	if again := s.Node(s.Name("h")); again["uuid"] != node["uuid"] {
+		t.Errorf("the node was replaced: %v", again)
+	}
+	o.GiveBack(1)
+	acctest.Destroy(t, s, w)
 }
 
 func TestAccOneView_takenBetweenPlanAndApply(t *testing.T) {
@@ -255,8 +291,7 @@ func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
 			}
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, settings...))
 			o.Fake.Inject(fault)
-			output := acctest.Fails(t, w, acctest.Apply())
-			acctest.Mention(t, output, refusal(o, theirs)...)
+			acctest.Mention(t, w.Must(acctest.Apply()...), append(inUse(o, theirs), "Host is used by OneView")...)
 			if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Values["provision_state"] != "manageable" {
 				t.Errorf("the state has %+v", h)
 			}
@@ -277,7 +312,7 @@ func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
 	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
-	w := acctest.NewWorkspace(t, config(acctest.Target("available")))
+	w := acctest.NewWorkspace(t, config(acctest.Target("available"), `maintenance = false`))
 	theirs := o.Take(1)
 	says := func() {
 		t.Helper()
@@ -288,7 +323,7 @@ func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
 	says() // of a new host
 	w.Configure(config(acctest.Target("manageable")))
 	w.Must(acctest.Apply()...) // this does not touch the machine
-	w.Configure(config(acctest.Target("available"), `inspect = true`))
+	w.Configure(config(acctest.Target("available"), `maintenance = false`, `inspect = true`))
 	says()
 	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
 

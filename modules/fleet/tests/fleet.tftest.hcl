@@ -51,6 +51,60 @@ run "an_unknown_column_is_refused" {
   expect_failures = [var.csv]
 }
 
+run "a_spreadsheet" {
+  command = plan
+
+  variables {
+    csv      = "\ufeffname,driver,maintenance,bmc_password_version\n rack1-01 ,fake-hardware,TRUE,\nrack1-02,fake-hardware,False,2\n,,,\n"
+    defaults = { target_state = "manageable" }
+  }
+
+  assert {
+    condition     = keys(metal_host.machine) == ["rack1-01", "rack1-02"] && metal_host.machine["rack1-01"].maintenance && !metal_host.machine["rack1-02"].maintenance
+    error_message = "White space, empty lines and the letter case of TRUE must not matter."
+  }
+}
+
+run "two_names_that_differ_by_white_space_are_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\nrack1-01,fake-hardware\n rack1-01,fake-hardware\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_line_without_a_name_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\nrack1-01,fake-hardware\n,fake-hardware\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_maintenance_that_is_no_truth_value_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,maintenance\nrack1-01,fake-hardware,yes\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
+run "a_password_version_that_is_no_number_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,bmc_password_version\nrack1-01,fake-hardware,new\n"
+  }
+
+  expect_failures = [var.csv]
+}
+
 run "a_file_with_semicolons_is_refused" {
   command = plan
 

@@ -1,0 +1,80 @@
+package provision
+
+import (
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Sharing is a property that two nodes must not share.
+type Sharing string
+
+// Properties that two nodes must not share.
+const (
+	SharedName    Sharing = "name"
+	SharedBMC     Sharing = "BMC"
+	SharedAddress Sharing = "MAC address"
+	SharedBond    Sharing = "MAC address of a port group"
+)
+
+// TakenError says that another node already has the name, BMC or MAC address of a new one.
+type TakenError struct {
+	What  Sharing
+	Value string
+	Node  *ironic.Node // the node that has it
+	// Making is the mark of another run that creates the node at the same time; nil if there is none.
+	Making *Creation
+	// For is the node that was to get it by a change; nil for a new one.
+	For *ironic.Node
+	// Exchanged: the run gives the node, in turn, what the changed node has.
+	Exchanged bool
+}
+
+// Error names the node.
+func (e *TakenError) Error() string {
+	label := ironic.NodeLabel(e.Node)
+	switch e.What {
+	case SharedName:
+		return fmt.Sprintf("a node with name %s already exists: %s", e.Value, e.Node.UUID)
+	case SharedBMC:
+		return fmt.Sprintf("node %s has the BMC %s already", label, e.Value)
+	case SharedBond:
+		return fmt.Sprintf("a port group with MAC address %s already exists, on node %s", e.Value, label)
+	case SharedAddress:
+	}
+	return fmt.Sprintf("a port with MAC address %s already exists, on node %s", e.Value, label)
+}
+
+func (e *TakenError) advice() string {
+	if e.Making != nil {
+		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
+	}
+	switch {
+	case e.For != nil:
+		return e.adviceForChange()
+	case e.What == SharedBMC:
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
+			"  terraform import <address of the metal_host> " + e.Node.UUID
+	case e.What == SharedBond:
+		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n  terraform import <address of the metal_host> " + e.Node.UUID
+	}
+	return adviseConflict(Sentence(e))
+}
+
+// adviceForChange says what to do about a change that gives a host what another node has.
+func (e *TakenError) adviceForChange() string {
+	other := ironic.NodeLabel(e.Node)
+	switch {
+	case e.Exchanged:
+		return fmt.Sprintf("This run gives node %s, in turn, the BMC that this host has now. Two nodes on one BMC are one machine, and an interrupted apply would leave them so. "+
+			"Give one of them an address that no machine has, and apply; then give both their new addresses.", other)
+	case e.What == SharedBMC:
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address. If the machine now belongs to this host, " +
+			"give node " + other + " another address first, or delete it."
+	}
+	unique := "A MAC address belongs to one node only. Correct it"
+	if e.What == SharedName {
+		unique = "Names are unique in Ironic. Choose another name"
+	}
+	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first (-target).", unique, other)
+}

@@ -1,0 +1,186 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
+// managed until now.
+func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) provision.Intent {
+	who := provision.Intent{
+		Candidate: provision.Candidate{
+			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
+			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: config.bonds(ctx),
+		},
+		Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports, config.PortGroups),
+	}
+	if m.Name.IsNull() && !state.Name.IsNull() {
+		who.Drops = append(who.Drops, state.Name.ValueString())
+	}
+	who.Drops = append(who.Drops, config.cablingOf(ctx, before).withoutPorts...)
+	hadBonds := state.bonds(ctx)
+	for _, mac := range hadBonds {
+		if !slices.Contains(m.bonds(ctx), mac) {
+			who.Drops = append(who.Drops, mac)
+		}
+	}
+	had := slices.Collect(maps.Keys(state.ports(ctx)))
+	who.Moves = !m.Name.Equal(state.Name) || len(who.Drops) > 0 || ironic.IdentifyBMC(who.DriverInfo) != ironic.IdentifyBMC(info) ||
+		!containsAll(had, who.Addresses) || !containsAll(hadBonds, who.Bonds)
+	return who
+}
+
+// containsAll reports whether all values are in a list.
+func containsAll(list, values []string) bool {
+	return !slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(list, value) })
+}
+
+// bonds returns the known MAC addresses of port groups.
+func (m *model) bonds(ctx context.Context) (macs []string) {
+	for _, group := range m.portGroups(ctx) {
+		if framework.IsSet(group.MAC) {
+			macs = append(macs, group.MAC.ValueString())
+		}
+	}
+	slices.Sort(macs)
+	return macs
+}
+
+// driverInfo returns the driver_info of a state, as far as it is known.
+func (m *model) driverInfo(ctx context.Context) map[string]any {
+	info := objectOf(m.DriverInfo)
+	if info == nil {
+		info = map[string]any{}
+	}
+	return driverInfoAfter(info, m.settings(ctx), nil)
+}
+
+// driverInfoAfter returns the driver_info that a node has after a configuration was applied.
+func driverInfoAfter(info map[string]any, wanted settings, before managed) map[string]any {
+	after := maps.Clone(info)
+	for _, key := range before.below("/driver_info") {
+		delete(after, key)
+	}
+	for path, value := range wanted {
+		if key, ok := strings.CutPrefix(path, "/driver_info/"); ok {
+			after[key] = value
+		}
+	}
+	return after
+}
+
+// planIdentity refuses a change that gives a host what another node keeps, and tells the other hosts of the run what this one gives up.
+func (h *host) planIdentity(ctx context.Context, plan, config, state *model, before managed, diags *diag.Diagnostics) {
+	if !h.Known() || diags.HasError() {
+		return
+	}
+	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
+	h.Client.PlanHost(who)
+	if !who.Moves {
+		return
+	}
+	if err := h.Client.CheckMove(ctx, who); err != nil {
+		h.Client.Moved(who.UUID)
+		reportTaken(diags, config, "change host "+state.label(), err)
+	}
+}
+
+// planDestroy tells the other hosts of the run that a host gives up everything.
+func (h *host) planDestroy(state *model) {
+	if h.Known() && state.OnDestroy.ValueString() != destroyForget {
+		h.Client.PlanHost(provision.Intent{Candidate: provision.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+	}
+}
+
+// move waits until the host may have what no other node may have too. It does nothing for a new host, whose creation has done so.
+func (h *host) move(ctx context.Context, c *change) error {
+	if c.state == nil {
+		return nil
+	}
+	who := c.plan.intent(ctx, c.config, c.state, c.node().DriverInfo, c.before)
+	who.Moves = who.Moves || who.Name != "" && who.Name != c.node().Name
+	h.Client.PlanHost(who)
+	if !who.Moves {
+		return nil
+	}
+	return h.Client.Move(ctx, who, func(ctx context.Context, r provision.Release) error { return h.release(ctx, c, r) }, time.Now().Add(c.limit))
+}
+
+// release gives up what the change takes away from the node anyway, because another host of the run gets it. If the run is killed
+// afterwards, the next plan shows the difference.
+func (h *host) release(ctx context.Context, c *change, r provision.Release) error {
+	if r.Name {
+		var patch ironic.Patch
+		patch.Set("/name", provision.TemporaryName(c.node().UUID))
+		if err := c.machine.Patch(ctx, patch); err != nil {
+			return err
+		}
+	}
+	if len(r.Addresses) > 0 {
+		ports, err := h.Client.Ports(ctx, c.node().UUID)
+		if err != nil {
+			return err
+		}
+		for _, mac := range r.Addresses {
+			if port, exists := ports[mac]; exists {
+				if err := h.Client.DeletePort(ctx, port); err != nil {
+					return &portError{mac, err}
+				}
+			}
+		}
+	}
+	if len(r.Bonds) == 0 {
+		return nil
+	}
+	groups, err := h.Client.PortGroups(ctx, c.node().UUID)
+	for i := 0; err == nil && i < len(groups); i++ {
+		if slices.Contains(r.Bonds, strings.ToLower(groups[i].Address)) {
+			_, err = h.Client.RemovePortGroupAddress(ctx, groups[i])
+		}
+	}
+	return err
+}
+
+// reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
+func reportTaken(diags *diag.Diagnostics, config *model, doing string, err error) {
+	var taken *provision.TakenError
+	if !errors.As(err, &taken) {
+		framework.ReportUndone(diags, doing, err)
+		return
+	}
+	summary, detail := provision.Explain(doing, err)
+	diags.AddAttributeError(config.pathOf(taken), summary, detail)
+}
+
+// pathOf returns the attribute whose value belongs to another node.
+func (m *model) pathOf(taken *provision.TakenError) path.Path {
+	switch taken.What {
+	case provision.SharedBMC:
+		if m.BMC.IsNull() {
+			return path.Root("driver_info")
+		}
+		return path.Root("bmc").AtName("address")
+	case provision.SharedAddress:
+		return path.Root("ports").AtMapKey(taken.Value)
+	case provision.SharedBond:
+		for key, group := range m.portGroups(context.Background()) {
+			if group.MAC.ValueString() == taken.Value {
+				return path.Root("port_groups").AtMapKey(key).AtName("mac")
+			}
+		}
+	case provision.SharedName:
+	}
+	return path.Root("name")
+}
