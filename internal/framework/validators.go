@@ -263,7 +263,7 @@ func (LocalLink) ValidateMap(ctx context.Context, req validator.MapRequest, resp
 func NameValidators() []validator.String {
 	return []validator.String{
 		stringvalidator.RegexMatches(namePattern, "must have 1 to 255 letters, digits and the characters . _ ~ -"),
-		stringvalidator.NoneOf("maintenance", "management", "states", "vendor_passthru", "detail", "validate"),
+		stringvalidator.NoneOf("maintenance", "management", "states", "vendor_passthru", "detail", "validate", ".", ".."),
 		notUUID,
 	}
 }

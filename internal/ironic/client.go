@@ -422,6 +422,9 @@ type observed struct {
 
 // RoundTrip sends the request and records its result.
 func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := unaddressable(r.URL); err != nil {
+		return nil, err
+	}
 	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
 	answered()

@@ -310,3 +310,38 @@ func TestClient_connectingCanBeInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestClient_dotsAreNoNames(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	client := newClient(fake)
+	for _, name := range []string{".", ".."} {
+		var path *ironic.PathError
+		if _, err := client.FindNode(t.Context(), name); !errors.As(err, &path) || ironic.IsNotFound(err) || strings.Contains(err.Error(), "http") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if n := count(fake, http.MethodGet, "/v1/nodes"); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestClient_tooOldForListsAndPolls(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	for version, tt := range map[ironic.Microversion]struct{ list, poll string }{
+		20: {"listing nodes needs API 1.43 of Ironic, but 1.20 is in use", "needs API 1.46"}, 43: {"", "waiting for a node needs API 1.46"}, 46: {},
+	} {
+		client := newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = version })
+		_, err := client.ListNodes(t.Context(), ironic.NodeFilter{})
+		_, polled := client.ShortNodes(t.Context())
+		for _, problem := range []struct {
+			want string
+			got  error
+		}{{tt.list, err}, {tt.poll, polled}} {
+			if (problem.want == "") != (problem.got == nil) || problem.got != nil && !strings.Contains(problem.got.Error(), problem.want) {
+				t.Errorf("%s: %v, want %q", version, problem.got, problem.want)
+			}
+		}
+	}
+}

@@ -3,8 +3,10 @@ package ironic_test
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -100,5 +102,35 @@ func TestDefect_withoutRightToTest(t *testing.T) {
 	}
 	if n := count(fake, http.MethodPost, "/v1/nodes"); n != 1 {
 		t.Errorf("it was tried %d times, want once", n)
+	}
+}
+
+// A run is killed between the creation and the deletion of the test node. No discovery takes that node for a new machine, and the next run deletes
+// it.
+func TestDefect_killedTestIsCleanedUp(t *testing.T) {
+	t.Parallel()
+	for _, defective := range []bool{false, true} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := fleet(1)
+			fake.MaxMicroversion, fake.ParentNodeDefect = "1.96", defective
+			fake.Reject = times(100, http.MethodDelete, "/v1/nodes/", &fakeironic.Rejection{Status: http.StatusBadGateway})
+			id := nodeOf(t, fake, "node-000").UUID
+			_, _ = newClient(fake).PatchNode(t.Context(), id, setting("/description", "one"))
+			left := slices.DeleteFunc(fake.Nodes(), func(n fakeironic.Node) bool { return n.UUID == id })
+			if len(left) != 1 || left[0].Name == "" {
+				t.Fatalf("%+v are left, want a node with a name", left)
+			}
+			fake.Reject = nil
+			for _, step := range []struct {
+				after time.Duration
+				nodes int
+			}{{time.Minute, 2}, {time.Hour, 1}} { // the test of a run at work stays
+				time.Sleep(step.after)
+				_, _ = newClient(fake).PatchNode(t.Context(), id, setting("/description", "two"))
+				if n := len(fake.Nodes()); n != step.nodes {
+					t.Errorf("defective: %t; after %s there are %d nodes, want %d", defective, step.after, n, step.nodes)
+				}
+			}
+		})
 	}
 }

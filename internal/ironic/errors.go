@@ -91,6 +91,25 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", e.Feature, e.Needs, e.Have, e.Server)
 }
 
+// PathError says that a name cannot be sent as part of a path: servers and proxies take "." and ".." for a step in the path, however they
+// are escaped, so that the request would be about another object.
+type PathError struct{ Name string }
+
+// Error names the name.
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%q cannot be the name of an object in a request. Use its UUID", e.Name)
+}
+
+// unaddressable returns a PathError for a URL with such a name.
+func unaddressable(u *url.URL) error {
+	for name := range strings.SplitSeq(u.EscapedPath(), "/") {
+		if plain, err := url.PathUnescape(name); err == nil && (plain == "." || plain == "..") {
+			return &PathError{Name: plain}
+		}
+	}
+	return nil
+}
+
 // IsNotFound reports whether Ironic answered that the object does not exist. A 404 from another server, such as a proxy or a wrong
 // endpoint, does not count.
 func IsNotFound(err error) bool {
@@ -150,6 +169,10 @@ func (c *Client) wrap(err error) error {
 	var code gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &code) {
 		return c.statusError(code)
+	}
+	var path *PathError
+	if errors.As(err, &path) {
+		return path
 	}
 	var redirect *rest.RedirectError
 	if errors.As(err, &redirect) {

@@ -92,6 +92,7 @@ func (k *keystone) identify(w http.ResponseWriter, r *http.Request, metal string
 	k.mu.Unlock()
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{
+		"project":    map[string]any{"id": "project-1", "name": "metal"},
 		"expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano),
 		"catalog": []any{map[string]any{"type": "baremetal", "name": "ironic", "endpoints": []any{
 			map[string]any{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": metal},
@@ -131,8 +132,12 @@ func useKeystone(configure ...func(*ironic.Config)) *ironic.Client {
 func TestKeystone_variables(t *testing.T) {
 	k := newKeystone(t)
 	environment(t, k.variables(rightPassword))
-	if _, err := useKeystone().Node(t.Context(), "node-000"); err != nil {
-		t.Fatal(err)
+	client := useKeystone()
+	if client.Project() != "" {
+		t.Error("the project is known before the first request")
+	}
+	if _, err := client.Node(t.Context(), "node-000"); err != nil || client.Project() != "project-1" {
+		t.Fatalf("project %q, %v", client.Project(), err)
 	}
 	last := k.ironic.Requests()[len(k.ironic.Requests())-1]
 	if last.Path != "/v1/nodes/node-000" || last.Status != http.StatusOK {
@@ -233,6 +238,23 @@ func TestKeystone_wrongAuthURL(t *testing.T) {
 	environment(t, variables)
 	_, err := useKeystone().Node(t.Context(), "node-000")
 	wantAuthError(t, err, "404")
+}
+
+// Keystone is asked for a token at another address, and the catalog names an Ironic that has moved.
+func TestRedirect_ofKeystoneAndItsCatalog(t *testing.T) {
+	k := newKeystone(t)
+	address, redirecting := elsewhere(t)
+	moved := httptest.NewServer(redirecting)
+	t.Cleanup(moved.Close)
+	variables := k.variables(rightPassword)
+	variables["OS_AUTH_URL"] = moved.URL + "/v3"
+	environment(t, variables)
+	_, err := useKeystone().Node(t.Context(), "node-000")
+	wantAuthError(t, err, "set OS_AUTH_URL (auth_url in clouds.yaml) to "+address+"/v3")
+	wantRedirect(t, err)
+	environment(t, k.variables(rightPassword))
+	_, err = useKeystone(func(cfg *ironic.Config) { cfg.Endpoint = moved.URL }).Node(t.Context(), "node-000")
+	wantRedirect(t, err, "set endpoint (METAL_ENDPOINT) to "+address)
 }
 
 // wantAuthError fails the test unless an error is about authentication, says what is expected, and has no secret.

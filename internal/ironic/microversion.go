@@ -30,6 +30,8 @@ const (
 	VersionNMI          Microversion = 29
 	VersionRebuildDrive Microversion = 35 // rebuild takes a config drive
 	VersionRescue       Microversion = 38
+	versionDetail       Microversion = 43 // ?detail=true
+	versionPolls        Microversion = 46 // all fields of polls; the last one was conductor_group
 	VersionVIFPort      Microversion = 67 // a VIF names its port
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78

@@ -197,11 +197,10 @@ func (f NodeFilter) query() url.Values {
 
 // ListNodes returns the nodes with all fields, including child nodes.
 func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, error) {
-	query, err := c.nodeQuery(ctx, filter)
+	query, err := c.detailQuery(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	query.Set("detail", "true")
 	return c.listNodes(ctx, query)
 }
 
@@ -209,15 +208,14 @@ func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, erro
 // ones. limit is the most nodes that the reader wants; 0: all.
 func (c *Client) StreamNodes(ctx context.Context, filter NodeFilter, limit int64, fields ...string) iter.Seq2[*Node, error] {
 	return func(yield func(*Node, error) bool) {
-		query, err := c.nodeQuery(ctx, filter)
+		query, err := c.detailQuery(ctx, filter)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		if len(fields) > 0 {
+			query.Del("detail")
 			query.Set("fields", strings.Join(fields, ","))
-		} else {
-			query.Set("detail", "true")
 		}
 		for node, err := range Stream(ctx, c, "nodes", "nodes", limited(query, limit), func(n *Node) string { return n.UUID }) {
 			if node != nil {
@@ -258,6 +256,18 @@ func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, 
 		query.Set("include_children", "true")
 	}
 	return query, nil
+}
+
+// detailQuery is nodeQuery for lists with all fields.
+func (c *Client) detailQuery(ctx context.Context, filter NodeFilter) (url.Values, error) {
+	if err := c.Requires(ctx, versionDetail, "listing nodes"); err != nil {
+		return nil, err
+	}
+	query, err := c.nodeQuery(ctx, filter)
+	if err == nil {
+		query.Set("detail", "true")
+	}
+	return query, err
 }
 
 var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)

@@ -31,6 +31,9 @@ func (c *Client) PollAllocation(ctx context.Context, id string, within time.Dura
 // fields returns the fields that polls request: those that waiting needs, and the configured ones, which the limit needs.
 func (c *Client) fields(ctx context.Context) (string, error) {
 	fields := pollFields
+	if err := c.Requires(ctx, versionPolls, "waiting for a node"); err != nil {
+		return "", err
+	}
 	version, err := c.Microversion(ctx)
 	if err != nil {
 		return "", err

@@ -77,20 +77,3 @@ func TestRedirect_noRequestGoesElsewhere(t *testing.T) {
 		t.Error("the password was written")
 	}
 }
-
-// Keystone is asked for a token at another address, and the catalog names an Ironic that has moved.
-func TestRedirect_ofKeystoneAndItsCatalog(t *testing.T) {
-	k := newKeystone(t)
-	address, redirecting := elsewhere(t)
-	moved := httptest.NewServer(redirecting)
-	t.Cleanup(moved.Close)
-	variables := k.variables(rightPassword)
-	variables["OS_AUTH_URL"] = moved.URL + "/v3"
-	environment(t, variables)
-	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "set OS_AUTH_URL (auth_url in clouds.yaml) to "+address+"/v3")
-	wantRedirect(t, err)
-	environment(t, k.variables(rightPassword))
-	_, err = useKeystone(func(cfg *ironic.Config) { cfg.Endpoint = moved.URL }).Node(t.Context(), "node-000")
-	wantRedirect(t, err, "set endpoint (METAL_ENDPOINT) to "+address)
-}

@@ -24,6 +24,7 @@ type session struct {
 	testing.TB
 	server  *provider.Server
 	schemas *tfprotov6.GetProviderSchemaResponse
+	fake    *fakeironic.Server
 	url     string
 
 	logged context.Context //nolint:containedctx // has a log; nil: there is none
@@ -55,7 +56,7 @@ func startSessionOn(t testing.TB, ironic *fakeironic.Server, settings block) *se
 	t.Helper()
 	fake := httptest.NewServer(ironic)
 	t.Cleanup(fake.Close)
-	s := &session{TB: t, server: provider.NewServer("test"), url: fake.URL}
+	s := &session{TB: t, server: provider.NewServer("test"), fake: ironic, url: fake.URL}
 	var err error
 	if s.schemas, err = s.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		t.Fatal(err)
@@ -237,6 +238,19 @@ func (s *session) apply(kind string, config map[string]any, prior *instance) (*i
 		s.Fatal(err)
 	}
 	return &instance{kind: kind, state: s.ordered(s.kind(kind), done.NewState), private: done.Private, identity: done.NewIdentity}, done.Diagnostics
+}
+
+// planDestroy plans the destruction of an instance, and returns what the plan says.
+func (s *session) planDestroy(prior *instance) []*tfprotov6.Diagnostic {
+	s.Helper()
+	none := s.dynamic(s.value(s.kind(prior.kind), nil))
+	plan, err := s.server.PlanResourceChange(s.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: prior.kind, Config: none, PriorState: prior.state, ProposedNewState: none, PriorPrivate: prior.private, PriorIdentity: prior.identity,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return plan.Diagnostics
 }
 
 func failed(diagnostics []*tfprotov6.Diagnostic) bool {

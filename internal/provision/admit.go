@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ type Found struct {
 	Node *ironic.Node // freshly read
 	// By is the mark of the killed run that has begun to create the node; nil if the node was discovered.
 	By *Creation
+	// Obstacle says why a plan expects that the node is not taken over; "" if it is.
+	Obstacle string
 }
 
 // Admit checks whether another node already has the name, BMC or MAC address of the candidate. All creations of the run share the
@@ -100,6 +103,13 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	if _, has := c.hosts.Load(over.Node.UUID); has && over.By != nil {
 		return nil
 	}
+	node, err := c.Node(ctx, over.Node.UUID) // the lists have no owners
+	if err != nil {
+		return nil
+	}
+	if over.Obstacle, err = c.obstacle(ctx, node, over.By, who); err != nil {
+		return nil
+	}
 	return over
 }
 
@@ -119,8 +129,12 @@ func (c *Site) isFinished(node *ironic.Node) bool {
 // taken returns the error for a conflict with a node that the candidate cannot take over.
 func (c *Site) taken(x *conflict) error {
 	err := &TakenError{What: x.what, Value: x.value, Node: x.node}
-	if mark := creationOf(x.node.Extra, MarkCreation); mark != nil && mark.Done.IsZero() && mark.Run != c.run && !c.isDead(mark) {
+	switch mark := creationOf(x.node.Extra, MarkCreation); {
+	case mark == nil || !mark.Done.IsZero() || mark.Run == c.run:
+	case !c.isDead(mark):
 		err.Making = mark
+	case !c.isRecent(mark):
+		err.Obstacle = remains{}.obstacle(Tenant{})
 	}
 	return err
 }
@@ -160,12 +174,21 @@ func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadl
 	if err != nil {
 		return nil, err
 	}
-	if c.begunBefore(node, who) != nil {
-		return c.finish(ctx, node, who, deadline)
-	}
+	mark := c.begunBefore(node, who)
 	free, err := c.isFree(ctx, conflict{entry: &entry{node: node}, what: x.what, value: x.value})
-	if err != nil || !free || !c.catalog.claim(node.UUID, who) {
+	if err != nil || mark == nil && !free {
 		return nil, err
+	}
+	why, err := c.obstacle(ctx, node, mark, who)
+	switch {
+	case err != nil:
+		return nil, err
+	case why != "":
+		return nil, &TakenError{What: x.what, Value: x.value, Node: node, Obstacle: why}
+	case mark != nil:
+		return c.finish(ctx, node, who, deadline)
+	case !c.catalog.claim(node.UUID, who):
+		return nil, nil //nolint:nilnil // another resource has just taken it
 	}
 	return &Found{Node: node}, nil
 }
@@ -196,6 +219,9 @@ func (c *Site) finish(ctx context.Context, node *ironic.Node, who Candidate, dea
 		mark := c.begunBefore(m.node, who)
 		if mark == nil {
 			return nil, c.refuseTakeOver(creationOf(m.node.Extra, MarkCreation))
+		}
+		if why, err := c.obstacle(ctx, m.node, mark, who); err != nil || why != "" {
+			return nil, cmp.Or(err, errTakenOver)
 		}
 		return mark, nil
 	}

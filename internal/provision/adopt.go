@@ -32,7 +32,7 @@ func (m *Machine) ReserveAdopted(ctx context.Context, allocation string, deadlin
 	if allocation != "" {
 		return allocation, nil, CheckReservation(m.node, allocation)
 	}
-	if by, err = m.finishReservation(ctx, func() bool { return true }, deadline); err != nil {
+	if by, err = m.finishReservation(ctx, "", func() bool { return true }, deadline); err != nil {
 		return "", nil, err
 	}
 	if m.node.InstanceUUID != "" && (by != nil || Finished(m.state())) {
@@ -41,8 +41,7 @@ func (m *Machine) ReserveAdopted(ctx context.Context, allocation string, deadlin
 	if err := CheckReservation(m.node, ""); err != nil {
 		return "", nil, err
 	}
-	mark := m.site.begun()
-	mark.Instance = ironic.NewUUID()
+	mark := m.site.newReservation(m.node.UUID)
 	return mark.Instance, nil, m.claim(ctx, mark.Instance, mark)
 }
 

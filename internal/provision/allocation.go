@@ -14,7 +14,7 @@ import (
 )
 
 // allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
-// created again (reference/ironic.md#lost-allocations).
+// created again (reference/ironic.md#lost-allocations). Each time that it is created again, it may take twice as long.
 const allocationLost = time.Minute
 
 // marked returns extra with the mark of a creation.
@@ -62,7 +62,7 @@ func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allo
 		if err != nil {
 			return nil, err
 		}
-		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark)
+		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark) && c.isRecent(mark)
 		if !isLeft || !r.mayTakeOver(mark) {
 			return nil, c.refuseTakeOver(mark)
 		}
@@ -102,7 +102,7 @@ func (c *Site) LeftAllocations(ctx context.Context, spec ironic.AllocationSpec) 
 	})
 	for _, a := range c.left.all {
 		mark := creationOf(a.Extra, MarkCreation)
-		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.unfinished(mark, nil) {
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.isLeft(mark, nil) {
 			left = append(left, a)
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Site) sameRequest(ctx context.Context, r *Request, a *ironic.Allocation
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
-	if spec.Owner != a.Owner || !same(spec.Traits, a.Traits) {
+	if (Tenant{project: c.Project()}).isForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
 		return false, nil
 	}
 	var candidates []string
@@ -179,7 +179,7 @@ func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
 // NoMatchError. The allocation stays when the user interrupts the run and when the time-out ends.
 func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
 	spec := r.spec()
-	deadline, renewed := time.Now().Add(timeout), time.Now()
+	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
 	for {
 		switch a.State {
 		case ironic.AllocationActive:
@@ -190,8 +190,9 @@ func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocat
 			return a, c.abandon(ctx, r, a)
 		case ironic.AllocationAllocating:
 		}
-		if time.Since(renewed) > allocationLost {
-			renewed = time.Now()
+		if time.Since(renewed) > patience {
+			c.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
 			if err := c.renew(ctx, spec); err != nil {
 				return a, err
 			}
@@ -219,11 +220,12 @@ func (c *Site) Release(ctx context.Context, id, nodeID string) error {
 		case ironic.IsNotFound(err):
 		case err != nil:
 			return err
-		case node.InstanceUUID == id && unfinishedQuarantine(node, id) != nil: // a killed run has left it
-			if _, err := c.Record(node).Undeploy(ctx, id, "", undeployTimeout); err != nil {
+		case node.InstanceUUID != id:
+		case InQuarantineFor(node, id): // a killed run has left it
+			if err := c.Record(node).undeployQuarantined(ctx, QuarantineOf(node), undeployTimeout); err != nil {
 				return err
 			}
-		case node.InstanceUUID == id && Occupied(node):
+		case Occupied(node):
 			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>"}
 		}

@@ -123,6 +123,30 @@ func TestAllocation_slow(t *testing.T) {
 	})
 }
 
+// Ironic needs more time for each allocation than a lost one gets: the allocation is created again once, not for ever.
+func TestAllocation_slowerThanPatience(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
+		stall(fake, spec.UUID, func() bool {
+			last := time.Time{}
+			for _, r := range fake.Requests() {
+				if r.Method == http.MethodPost && r.Path == "/v1/allocations" {
+					last = r.Time
+				}
+			}
+			return time.Since(last) < 100*time.Second
+		})
+		if _, err := allocate(t.Context(), newClient(fake), spec); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(fake, http.MethodPost, "/v1/allocations"); n != 2 {
+			t.Errorf("%d POSTs, want 2", n)
+		}
+	})
+}
+
 // stall makes an allocation look as if no conductor had come to it, as long as a condition holds.
 func stall(fake *fakeironic.Server, id string, stalled func() bool) {
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {

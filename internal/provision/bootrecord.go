@@ -147,8 +147,9 @@ func BootAnswer(n *ironic.Node, want bootiso.Want) bootiso.Answer {
 	return bootiso.Decide(bootiso.Input{Machine: BootFacts(n), Want: want, Now: time.Now()})
 }
 
-// barred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and deploying
-// it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance, and makes a retired one manageable.
+// barred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and
+// deploying it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance
+// (reference/ironic.md#maintenance-and-deployments), and makes a retired one manageable (reference/ironic.md#retired-nodes).
 func barred(n *ironic.Node) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
@@ -282,7 +283,7 @@ const (
 // interrupted.
 func deployedAgain(n *ironic.Node, instance string) bool {
 	note := bootNoteOf(n)
-	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n))
+	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !Occupied(n)) && !runsUnreserved(n)
 }
 
 // StaysUncleaned reports whether Ironic does not clean a node when it is undeployed for good. Ironic does not show whether

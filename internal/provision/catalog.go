@@ -218,6 +218,7 @@ type Candidate struct {
 	DriverInfo map[string]any
 	Addresses  []string // MAC addresses of its ports, in lower case
 	Bonds      []string // MAC addresses of its port groups, in lower case
+	Tenant     Tenant
 }
 
 // conflict is a node that already has what a candidate needs.

@@ -32,11 +32,12 @@ func ahead(t *testing.T, fake *fakeironic.Server, by func() time.Duration) trans
 		if err := json.NewDecoder(answer.Body).Decode(&record); err != nil {
 			t.Error(err)
 		}
-		created, err := time.Parse(time.RFC3339, fmt.Sprint(record["created_at"]))
-		if err != nil {
-			t.Error(err)
+		for _, key := range []string{"created_at", "updated_at"} {
+			at, err := time.Parse(time.RFC3339, fmt.Sprint(record[key]))
+			if err == nil {
+				record[key] = at.Add(by()).Format(time.RFC3339)
+			}
 		}
-		record["created_at"] = created.Add(by()).Format(time.RFC3339)
 		text, err := json.Marshal(record)
 		answer.Body = io.NopCloser(bytes.NewReader(text))
 		return answer, err
@@ -47,7 +48,7 @@ func ahead(t *testing.T, fake *fakeironic.Server, by func() time.Duration) trans
 func lockedBy(t *testing.T, fake *fakeironic.Server, holder string, backAfter time.Duration) {
 	t.Helper()
 	path := "chassis/" + admissionLock
-	asOther(t, fake, http.MethodPost, "chassis", map[string]any{"uuid": admissionLock, "extra": map[string]any{"holder": holder}})
+	asOther(t, fake, http.MethodPost, "chassis", map[string]any{"uuid": admissionLock, "extra": map[string]any{"holders": map[string]any{holder: 0}}})
 	if backAfter > 0 {
 		time.AfterFunc(backAfter, func() { asOther(t, fake, http.MethodDelete, path, nil) })
 	}
@@ -79,7 +80,7 @@ func TestClock_lockExpiresByIronicsClock(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
 				fake := manageableFleet(1, time.Minute)
-				lockedBy(t, fake, "a run that died", 0)
+				lockedBy(t, fake, "died", 0)
 				waited := admitted(t, fake, newClient(fake, func(cfg *provision.Config) {
 					cfg.Limit = upTo(1)
 					cfg.Transport = ahead(t, fake, func() time.Duration { return by })
@@ -105,7 +106,7 @@ func TestClock_correctedClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong = 0
-		lockedBy(t, fake, "a run at work", 30*time.Second)
+		lockedBy(t, fake, "works", 30*time.Second)
 		if waited := admitted(t, fake, client, fake.Nodes()[0].UUID); waited < 30*time.Second {
 			t.Errorf("the lock of a run at work was taken after %s", waited)
 		}
@@ -121,7 +122,7 @@ func TestClock_ignoresKeystone(t *testing.T) {
 	}
 	inVirtualTime(t, func(t *testing.T) {
 		fake := manageableFleet(1, time.Minute)
-		lockedBy(t, fake, "a run at work", 30*time.Second)
+		lockedBy(t, fake, "works", 30*time.Second)
 		client := newClient(nil, func(cfg *provision.Config) {
 			cfg.Limit, cfg.Auth = upTo(1), ironic.AuthKeystone
 			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {

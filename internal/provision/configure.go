@@ -30,6 +30,15 @@ func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.
 	if len(open) == 0 {
 		return nil, nil
 	}
+	if !c.Live && InPool(m.node) { // leaving the pool costs a cleaning
+		seen, err := m.site.SeeHardware(ctx, m.node, open)
+		if err != nil {
+			return open, err
+		}
+		if open = c.Want.Work(c.Applied, seen).Parts(); len(open) == 0 {
+			return nil, nil
+		}
+	}
 	if err := m.reachRest(ctx, c.Live, timeout); err != nil {
 		return open, err
 	}

@@ -175,3 +175,28 @@ func TestConfigure_withoutRamdisk(t *testing.T) {
 		}
 	})
 }
+
+// A machine in the pool that has all settings stays there: leaving it would cost a cleaning.
+func TestConfigure_leavesThePoolOnlyForWork(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		id := nodeOf(t, fake, "node-000").UUID
+		site := newClient(fake)
+		machine, err := site.Machine(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := machine.Configure(t.Context(), provision.HardwareChange{Want: enabled}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := machine.Reach(t.Context(), provision.GoalAvailable, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		before := len(verbs(t, fake, id))
+		open, err := machine.Configure(t.Context(), provision.HardwareChange{Want: enabled}, time.Hour)
+		if sent := verbs(t, fake, id)[before:]; err != nil || len(open) > 0 || len(sent) > 0 {
+			t.Errorf("open: %v, %v; sent %v", open, err, sent)
+		}
+	})
+}

@@ -19,6 +19,9 @@ import (
 // only every 20 s, so a killed run may have created more than its state says.
 const doneAge = 15 * time.Minute
 
+// markAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is now.
+const markAge = 24 * time.Hour
+
 // Mark is the key of a mark in extra.
 type Mark string
 
@@ -40,6 +43,7 @@ type Creation struct {
 	Since    time.Time `json:"since"`
 	Done     time.Time `json:"done,omitzero"`      // when the run finished; zero before
 	Instance string    `json:"instance,omitempty"` // of a reservation: the instance UUID
+	Origin   string    `json:"origin,omitempty"`   // of a reservation without an allocation: what the instance UUID was made from
 	Group    string    `json:"group,omitempty"`    // of a member of a group of allocations: the name of the group
 }
 
@@ -83,9 +87,14 @@ func (c *Site) isDead(mark *Creation) bool {
 }
 
 // unfinished reports whether this run may take over the creation of a node, or of something on it: the run of the mark was killed
-// before Terraform had saved what it created. extra is that of the node. If the killed run has not finished its deployment of the
-// node, the age of what it had finished before does not matter: Terraform may save nothing while a deployment is in progress.
+// before Terraform had saved what it created, and not too long ago. extra is that of the node.
 func (c *Site) unfinished(mark *Creation, extra map[string]any) bool {
+	return c.isLeft(mark, extra) && c.isRecent(mark)
+}
+
+// isLeft is unfinished at any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
+// does not matter: Terraform may save nothing while a deployment is in progress.
+func (c *Site) isLeft(mark *Creation, extra map[string]any) bool {
 	if !c.isDead(mark) {
 		return false
 	}
@@ -94,6 +103,11 @@ func (c *Site) unfinished(mark *Creation, extra map[string]any) bool {
 	}
 	deployment := creationOf(extra, MarkReservation)
 	return deployment != nil && deployment.Run == mark.Run && deployment.Done.IsZero()
+}
+
+// isRecent reports whether a creation began so recently, by the server's clock, that it may be taken over.
+func (c *Site) isRecent(mark *Creation) bool {
+	return mark != nil && c.ServerNow().Sub(mark.Since) <= markAge
 }
 
 // startedAt returns when this run began, by the server's clock.
@@ -258,22 +272,33 @@ func (m *Machine) ForgetCreation(ctx context.Context, key Mark) {
 // ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine over. It only
 // logs a failure.
 func (c *Site) ForgetDeployment(ctx context.Context, node, instance string) {
+	c.forget(ctx, node, MarkReservation, func(mark *Creation) bool { return mark.Instance == instance })
+}
+
+// ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a killed run has
+// begun. It only logs a failure.
+func (c *Site) ForgetHost(ctx context.Context, node string) {
+	c.forget(ctx, node, MarkCreation, func(*Creation) bool { return true })
+}
+
+// forget removes a mark of a node if it is the one that is meant.
+func (c *Site) forget(ctx context.Context, node string, key Mark, meant func(*Creation) bool) {
 	m, err := c.Machine(ctx, node)
 	if ironic.IsNotFound(err) {
 		return
 	}
 	if err == nil {
-		mark := creationOf(m.node.Extra, MarkReservation)
-		if mark == nil || mark.Instance != instance {
+		mark := creationOf(m.node.Extra, key)
+		if mark == nil || !meant(mark) {
 			return
 		}
 		var patch ironic.Patch
-		patch.Replace(mark.path(MarkReservation), mark)
-		patch.Remove("/extra/" + string(MarkReservation))
+		patch.Replace(mark.path(key), mark)
+		patch.Remove("/extra/" + string(key))
 		err = m.write(ctx, patch)
 	}
 	if err != nil {
-		c.Logger().WarnContext(ctx, "could not remove the mark of a deployment that is forgotten", "uuid", node, "error", err)
+		c.Logger().WarnContext(ctx, "could not remove the mark of what leaves the state", "mark", key, "uuid", node, "error", err)
 	}
 }
 
@@ -301,12 +326,13 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 		return nil, errOurs
 	}
 	var mark *Creation
-	err := throttle.WithLock(ctx, limited{c}, "creation:"+id, func() (err error) {
+	lock := throttle.Lock{Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id}
+	err := c.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
 			return err
 		}
 		mine := c.begun()
-		mine.Instance, mine.Group = mark.Instance, mark.Group
+		mine.Instance, mine.Origin, mine.Group = mark.Instance, mark.Origin, mark.Group
 		var patch ironic.Patch
 		patch.Replace(mark.path(key), mark)
 		patch.Set("/extra/"+string(key), mine.value())

@@ -74,7 +74,7 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 			}
 			time.Sleep(14 * time.Minute)
 		},
-		"long ago": func(*testing.T, *fakeironic.Server, *provision.Machine) { time.Sleep(24 * time.Hour) },
+		"hours ago": func(*testing.T, *fakeironic.Server, *provision.Machine) { time.Sleep(23 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -464,7 +464,8 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 		taken  bool
 	}{
 		"the same":                 {func(*ironic.AllocationSpec) {}, time.Second, true},
-		"the same, a day later":    {func(*ironic.AllocationSpec) {}, 24 * time.Hour, true},
+		"the same, hours later":    {func(*ironic.AllocationSpec) {}, 23 * time.Hour, true},
+		"the same, a day later":    {func(*ironic.AllocationSpec) {}, 25 * time.Hour, false},
 		"another class":            {func(s *ironic.AllocationSpec) { s.ResourceClass = "storage" }, time.Second, false},
 		"other traits":             {func(s *ironic.AllocationSpec) { s.Traits = nil }, time.Second, false},
 		"other candidates":         {func(s *ironic.AllocationSpec) { s.CandidateNodes = nil }, time.Second, false},
@@ -602,5 +603,33 @@ func TestCreation_forgettingRemovesOnlyItsOwnMark(t *testing.T) {
 		if by, _ := markRun(t, fake, "node-000", provision.MarkReservation); by != "" {
 			t.Error("the mark stays on the node")
 		}
+	})
+}
+
+// A host that was forgotten is no creation that was interrupted.
+func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		maker, who := newClient(fake), candidate(1)
+		who.Driver = "redfish"
+		node, err := maker.Enroll(t.Context(), ironic.Enrollment{UUID: who.UUID, Name: who.Name, Driver: who.Driver, DriverInfo: who.DriverInfo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := maker.Record(node).EndCreation(t.Context(), provision.MarkCreation, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		again := who
+		again.UUID = ironic.NewUUID()
+		if found := newClient(fake).WouldTakeOver(t.Context(), again); found == nil {
+			t.Fatal("the node of a run that has just ended is not taken over")
+		}
+		newClient(fake).ForgetHost(t.Context(), node.UUID)
+		if found := newClient(fake).WouldTakeOver(t.Context(), again); found != nil {
+			t.Errorf("taken over: %+v", found)
+		}
+		wantTaken(t, newClient(fake), again, provision.SharedName, node.UUID)
 	})
 }

@@ -263,7 +263,9 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 	EndQuarantine(&patch, node) // an operator has returned the node
 	if mark := creationOf(node.Extra, MarkReservation); o.Creates && (mark == nil || mark.Run != m.site.run) {
 		mine := m.site.begun()
-		mine.Instance = o.Instance
+		if mine.Instance = o.Instance; mark != nil && mark.Instance == o.Instance {
+			mine.Origin = mark.Origin
+		}
 		patch.Set("/extra/"+string(MarkReservation), mine.value())
 	}
 	if err := m.Patch(ctx, patch); err != nil {

@@ -21,6 +21,9 @@ import (
 // abandonedAfter is the age after which a claim counts as left behind by a run that died.
 const abandonedAfter = 10 * time.Minute
 
+// claimWait is how long a run waits for another one that removes the claim of a dead run.
+const claimWait = 2 * time.Minute
+
 // Discovery is the record on a node of its discovery.
 type Discovery struct {
 	Version int    `json:"v"`
@@ -308,9 +311,25 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 	return h
 }
 
+// claimNamespace is the namespace of the UUIDs that claims take their second half from.
+const claimNamespace = "0c1a1a5e-6d65-5461-9f3a-636c61696d73"
+
+// newClaim returns the instance UUID of a claim of a node. Its first half is random, and its second half follows from the node, so that the
+// reservation of another client is not taken for a claim.
+func newClaim(node string) string {
+	half := len("00000000-0000-0000-")
+	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
+}
+
+// isClaim reports whether an instance UUID is a claim of a node.
+func isClaim(instance, node string) bool {
+	half := len("00000000-0000-0000-")
+	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
+}
+
 // Abandoned reports whether a node is held by a claim that a dead run has left behind.
 func (c *Site) Abandoned(n *ironic.Node) bool {
-	return n.InstanceUUID != "" && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && DiscoveryOf(n) == nil &&
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
@@ -338,7 +357,7 @@ func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) e
 		}
 		return c.restoreName(ctx, node, d)
 	}
-	claim := ironic.NewUUID()
+	claim := newClaim(id)
 	taken, err := c.take(ctx, node, claim)
 	if err != nil {
 		return err
@@ -428,15 +447,16 @@ func (c *Site) take(ctx context.Context, node *ironic.Node, claim string) (*iron
 
 func errClaimed() error { return &ClaimLostError{Reason: "another run is claiming it"} }
 
-// freeAbandoned removes the claim of a run that died. A lock record lets only one run do that, so that a slow run cannot remove
-// the next run's claim.
+// freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
 func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
-	mine, err := throttle.TakeOver(ctx, limited{c}, node.InstanceUUID, abandonedAfter, func() error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
-	switch {
-	case err == nil && !mine:
+	lock := throttle.Lock{
+		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
+		For: "claim node " + node.UUID, Wait: claimWait,
+	}
+	err := c.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
+	var locked *throttle.LockedError
+	if errors.As(err, &locked) {
 		return errClaimed()
-	case err != nil && isForbidden(err): // a user who may not write records works without the lock
-		return c.releaseClaim(ctx, node.UUID, node.InstanceUUID)
 	}
 	return err
 }

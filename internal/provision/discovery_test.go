@@ -163,6 +163,43 @@ func TestClaim_nodeVanishes(t *testing.T) {
 	wantLost(t, newClient(fake).ClaimDiscovered(t.Context(), id, mark()), "the node does not exist any more")
 }
 
+// killedClaim leaves a claim on a discovered node: its run is killed after the first request of the claim.
+func killedClaim(t *testing.T, fake *fakeironic.Server, id string) {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	killed := newClient(fake, func(cfg *provision.Config) {
+		cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+			if ctx.Err() != nil {
+				return nil, errors.New("killed")
+			}
+			answer, err := fake.RoundTrip(r)
+			if r.Method == http.MethodPatch {
+				kill()
+			}
+			return answer, err
+		})
+	})
+	_ = killed.ClaimDiscovered(ctx, id, mark())
+	if nodeOf(t, fake, id).InstanceUUID == "" {
+		t.Fatal("there is no claim")
+	}
+}
+
+// A node without a name may be reserved by another client for as long as that client wants.
+func TestClaim_reservationOfOthersStays(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id, theirs := fake.Discover(fakeironic.SampleInventory(1)), ironic.NewUUID()
+		asOther(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": theirs}})
+		<-time.After(time.Hour)
+		wantLost(t, newClient(fake).ClaimDiscovered(t.Context(), id, mark()), "another run is claiming it")
+		if now := nodeOf(t, fake, id).InstanceUUID; now != theirs {
+			t.Errorf("the node is reserved by %q", now)
+		}
+	})
+}
+
 // A run that died between its two requests has left a claim, which others respect for ten minutes.
 func TestClaim_abandonedForTenMinutes(t *testing.T) {
 	t.Parallel()
@@ -170,7 +207,7 @@ func TestClaim_abandonedForTenMinutes(t *testing.T) {
 		fake := &fakeironic.Server{}
 		client := newClient(fake)
 		id := fake.Discover(fakeironic.SampleInventory(1))
-		asOther(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+		killedClaim(t, fake, id)
 		for range 2 {
 			wantLost(t, client.ClaimDiscovered(t.Context(), id, mark()), "another run is claiming it")
 			if survey, err := client.Survey(t.Context(), "rack12", nil); err != nil || !survey.Hosts[0].Reserved {
@@ -206,7 +243,7 @@ func TestClaim_oneOfTwentyTakeoversWins(t *testing.T) {
 				}
 			}
 			id := fake.Discover(fakeironic.SampleInventory(1))
-			asOther(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+			killedClaim(t, fake, id)
 			<-time.After(11 * time.Minute)
 			contenders := 20
 			if forbidden {

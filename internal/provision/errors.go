@@ -17,6 +17,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // FailedError says that Ironic accepted an operation and the operation failed.
@@ -88,8 +89,9 @@ func (e *RefusedError) Error() string {
 
 // ReservedError says that another instance reserves the node, or that the expected reservation is gone.
 type ReservedError struct {
-	Node *ironic.Node
-	Ours string // the reservation that was expected; may be empty
+	Node    *ironic.Node
+	Ours    string // the reservation that was expected; may be empty
+	Sibling bool   // another deployment of this run has reserved the node
 }
 
 // Error names the other reservation.
@@ -176,6 +178,8 @@ func advise(err error) string {
 	var invalid *InvalidNodeError
 	var driver *UnknownDriverError
 	var redirect *rest.RedirectError
+	var locked *throttle.LockedError
+	var lost *throttle.LostError
 	var advised interface{ advice() string }
 	switch {
 	case errors.As(err, &redirect):
@@ -184,6 +188,10 @@ func advise(err error) string {
 		return advised.advice()
 	case errors.As(err, &driver):
 		return "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration."
+	case errors.As(err, &locked):
+		return "Apply again when that has ended, or raise timeouts."
+	case errors.As(err, &lost):
+		return "Check that Ironic answers, and apply again."
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
 	case errors.As(err, &auth):
@@ -257,8 +265,13 @@ func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
 		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
 	}
-	return fmt.Sprintf("Another user reserves this node. If the reservation is yours, import it with\n\n"+
-		"  terraform import <address of the metal_deployment> %s\n\nOtherwise choose another node.", err.Node.UUID)
+	holder := "A metal_deployment of this or another configuration, or another client, has this node."
+	if err.Sibling {
+		holder = "Another metal_deployment of this apply has this node."
+	}
+	return fmt.Sprintf("%s A node runs one deployment. If this state has the other one, this command names it:\n\n  terraform state list -id=%s\n\n"+
+		"Give one of the two another node. Do not import the node a second time: whichever of the two is destroyed first undeploys the machine. "+
+		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, err.Node.UUID, err.Node.UUID)
 }
 
 // adviseStatus returns advice for refusals of Ironic that users meet.

@@ -116,6 +116,14 @@ func (c *Site) ReserveGroup(ctx context.Context, g *Group, timeout time.Duration
 	return g.by, err
 }
 
+// lock returns the lock under which groups of a resource class reserve. The time-out of the creation bounds the wait for it.
+func (g *Group) lock(timeout time.Duration) throttle.Lock {
+	return throttle.Lock{
+		Name: "group:" + g.ResourceClass, Description: "terraform-provider-metal: a run reserves nodes for a group of allocations",
+		For: fmt.Sprintf("reserve nodes of class %s for a group", g.ResourceClass), Wait: timeout,
+	}
+}
+
 // reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
 func (c *Site) reserveAll(ctx context.Context, g *Group, timeout time.Duration) error {
 	if g.Spread.needsAllFields() {
@@ -131,7 +139,7 @@ func (c *Site) reserveAll(ctx context.Context, g *Group, timeout time.Duration) 
 		}
 	}
 	for logged := false; ; logged = true {
-		err := throttle.WithLock(ctx, limited{c}, "group:"+g.ResourceClass, func() error { return c.reserveNow(ctx, g, timeout) })
+		err := c.locks.With(ctx, g.lock(timeout), func(ctx context.Context) error { return c.reserveNow(ctx, g, timeout) })
 		if !errors.As(err, &short) || !g.waits() {
 			return err
 		}
@@ -292,14 +300,18 @@ func (c *Site) releaseLeftovers(ctx context.Context, g *Group, all []ironic.Allo
 // more was renamed, so it is in the state of another group.
 func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
 	mark := creationOf(a.Extra, MarkCreation)
-	if mark == nil || mark.Group == "" || !c.isDead(mark) {
+	isKnown := slices.Contains(g.Leftovers, a.Name)
+	switch {
+	case mark == nil || mark.Group == "" || !c.isDead(mark) || !c.isRecent(mark) && !isKnown:
+		return false
+	case (Tenant{project: c.Project()}).isForeign(a.Owner, g.Owner):
 		return false
 	}
 	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
 	if _, err := strconv.Atoi(number); !isNamed || err != nil {
 		return false
 	}
-	return mark.Group == g.Name || mark.Group == g.FormerName || slices.Contains(g.Leftovers, a.Name)
+	return mark.Group == g.Name || mark.Group == g.FormerName || isKnown
 }
 
 // isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -119,68 +118,6 @@ func (s limited) Log(ctx context.Context, level slog.Level, text string, args ..
 		}
 	}
 	s.c.Logger().Log(ctx, level, text, args...)
-}
-
-// chassis is the kind of record in Ironic that a lock needs: it can be created only once under a given UUID, nothing else depends
-// on it, and it carries data.
-type chassis struct {
-	UUID        string         `json:"uuid"`
-	Description string         `json:"description"`
-	Extra       map[string]any `json:"extra"`
-	CreatedAt   string         `json:"created_at,omitempty"`
-}
-
-// recordNamespace is the namespace of the records' UUIDs. All versions of this provider must use the same.
-const recordNamespace = "2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21"
-
-func chassisPath(name string) string { return "chassis/" + ironic.UUID5(recordNamespace, name) }
-
-// Create creates a record.
-func (s limited) Create(ctx context.Context, record throttle.Record) (created bool, err error) {
-	body := chassis{UUID: ironic.UUID5(recordNamespace, record.Name), Description: record.Description, Extra: map[string]any{}}
-	if record.Holder != "" {
-		body.Extra["holder"] = record.Holder
-	}
-	err = s.c.Request(ctx, http.MethodPost, "chassis", body, nil)
-	switch {
-	case ironic.IsStatus(err, http.StatusConflict, ""):
-		return false, nil
-	case isForbidden(err):
-		return false, &throttle.NotAllowedError{Err: err}
-	}
-	return err == nil, err
-}
-
-// isForbidden reports whether the user may not write records, or this Ironic has none.
-func isForbidden(err error) bool {
-	return ironic.IsStatus(err, http.StatusForbidden, "") || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, "")
-}
-
-// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown.
-func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
-	var body chassis
-	err := s.c.Request(ctx, http.MethodGet, chassisPath(name), nil, &body)
-	if ironic.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	record := throttle.Record{Name: name, Description: body.Description}
-	record.Holder, _ = body.Extra["holder"].(string)
-	if created, err := time.Parse(time.RFC3339, body.CreatedAt); err == nil {
-		record.Age = s.c.ServerNow().Sub(created)
-	}
-	return &record, nil
-}
-
-// Delete deletes a record. It succeeds if there is none.
-func (s limited) Delete(ctx context.Context, name string) error {
-	err := s.c.Request(ctx, http.MethodDelete, chassisPath(name), nil, nil)
-	if ironic.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // Capacity counts how the nodes of a site are used.

@@ -28,6 +28,8 @@ type Machine struct {
 	cut         string      // why SwitchOff has cut the power; empty: it has not
 	marks       []Mark      // the marks of this run that the node had when the record began
 
+	quarantine *Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
+
 	tell func(status string) // is told of every change of state; may be nil
 	told string
 }
@@ -335,8 +337,11 @@ func (m *Machine) leftChanging() bool {
 }
 
 // inMaintenance calls change while the node is in maintenance, and takes the node out again, also if change fails or the run is
-// interrupted. Maintenance that others have set stays.
+// interrupted. Maintenance that others have set stays, also if they set it after the record was read or during the change.
 func (m *Machine) inMaintenance(ctx context.Context, change func() error) error {
+	if err := m.Refresh(ctx); err != nil {
+		return err
+	}
 	if m.node.Maintenance && !m.leftChanging() {
 		return change()
 	}
@@ -346,9 +351,20 @@ func (m *Machine) inMaintenance(ctx context.Context, change func() error) error 
 		}
 	}
 	err := change()
-	stays := m.site.SetMaintenance(context.WithoutCancel(ctx), m.node.UUID, false, "")
-	if stays == nil {
+	return errors.Join(err, m.endChanging(context.WithoutCancel(ctx)))
+}
+
+// endChanging takes the node out of the maintenance of inMaintenance, unless another client has given it another reason.
+func (m *Machine) endChanging(ctx context.Context) error {
+	if err := m.Refresh(ctx); err != nil {
+		return err
+	}
+	if !m.leftChanging() {
+		return nil
+	}
+	err := m.site.SetMaintenance(ctx, m.node.UUID, false, "")
+	if err == nil {
 		m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = false, "" })
 	}
-	return errors.Join(err, stays)
+	return err
 }

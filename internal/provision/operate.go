@@ -272,8 +272,9 @@ func Erases(step ironic.CleanStep) bool {
 	if step.Interface == "raid" {
 		return true
 	}
+	name := strings.ToLower(step.Step) // drivers of other makers name theirs as they like
 	return slices.ContainsFunc([]string{"erase", "wipe", "sanitize", "format", "burnin_disk", "write_image"}, func(part string) bool {
-		return strings.Contains(step.Step, part)
+		return strings.Contains(name, part)
 	})
 }
 

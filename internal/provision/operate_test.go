@@ -120,7 +120,7 @@ func TestErases_knowsStepsByName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"deploy.erase_devices": true, "deploy.erase_devices_metadata": true, "deploy.burnin_disk": true, "raid.create_configuration": true,
-		"raid.delete_configuration": true, "deploy.burnin_cpu": false, "bios.factory_reset": false, "management.clear_job_queue": false, "firmware.update": false,
+		"raid.delete_configuration": true, "deploy.EraseDisks": true, "vendor.Secure_WIPE": true, "deploy.burnin_cpu": false, "bios.factory_reset": false, "management.clear_job_queue": false, "firmware.update": false,
 	} {
 		kind, step, _ := strings.Cut(name, ".")
 		if got := provision.Erases(ironic.CleanStep{Interface: kind, Step: step}); got != want {

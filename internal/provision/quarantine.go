@@ -27,6 +27,7 @@ type Quarantine struct {
 	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
 	Instance   string    `json:"instance"`   // its UUID
 	Since      time.Time `json:"since"`
+	Failed     time.Time `json:"failed"` // when the node entered the state deploy failed, by its conductor's clock, in whole seconds
 }
 
 // String says what happened, as a clause with "on it" for the node.
@@ -52,12 +53,25 @@ func EndQuarantine(patch *ironic.Patch, n *ironic.Node) {
 }
 
 // unfinishedQuarantine returns the quarantine of a node whose deployment failed for an allocation and which may not be undeployed yet; nil
-// if there is none.
+// if there is none. The note does not count if another client has deployed the node since.
 func unfinishedQuarantine(n *ironic.Node, allocation string) *Quarantine {
-	if q := QuarantineOf(n); q != nil && allocation != "" && q.Instance == allocation {
+	if q := QuarantineOf(n); q != nil && allocation != "" && q.Instance == allocation && q.applies(n) {
 		return q
 	}
 	return nil
+}
+
+// applies reports whether a node still has the failure that it is in quarantine for, is being undeployed after it, or runs nothing. Anything
+// else was deployed after the note was written.
+func (q *Quarantine) applies(n *ironic.Node) bool {
+	switch state := ironic.State(n.ProvisionState); state { //nolint:exhaustive // occupied knows the others
+	case nodes.DeployFail:
+		return q.Failed.Equal(n.ProvisionUpdatedAt.UTC().Truncate(time.Second))
+	case nodes.Error:
+		return true
+	default:
+		return !occupied(state)
+	}
 }
 
 // InQuarantineFor reports whether a node is in quarantine because its deployment failed for an allocation (UUID).
@@ -123,7 +137,7 @@ func IsDeployFailure(err error) bool {
 // cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns a QuarantinedError as soon as the note is
 // written, and another error if it could not be written.
 func (m *Machine) Quarantine(ctx context.Context, try Try, failed error, timeout time.Duration) error {
-	q := &Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.site.ServerNow().UTC().Truncate(time.Second)}
+	q := &Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.site.ServerNow().UTC().Truncate(time.Second), Failed: m.node.ProvisionUpdatedAt.UTC().Truncate(time.Second)}
 	var patch ironic.Patch
 	if !m.node.Retired {
 		patch.Set("/retired", true)
@@ -151,11 +165,20 @@ func (m *Machine) FinishQuarantine(ctx context.Context, allocation string, timeo
 }
 
 func (m *Machine) finishQuarantine(ctx context.Context, q *Quarantine, try *Try, failed error, timeout time.Duration) error {
-	_, left := m.Undeploy(ctx, q.Instance, "", timeout)
+	left := m.undeployQuarantined(ctx, q, timeout)
 	if IsSuperseded(left) {
 		return left
 	}
 	return &QuarantinedError{Node: m.node, Quarantine: q, Try: try, Failed: failed, Left: left}
+}
+
+// undeployQuarantined undeploys a machine in quarantine. It stops with a RefusedError if another client deploys the machine meanwhile: the
+// machine may wait for a slot for hours.
+func (m *Machine) undeployQuarantined(ctx context.Context, q *Quarantine, timeout time.Duration) error {
+	m.quarantine = q
+	defer func() { m.quarantine = nil }()
+	_, err := m.Undeploy(ctx, q.Instance, "", timeout)
+	return err
 }
 
 // QuarantinedError says that a deployment has failed on a node, and that the node is in quarantine.

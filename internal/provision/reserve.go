@@ -21,14 +21,16 @@ func (m *Machine) Reserve(ctx context.Context, instance string) error {
 // ReserveNew reserves the machine for a deployment that is new in Terraform, with the mark of its creation. instance is the
 // allocation that has reserved it; if it is empty, ReserveNew makes a reservation. If a killed run has reserved the machine or begun
 // to deploy it, ReserveNew takes that over, after the end of an operation in progress and at most until the deadline. It then also
-// returns the mark of that run. It does not take over a machine that runs something else than the deployment.
+// returns the mark of that run. It does not take over a machine that runs something else than the deployment, nor the reservation of an
+// allocation that the caller does not name.
 func (m *Machine) ReserveNew(ctx context.Context, d Deployment, instance string, deadline time.Time) (reserved string, by *Creation, err error) {
 	if instance != "" {
 		if err := CheckReservation(m.node, instance); err != nil {
 			return "", nil, err
 		}
 	}
-	if by, err = m.finishReservation(ctx, func() bool { return m.state() != nodes.Active || d.DeployedWith(m.node) }, deadline); by != nil || err != nil {
+	fits := func() bool { return m.state() != nodes.Active || d.DeployedWith(m.node) }
+	if by, err = m.finishReservation(ctx, instance, fits, deadline); by != nil || err != nil {
 		if by != nil {
 			instance = by.Instance
 		}
@@ -37,8 +39,7 @@ func (m *Machine) ReserveNew(ctx context.Context, d Deployment, instance string,
 	if instance != "" {
 		return instance, nil, nil
 	}
-	mark := m.site.begun()
-	mark.Instance = ironic.NewUUID()
+	mark := m.site.newReservation(m.node.UUID)
 	return mark.Instance, nil, m.reserve(ctx, mark.Instance, mark)
 }
 
@@ -73,43 +74,71 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 	return err
 }
 
-// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it.
-func (s *Site) DeploymentInState(node string) { s.deployments.Store(node, true) }
+// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
+// whether Terraform has two of them.
+func (s *Site) DeploymentInState(node string) (twice bool) {
+	_, twice = s.deployments.Swap(node, true)
+	return twice
+}
 
-// HasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
-func (s *Site) HasDeploymentInState(node string) bool {
+// PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
+// does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
+func (s *Site) PlansDeployment(node string) (again, inState bool) {
+	_, again = s.planned.Swap(node, true)
+	_, inState = s.deployments.Load(node)
+	return again, inState
+}
+
+// MadeDeployment records that this run has reserved a node for a deployment.
+func (s *Site) MadeDeployment(node string) { s.made.Store(node, true) }
+
+// NameHolder returns an error of Deploy or ReserveNew. A ReservedError says whether another deployment of this run has the node.
+func (s *Site) NameHolder(err error) error {
+	var reserved *ReservedError
+	if errors.As(err, &reserved) {
+		_, reserved.Sibling = s.made.Load(reserved.Node.UUID)
+	}
+	return err
+}
+
+// hasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
+func (s *Site) hasDeploymentInState(node string) bool {
 	_, has := s.deployments.Load(node)
 	return has
 }
 
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
 // not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there
-// is none, or if it is not known yet.
-func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string) *Creation {
-	mark := s.begunReservation(n)
-	if s.HasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+// is none. If it is not known yet, isKnown is false.
+func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string, isKnown bool) *Creation {
+	if !isKnown {
+		allocation = n.InstanceUUID
+	}
+	mark := s.begunReservation(n, allocation)
+	if s.hasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark
 }
 
 // begunReservation returns the mark of a killed run that has reserved a node; nil if there is none, or if the reservation is another.
-func (s *Site) begunReservation(n *ironic.Node) *Creation {
+// allocation is that of the caller; "" if it has none.
+func (s *Site) begunReservation(n *ironic.Node, allocation string) *Creation {
 	mark := creationOf(n.Extra, MarkReservation)
-	if n.InstanceUUID == "" || mark == nil || mark.Instance != n.InstanceUUID || !s.unfinished(mark, n.Extra) {
+	if mark == nil || !mark.describes(n, allocation) || !s.unfinished(mark, n.Extra) {
 		return nil
 	}
 	return mark
 }
 
-// finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. fits reports whether
-// that is what the caller wants.
-func (m *Machine) finishReservation(ctx context.Context, fits func() bool, deadline time.Time) (*Creation, error) {
+// finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
+// caller; "" if it has none. fits reports whether that is what the caller wants.
+func (m *Machine) finishReservation(ctx context.Context, allocation string, fits func() bool, deadline time.Time) (*Creation, error) {
 	begun := func() *Creation {
 		if !fits() {
 			return nil
 		}
-		return m.site.begunReservation(m.node)
+		return m.site.begunReservation(m.node, allocation)
 	}
 	if begun() == nil {
 		return nil, nil //nolint:nilnil // the usual result

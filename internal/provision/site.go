@@ -26,6 +26,7 @@ type Site struct {
 	*ironic.Client
 	cfg     Config
 	limiter *limiter
+	locks   *throttle.Locks
 	images  images
 	catalog *catalog
 	stock   *stock
@@ -44,6 +45,8 @@ type Site struct {
 	started time.Time // by the local clock
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	planned     sync.Map // the nodes on which plans of this run create deployments
+	made        sync.Map // the nodes that this run has reserved for deployments
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
 	announced   sync.Map // UUIDs of nodes whose take-over the user was told of
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
@@ -62,7 +65,7 @@ func New(cfg Config) *Site {
 	}
 	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.UsageOf(machinesOf(fleet)).Others > 0 }
 	c.Client = ironic.New(cfg.Config)
-	c.limiter = newLimiter(c)
+	c.limiter, c.locks = newLimiter(c), throttle.NewLocks(limited{c})
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
 	return c

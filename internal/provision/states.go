@@ -141,6 +141,13 @@ func undeployUnfinished(node *ironic.Node) bool {
 	return state == nodes.Deleting || undeployFailed(node) || (inCleaning(node) && node.TargetProvisionState == string(nodes.Available))
 }
 
+// runsUnreserved reports whether something runs on a node without a reservation: another client has deployed it so. Notes of this provider
+// about an earlier instance then mean nothing.
+func runsUnreserved(node *ironic.Node) bool {
+	state := ironic.State(node.ProvisionState)
+	return node.InstanceUUID == "" && occupied(state) && state != nodes.Error && state != nodes.CleanHold
+}
+
 // inCleaning reports whether a node is being cleaned or its cleaning has failed.
 func inCleaning(node *ironic.Node) bool {
 	state := ironic.State(node.ProvisionState)

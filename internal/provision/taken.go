@@ -24,6 +24,8 @@ type TakenError struct {
 	Node  *ironic.Node // the node that has it
 	// Making is the mark of another run that creates the node at the same time; nil if there is none.
 	Making *Creation
+	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another node.
+	Obstacle string
 	// For is the node that was to get it by a change; nil for a new one.
 	For *ironic.Node
 	// Exchanged: the run gives the node, in turn, what the changed node has.
@@ -52,6 +54,9 @@ func (e *TakenError) advice() string {
 	switch {
 	case e.For != nil:
 		return e.adviceForChange()
+	case e.Obstacle != "":
+		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the provider does not take it over, because %s. "+
+			"If the machine is yours, import it:\n\n  terraform import <address of the metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
 	case e.What == SharedBMC:
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
 			"  terraform import <address of the metal_host> " + e.Node.UUID

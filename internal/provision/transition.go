@@ -95,6 +95,9 @@ const (
 	reasonNoGoal   = "the provider does not know how to continue from there"
 )
 
+// reasonDeployedSince is the reason not to undeploy a machine because of a failure before its present deployment.
+const reasonDeployedSince = "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (baremetal node undeploy), and apply again"
+
 // nextMove says what to do with a node in a state to reach a goal. It is the only table over provision states
 // (reference/ironic.md#provision-states). sent says whether this walk has sent the goal's own verb. It has no default case, so
 // that the linter reports a state that gophercloud adds.

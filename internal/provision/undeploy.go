@@ -15,10 +15,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none.
+// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
+// runs something without a reservation, the note does not count: another client has deployed the node since.
 func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
 	text, err := json.Marshal(n.Extra[keyAllocation])
-	if err != nil {
+	if err != nil || runsUnreserved(n) {
 		return nil
 	}
 	var spec ironic.AllocationSpec
@@ -168,6 +169,7 @@ func (m *Machine) undeploy(ctx context.Context, instance, allocation string, tim
 // suspend records on the node which allocation must be created again, so that a later run can do it if this run is killed. Ironic
 // accepts no write while it deploys the node; then only the returned value remains.
 func (m *Machine) suspend(ctx context.Context, allocation string) (*ironic.AllocationSpec, error) {
+	m.site.ForgetAllocation(allocation) // another client may have edited it since it was listed
 	a, err := m.site.AllocationForRefresh(ctx, allocation)
 	if ironic.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the reservation is not an allocation

@@ -386,6 +386,24 @@ func TestUndeploy_protectedNode(t *testing.T) {
 	})
 }
 
+// Another client edits an allocation after the run has listed it, and before the run notes it.
+func TestUndeploy_keepsEditOfAnotherClient(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		spec := webAllocation()
+		fake, client, id := running(t, spec, time.Hour)
+		if _, err := client.AllocationsForPlan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asOther(t, fake, http.MethodPatch, "allocations/"+spec.UUID, []any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
+		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err != nil || done.Lost != "" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		spec.Extra = map[string]any{"team": "db"}
+		wantRestored(t, fake, client, id, spec)
+	})
+}
+
 // An allocation is edited in the run that undeploys its machine: the edit waits until the allocation exists again, and is not lost.
 func TestUndeploy_keepsEditOfTheAllocation(t *testing.T) {
 	t.Parallel()

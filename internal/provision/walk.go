@@ -80,6 +80,9 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return gone, err
 	}
 	state := w.state()
+	if w.quarantine != nil && !w.quarantine.applies(w.node) {
+		return false, &RefusedError{Node: w.node, Goal: w.goal, Reason: reasonDeployedSince}
+	}
 	m := nextMove(w.goal, state, reachesGoal(w.sent, w.goal))
 	if w.node.Reservation != "" && m.kind != wait {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
@@ -144,10 +147,8 @@ func (w *walk) instanceGone() (bool, error) {
 	case GoalDeployed, GoalRebuilt, GoalServiced, GoalRescued, GoalUnrescued, GoalAdopted:
 		return false, CheckReservation(w.node, w.instance)
 	case GoalUndeployed:
-		state := w.state()
 		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
-		running := w.node.InstanceUUID == "" && occupied(state) && state != nodes.Error && state != nodes.CleanHold
-		return reserved || running, nil
+		return reserved || runsUnreserved(w.node), nil
 	case GoalManageable, GoalAvailable, GoalInspected, GoalConfigured: // nextMove refuses these goals where something is deployed
 	}
 	return false, nil
@@ -259,11 +260,11 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	return err
 }
 
-// confirmUnchanged returns errMoved unless the node has the same instance and state as the record, and a SupersededError if another
+// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and a SupersededError if another
 // run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
 // confirmUnchanged reads the node, unless a poll has just done that.
 func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
-	instance, state := m.node.InstanceUUID, m.node.ProvisionState
+	instance, state, entered := m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()
 	switch {
 	case seen != nil:
 		m.applyPoll(seen)
@@ -282,7 +283,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	if err := m.superseded(); err != nil {
 		return err
 	}
-	if m.node.InstanceUUID != instance || m.node.ProvisionState != state {
+	if m.node.InstanceUUID != instance || m.node.ProvisionState != state || m.node.ProvisionUpdatedAt.Unix() != entered {
 		return errMoved
 	}
 	return nil

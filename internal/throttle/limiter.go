@@ -18,6 +18,7 @@ import (
 type Limiter struct {
 	limit Limit
 	site  Site
+	locks *Locks
 	poll  time.Duration
 
 	mu       sync.Mutex
@@ -34,7 +35,7 @@ type Limiter struct {
 // New returns a limiter. poll is the longest time between two polls of the site: a failed round is repeated after it, and a notice
 // is given only about waits that are longer.
 func New(limit Limit, site Site, poll time.Duration) *Limiter {
-	return &Limiter{limit: limit, site: site, poll: poll, own: map[string]bool{}, starts: map[string]start{}}
+	return &Limiter{limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}}
 }
 
 // Send sends a verb to a machine. seen is the machine in the list that was just taken under the lock. It is nil if there is no

@@ -35,6 +35,9 @@ type yard struct {
 	create   func(tried int) (done bool, err error) // what happens to a Create; nil: it succeeds
 	tried    int
 	distance time.Duration // that a Delete travels
+	replaced int
+	silent   bool // no Replace is answered
+	log      []string
 }
 
 func newYard(n int) *yard {
@@ -109,6 +112,22 @@ func (y *yard) Read(_ context.Context, name string) (*throttle.Record, error) {
 	return &record, nil
 }
 
+func (y *yard) Replace(_ context.Context, holder string, record throttle.Record) (bool, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.silent {
+		return false, errPassing
+	}
+	y.replaced++
+	held, exists := y.records[record.Name]
+	if !exists || held.Holder != holder {
+		return false, nil
+	}
+	record.Run = held.Run // it is the site that sets it
+	y.records[record.Name], y.made[record.Name] = record, time.Now()
+	return true, nil
+}
+
 func (y *yard) Delete(_ context.Context, name string) error {
 	<-time.After(y.distance)
 	y.mu.Lock()
@@ -140,8 +159,14 @@ func (y *yard) listed() int {
 func (y *yard) Now() time.Time         { return time.Now() }
 func (y *yard) Refused(err error) bool { return errors.Is(err, errRefused) }
 
-func (y *yard) MayPass(err error) bool                          { return errors.Is(err, errPassing) }
-func (y *yard) Log(context.Context, slog.Level, string, ...any) {}
+func (y *yard) MayPass(err error) bool { return errors.Is(err, errPassing) }
+
+func (y *yard) Log(_ context.Context, _ slog.Level, text string, _ ...any) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.log = append(y.log, text)
+}
+
 func (y *yard) limiter(limit throttle.Limit) *throttle.Limiter {
 	return throttle.New(limit, y, pollEvery)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	mathrand "math/rand/v2"
+	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -14,8 +16,11 @@ import (
 type Record struct {
 	Name        string
 	Description string // for people who find the record
-	Holder      string // the run that has created it
-	Age         time.Duration
+	Holder      string // who has it; random
+	From        string // the dead holder from whom this one has taken it over; "" if none
+	Renewals    int
+	Run         string        // the run of the holder, for messages. The site sets it
+	Age         time.Duration // since it was created, replaced or renewed. The site sets it
 }
 
 // Records are the records of a site.
@@ -25,10 +30,14 @@ type Records interface {
 	Create(ctx context.Context, record Record) (created bool, err error)
 	// Read returns a record, with its age by the site's clock; nil if there is none.
 	Read(ctx context.Context, name string) (*Record, error)
+	// Replace replaces the record of a holder. It returns false if there is none, or if it has another holder.
+	Replace(ctx context.Context, holder string, record Record) (replaced bool, err error)
 	// Delete deletes a record. It succeeds if there is none.
 	Delete(ctx context.Context, name string) error
 	// MayPass reports whether a request that failed may succeed later.
 	MayPass(err error) bool
+	// Log writes a line to the log. Attributes follow as keys and values.
+	Log(ctx context.Context, level slog.Level, text string, args ...any)
 }
 
 // NotAllowedError says that the user may not write records, or that the site has none.
@@ -40,127 +49,211 @@ func (e *NotAllowedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *NotAllowedError) Unwrap() error { return e.Err }
 
+// Times of a lock.
 const (
-	lockName            = "admission" // the same in all versions of this provider
-	lockDescription     = "terraform-provider-metal: admission lock, held for seconds"
-	creationDescription = "terraform-provider-metal: a run takes over a creation, which takes seconds"
-	takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
+	renewEvery  = lease / 3
+	renewAgain  = 2 * time.Second  // after a renewal that failed
+	loseAfter   = lease * 5 / 6    // without a renewal, before others may take the lock over
+	tellAfter   = 5 * time.Second  // of waiting
+	tellEvery   = 30 * time.Second // from then on
+	lockTries   = 5                // how many requests for a lock may fail in a row
+	longestLook = time.Second      // between two looks at a lock that another run holds
 )
 
-// lockTries is how many requests for the lock may fail in a row before the round fails.
-const lockTries = 5
+const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
 
-// lock takes the lock of the limit, if the limit has one, and returns the function that releases it. It takes over a record that
-// is older than the lease, because the run that created it has died. If the user may not write records, there is no lock from then
-// on, and the user gets one notice.
-func (l *Limiter) lock(ctx context.Context) (locked bool, unlock func(), err error) {
-	l.mu.Lock()
-	without := l.unlocked || l.limit.Coordination != CoordinationIronic
-	l.mu.Unlock()
-	if without {
-		return false, func() {}, nil
-	}
-	taken, err := acquire(ctx, l.site, Record{Name: lockName, Description: lockDescription, Holder: rand.Text()})
-	var forbidden *NotAllowedError
-	if errors.As(err, &forbidden) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.unlocked = true
-		l.stats.notLocked(forbidden)
-		return false, func() {}, nil
-	}
-	if err != nil {
-		return false, nil, err
-	}
-	return true, func() { release(context.WithoutCancel(ctx), l.site, lockName, taken) }, nil
+// Lock is a lock that all runs on a site share.
+type Lock struct {
+	Name        string
+	Description string        // for people who find its record
+	For         string        // what the caller wants to do, as an infinitive, for messages
+	Wait        time.Duration // how long to wait for it; zero: until ctx ends
 }
 
-// WithLock calls do while this run holds the record with a name, which at most one run holds. It takes over a record that a dead
-// run has left. If the user may not write records, it calls do without one.
-func WithLock(ctx context.Context, records Records, name string, do func() error) error {
-	taken, err := acquire(ctx, records, Record{Name: name, Description: creationDescription, Holder: rand.Text()})
-	var forbidden *NotAllowedError
-	if errors.As(err, &forbidden) {
-		return do()
+// LockedError says that a lock was not free in time.
+type LockedError struct {
+	Lock Lock
+	Run  string // that holds it; "" if that is this run
+}
+
+// Error names the holder.
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.Lock.Wait, e.Lock.For, holderName(e.Run))
+}
+
+func holderName(run string) string {
+	if run == "" {
+		return "another resource of this run"
 	}
-	if err != nil {
+	return "run " + run
+}
+
+// LostError says that another run has taken over a lock, because this one could not renew its record in time.
+type LostError struct{ Lock Lock }
+
+// Error names what was interrupted.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", e.Lock.For)
+}
+
+// Locks takes locks of a site for a process, of which one caller at a time waits for a lock. It is safe for concurrent use.
+type Locks struct {
+	records Records
+	mu      sync.Mutex
+	inside  map[string]*inside
+}
+
+// inside is the mutex of a lock within the process.
+type inside struct {
+	token chan struct{} // holds a value while a caller has the lock or waits for its record
+	users int
+}
+
+// NewLocks returns the locks of a site.
+func NewLocks(records Records) *Locks { return &Locks{records: records, inside: map[string]*inside{}} }
+
+// With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
+// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns a LostError. If the lock is not
+// free in time, With returns a LockedError. If the user may not write records, it calls do with the lock of this process alone.
+func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context) error) error {
+	held, release, err := l.take(ctx, lock)
+	var forbidden *NotAllowedError
+	if err != nil && !errors.As(err, &forbidden) {
 		return err
 	}
-	defer release(context.WithoutCancel(ctx), records, name, taken)
-	return do()
+	defer release()
+	err = do(held)
+	var lost *LostError
+	if errors.As(context.Cause(held), &lost) {
+		return lost
+	}
+	return err
 }
 
-// acquire waits until it has created a record, and returns the earliest time at which the record was created. After an
-// interruption it waits for the answer to its request, so that it leaves no record behind.
-func acquire(ctx context.Context, records Records, record Record) (taken time.Time, err error) {
-	answered, stop := rest.Outlast(ctx)
-	defer stop()
-	for failed := 0; ; {
-		taken = time.Now()
-		created, err := records.Create(answered, record)
-		if created {
-			return taken, nil
+// take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when
+// the lock is lost.
+func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, release func(), err error) {
+	waiting := ctx
+	if lock.Wait > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, lock.Wait)
+		defer cancel()
+	}
+	leave, err := l.enter(ctx, waiting, lock)
+	if err != nil {
+		return nil, nil, err
+	}
+	record := Record{Name: lock.Name, Description: lock.Description, Holder: rand.Text()}
+	taken, err := l.acquire(ctx, waiting, lock, &record)
+	var forbidden *NotAllowedError
+	if errors.As(err, &forbidden) {
+		return ctx, leave, err
+	}
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	held, stop := l.renewed(ctx, lock, record, taken)
+	return held, func() {
+		defer leave()
+		if at := stop(); !at.IsZero() {
+			l.release(context.WithoutCancel(ctx), record, at)
 		}
-		if err != nil && !records.MayPass(err) {
-			return taken, err
+	}, nil
+}
+
+// enter takes the lock within the process.
+func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), err error) {
+	l.mu.Lock()
+	in := l.inside[lock.Name]
+	if in == nil {
+		in = &inside{token: make(chan struct{}, 1)}
+		l.inside[lock.Name] = in
+	}
+	in.users++
+	l.mu.Unlock()
+	gone := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if in.users--; in.users == 0 {
+			delete(l.inside, lock.Name)
 		}
-		held, rerr := records.Read(answered, record.Name)
-		switch {
-		case held != nil && held.Holder == record.Holder: // the answer to the creation was lost
-			return taken.Add(-held.Age), nil
-		case held != nil && held.Age > lease:
-			_, rerr = TakeOver(ctx, records, held.Holder, lease, func() error { return deleteIfHeldBy(ctx, records, held) })
-		}
-		if err == nil {
-			err = rerr
-		}
-		if err == nil {
-			failed = 0
-		} else if failed++; failed == lockTries || !records.MayPass(err) {
-			return taken, err
-		}
-		if err := rest.Sleep(ctx, 100*time.Millisecond+mathrand.N(300*time.Millisecond)); err != nil { //nolint:gosec // jitter
-			return taken, err
+	}
+	tell := time.NewTimer(tellAfter)
+	defer tell.Stop()
+	for {
+		select {
+		case in.token <- struct{}{}:
+			return func() { <-in.token; gone() }, nil
+		case <-tell.C:
+			l.tell(ctx, lock, "")
+			tell.Reset(tellEvery)
+		case <-waiting.Done():
+			gone()
+			return nil, notFree(ctx, lock, "")
 		}
 	}
 }
 
-// release deletes a lock record. It repeats failed requests, because a record that stays delays all runs by the lease. After
-// half of the lease it lets the record expire, because the record may belong to another run by the time the request arrives.
-func release(ctx context.Context, records Records, name string, taken time.Time) {
-	for time.Since(taken) < lease/2 {
-		if records.Delete(ctx, name) == nil || rest.Sleep(ctx, 500*time.Millisecond) != nil {
+// notFree returns why a wait for a lock has ended.
+func notFree(ctx context.Context, lock Lock, run string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &LockedError{Lock: lock, Run: run}
+}
+
+// tell logs whom the caller waits for.
+func (l *Locks) tell(ctx context.Context, lock Lock, run string) {
+	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", lock.For, holderName(run)), "lock", lock.Name, "run", run)
+}
+
+// renewed renews a record that was just taken until stop is called. stop returns when the record was renewed last; zero if it is lost.
+func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken time.Time) (held context.Context, stop func() time.Time) {
+	held, end := context.WithCancelCause(ctx)
+	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a holder that the user has interrupted may still clean up
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for pause := renewEvery; rest.Sleep(renewing, pause) == nil; {
+			asked := time.Now()
+			record.Renewals++
+			renewed, err := l.records.Replace(renewing, record.Holder, record)
+			switch {
+			case renewing.Err() != nil:
+				return
+			case renewed:
+				taken, pause = asked, renewEvery
+			case err == nil || time.Since(taken) > loseAfter:
+				taken = time.Time{}
+				end(&LostError{Lock: lock})
+				return
+			default:
+				pause = renewAgain
+			}
+		}
+	}()
+	return held, func() time.Time {
+		cancel()
+		<-done
+		end(nil)
+		return taken
+	}
+}
+
+// release deletes the record of a lock that was renewed at a time. It repeats failed requests, because a record that stays delays all runs by the
+// lease. After half of the lease it lets the record expire, because the record may belong to another run by the time the request arrives.
+func (l *Locks) release(ctx context.Context, record Record, renewed time.Time) {
+	for time.Since(renewed) < lease/2 {
+		var err error
+		if record.From != "" { // its deletion may have failed, and this record leads to it
+			err = l.records.Delete(ctx, takeoverOf(record.From))
+		}
+		if err == nil {
+			err = l.records.Delete(ctx, record.Name)
+		}
+		if err == nil || rest.Sleep(ctx, 500*time.Millisecond) != nil {
 			return
 		}
 	}
-}
-
-// deleteIfHeldBy deletes a record if its holder is still the same.
-func deleteIfHeldBy(ctx context.Context, records Records, held *Record) error {
-	now, err := records.Read(ctx, held.Name)
-	if err != nil || now == nil || now.Holder != held.Holder {
-		return err
-	}
-	return records.Delete(ctx, held.Name)
-}
-
-// TakeOver calls free to remove what a dead run holds. Among the runs that try, only the one that creates the takeover record of
-// the holder calls free; the others get false. free must check again that the holder is the same. A takeover record that a dead
-// run has left expires.
-func TakeOver(ctx context.Context, records Records, holder string, expires time.Duration, free func() error) (mine bool, err error) {
-	mark := Record{Name: "takeover:" + holder, Description: takeoverDescription}
-	created, err := records.Create(ctx, mark)
-	if err != nil {
-		return false, err
-	}
-	if !created {
-		if left, err := records.Read(ctx, mark.Name); err == nil && left != nil && left.Age > expires {
-			return false, records.Delete(ctx, mark.Name)
-		}
-		return false, nil
-	}
-	if err := free(); err != nil {
-		return true, err
-	}
-	return true, records.Delete(ctx, mark.Name)
 }

@@ -105,7 +105,7 @@ func (l *Limiter) round(ctx context.Context) (again bool, err error) {
 // admitQueue admits the machines for which there is a slot, under the lock and by a new list. It reports whether there may be more
 // free slots; the error may be the site's refusal.
 func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
-	locked, unlock, err := l.lock(ctx)
+	held, locked, unlock, err := l.lock(ctx)
 	if err != nil {
 		return true, fmt.Errorf("take the lock of the limit, a chassis: %w", err)
 	}
@@ -123,7 +123,7 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 	}
 	d := l.decide(machines)
 	for _, t := range d.Go {
-		if time.Since(listed) > workBudget || ctx.Err() != nil {
+		if time.Since(listed) > workBudget || held.Err() != nil {
 			return true, nil
 		}
 		var seen *Machine
@@ -139,6 +139,33 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 		}
 	}
 	return l.roomFor(d), nil
+}
+
+// The lock of the limit.
+const (
+	lockName        = "admission" // the same in all versions of this provider
+	lockDescription = "terraform-provider-metal: admission lock, held for seconds"
+)
+
+// lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If the
+// user may not write records, there is no lock from then on, and the user gets one notice.
+func (l *Limiter) lock(ctx context.Context) (held context.Context, locked bool, unlock func(), err error) {
+	l.mu.Lock()
+	without := l.unlocked || l.limit.Coordination != CoordinationIronic
+	l.mu.Unlock()
+	if without {
+		return ctx, false, func() {}, nil
+	}
+	held, unlock, err = l.locks.take(ctx, Lock{Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit"})
+	var forbidden *NotAllowedError
+	if errors.As(err, &forbidden) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.unlocked = true
+		l.stats.notLocked(forbidden)
+		return held, false, unlock, nil
+	}
+	return held, err == nil, unlock, err
 }
 
 // roomFor reports whether a decision leaves a slot for a waiting machine.

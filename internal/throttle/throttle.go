@@ -6,7 +6,6 @@ package throttle
 
 import (
 	"context"
-	"log/slog"
 	"path"
 	"time"
 )
@@ -93,6 +92,4 @@ type Site interface {
 	Now() time.Time
 	// Refused reports whether the site refused a verb because of its own limit.
 	Refused(err error) bool
-	// Log writes a log line.
-	Log(ctx context.Context, level slog.Level, text string, args ...any)
 }

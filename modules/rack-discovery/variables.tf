@@ -97,7 +97,7 @@ variable "bmc_password_version" {
 }
 
 variable "power_control" {
-  description = "`agent`: Ironic uses its agent to prepare machines for which discovery has found no BMC. Otherwise the module leaves them out, and `without_bmc` lists them. With `filter.bmc_cidr`, it never takes them, and `pending` lists them."
+  description = "`agent`: Ironic uses its agent to prepare machines for which discovery has found no BMC. Otherwise the module leaves them out, and `without_bmc` lists them. With `filter.bmc_cidr`, it never takes them, and `pending` lists them. If you deploy them, set `on_destroy = \"forget\"` in `host_settings`: Ironic cannot remove a deployed node without a BMC."
   type        = string
   default     = null
 

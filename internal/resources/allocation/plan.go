@@ -26,7 +26,13 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && state.isImported() {
 		framework.RefuseUnread(&resp.Diagnostics, "allocation "+state.ID.ValueString())
 	}
-	if resp.Diagnostics.HasError() || req.Plan.Raw.IsNull() { // destroy
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.Plan.Raw.IsNull() { // destroy
+		if state != nil {
+			a.WarnRelease(ctx, &resp.Diagnostics, state.ID.ValueString(), state.NodeID.ValueString())
+		}
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -42,6 +48,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		plan.planAnew(ctx, resp, "state")
 	default:
 		a.planReservation(ctx, &plan, state, notedNode(ctx, req.Private), resp)
+	}
+	if state != nil && len(resp.RequiresReplace) > 0 {
+		a.WarnRelease(ctx, &resp.Diagnostics, state.ID.ValueString(), state.NodeID.ValueString())
 	}
 	if state != nil && len(resp.RequiresReplace) == 0 {
 		plan.NodeName, plan.State, plan.LastError = state.NodeName, state.State, state.LastError

@@ -211,7 +211,9 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
 	usable := a.take(ctx, &plan, found, resp.Private, &resp.Diagnostics)
+	framework.Keep(&plan.NodeID, wanted.NodeID)
 	framework.Keep(&plan.NodeName, wanted.NodeName)
+	framework.Keep(&plan.State, wanted.State)
 	framework.Keep(&plan.LastError, wanted.LastError)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)

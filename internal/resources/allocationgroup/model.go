@@ -125,6 +125,22 @@ func (m *model) take(byKey map[string]*provision.Member) {
 	m.setEntries(entries)
 }
 
+// asPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
+// node, for example. The next refresh shows what has changed.
+func asPlanned(planned, now map[string]memberModel) map[string]memberModel {
+	all := map[string]memberModel{}
+	for key, e := range now {
+		if p, has := planned[key]; has {
+			framework.Keep(&e.ID, p.ID)
+			framework.Keep(&e.NodeID, p.NodeID)
+			framework.Keep(&e.NodeName, p.NodeName)
+			framework.Keep(&e.Domain, p.Domain)
+		}
+		all[key] = e
+	}
+	return all
+}
+
 // beyond returns the keys of members that a group of a size does not have, in order of their numbers.
 func beyond(entries map[string]memberModel, prefix string, size int) (keys []string) {
 	for i := size; len(keys) < len(entries)-min(size, len(entries)); i++ {

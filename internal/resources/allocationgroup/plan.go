@@ -3,6 +3,7 @@ package allocationgroup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,10 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if req.Plan.Raw.IsNull() {
 		if state != nil {
 			state.warnLeftovers(framework.StringSet(state.Leftovers), &resp.Diagnostics)
+			members := state.entries(ctx)
+			for _, key := range slices.Sorted(maps.Keys(members)) {
+				r.WarnRelease(ctx, &resp.Diagnostics, members[key].ID.ValueString(), members[key].NodeID.ValueString())
+			}
 		}
 		return
 	}
@@ -32,6 +37,9 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 		return
 	}
 	plan.planMembers(ctx, state)
+	if plan.keepCandidates(ctx, state); plan.hasNoCandidates() && plan.searches(ctx) {
+		resp.Diagnostics.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
+	}
 	plan.Leftovers = types.SetNull(types.StringType)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if state != nil {
@@ -79,6 +87,30 @@ func (m *model) planMembers(ctx context.Context, state *model) {
 		entries[key] = e
 	}
 	m.setEntries(entries)
+}
+
+// keepCandidates keeps the candidates of the state while all members have nodes, as for a single allocation: they limit the search for nodes,
+// which is over. A list of available nodes from a data source changes with every reservation. Terraform allows that for a value that was set
+// before and still is.
+func (m *model) keepCandidates(ctx context.Context, state *model) {
+	if state != nil && !m.CandidateNodes.IsNull() && !state.CandidateNodes.IsNull() && !m.Members.IsUnknown() && !m.searches(ctx) {
+		m.CandidateNodes = state.CandidateNodes
+	}
+}
+
+// searches reports whether the plan looks for a node for a member, as far as it knows the members.
+func (m *model) searches(ctx context.Context) bool {
+	for _, e := range m.entries(ctx) {
+		if e.NodeID.IsUnknown() {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNoCandidates reports whether no node may be reserved. Ironic would take an empty list for no limit.
+func (m *model) hasNoCandidates() bool {
+	return framework.IsSet(m.CandidateNodes) && len(m.CandidateNodes.Elements()) == 0
 }
 
 // warnChanges warns of members that are released, and says that the others keep their nodes.

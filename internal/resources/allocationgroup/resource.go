@@ -74,7 +74,7 @@ const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name
 // reserve reserves nodes for the members that have none, and reports and returns its error.
 func (r *group) reserve(ctx context.Context, plan *model, wanted *provision.Group, limit time.Duration, diags *diag.Diagnostics) error {
 	needsNodes := slices.ContainsFunc(wanted.Members, func(m *provision.Member) bool { return m.NodeID == "" })
-	if needsNodes && framework.IsSet(plan.CandidateNodes) && len(plan.CandidateNodes.Elements()) == 0 {
+	if needsNodes && plan.hasNoCandidates() {
 		diags.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
 		return provision.ErrNoCandidates
 	}
@@ -178,7 +178,9 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 			return
 		}
 	}
+	planned := plan.entries(ctx)
 	plan.take(byKey)
+	plan.setEntries(asPlanned(planned, plan.entries(ctx)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 

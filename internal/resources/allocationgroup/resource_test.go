@@ -389,7 +389,6 @@ func TestAccAllocationGroup_isValidated(t *testing.T) {
 		group(s, "k8s", 2, `spread_by = "name"`):                            "must be extra.KEY, properties.KEY, conductor_group or chassis",
 		group(s, "k8s", 2, "max_per_domain = 1"):                            `"spread_by" must be specified`,
 		group(s, "k8s", 2, `spread_by = "chassis"`, "max_per_domain = 0"):   "must be at least 1",
-		group(s, "k8s", 2, "candidate_nodes = []"):                          "must contain at least 1",
 		group(s, "k8s", 2, `wait_for_capacity = "soon"`):                    "Not a duration",
 		group(s, "k8s", 2, `require = { min_cpus = 0 }`):                    "must be at least 1",
 		strings.ReplaceAll(group(s, "k8s", 2), s.Name("k8s"), "not a name"): "ame",

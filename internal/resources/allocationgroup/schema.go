@@ -57,8 +57,8 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 				MarkdownDescription: "Traits that each node must have, all of them." + newMembersOnly,
 			},
 			"candidate_nodes": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
-				MarkdownDescription: "UUIDs or names of the nodes from which the provider may select. Default: all nodes." + newMembersOnly,
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "UUIDs or names of the nodes from which the provider may select, for example from `data.metal_hosts`. Default: all nodes. While all members have nodes, a changed list is no difference.",
 			},
 			"require": framework.RequireAttribute("allocation.md#hardware"),
 			"owner": schema.StringAttribute{

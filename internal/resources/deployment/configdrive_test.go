@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -85,4 +86,32 @@ func TestFakeDeployment_readyConfigDriveOnOldServer(t *testing.T) {
 		w.Must("apply", "-auto-approve")
 		w.Must("destroy", "-auto-approve")
 	}
+}
+
+// The plan that renames a host cannot show that its new name reaches a config drive through an allocation. So no later plan wipes the
+// machine for it.
+func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	config := func(name, image string) string {
+		return s.Provider() + strings.Replace(acctest.Host(s, 1), s.Name("h1"), s.Name(name), 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`) +
+			acctest.Allocated(acctest.Image(image), `config_drive = { hostname = metal_allocation.a.node_name, user_data = "I am ${metal_allocation.a.node_name}\n" }`)
+	}
+	w := acctest.NewWorkspace(t, config("h1", "v1"))
+	w.Must("apply", "-auto-approve")
+	node := acctest.Text(acctest.Deployed(t, w).Values["id"])
+	w.Configure(config("h2", "v1"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+	if output, changes := w.Plan(); changes {
+		t.Errorf("the plan after a rename changes something:\n%s", output)
+	} else {
+		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")), "change rebuild_triggers")
+	}
+	acctest.WantVerbs(t, s, node, "manage", "provide", "active")
+	w.Configure(config("h2", "v2"))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+	w.Must("apply", "saved")
+	acctest.NeverMention(t, w.Must("plan"), "former name")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }

@@ -205,6 +205,45 @@ func TestAccDeployment_waitingIsNotCounted(t *testing.T) {
 	}
 }
 
+// TestAccDeployment_interruptedInQueueIsNotCounted stops a run while one of two machines waits for the other's slot. On neither of them is
+// anything written a second time.
+func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartSlow(t)
+	node, other := acctest.AddNode(t, s, "n1", nil), acctest.AddNode(t, s, "n2", nil)
+	config := func(image string) string {
+		deployment := acctest.Deployment("each.key", acctest.Image(image))
+		return s.Provider("provisioning_limit = { max_concurrent = 1 }") + strings.Replace(deployment, "{\n", fmt.Sprintf("{\n  for_each = toset([%q, %q])\n", node, other), 1)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	running := w.Start("apply", "-auto-approve")
+	busy := func() bool {
+		return acctest.IsBusy(s, node, acctest.BusyDeploying()) || acctest.IsBusy(s, other, acctest.BusyDeploying())
+	}
+	acctest.Until(t, "one machine to be deployed, and the other one to be reserved", func() bool {
+		return busy() && s.Node(node)["instance_uuid"] != nil && s.Node(other)["instance_uuid"] != nil
+	})
+	acctest.Interrupt(t, running)
+	for _, image := range []string{"v1", "v2"} { // what is configured now does not matter: nothing was written
+		w.Configure(config(image))
+		for address, change := range w.Save() {
+			if image == "v1" || acctest.Text(change.Before["provision_state"]) == "available" {
+				wantRaised(t, change, 0, 0)
+			}
+			if t.Failed() {
+				t.Fatal(address)
+			}
+		}
+	}
+	w.Configure(config("v1"))
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	for _, machine := range []string{node, other} {
+		acctest.WantVerbs(t, s, machine, "active")
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
 // Whether a value that is not known yet changes the content decides the apply: the plan says unknown.
 func TestAccDeployment_unknownContentIsUnknownInCounters(t *testing.T) {
 	t.Parallel()

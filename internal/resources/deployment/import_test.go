@@ -2,6 +2,8 @@ package deployment_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -17,6 +19,15 @@ func deployByHand(s *acctest.Site, node, instance string) {
 	s.Verb(node, "active", "active")
 }
 
+// importing adds the import block of a deployment to a workspace.
+func importing(t *testing.T, w *acctest.Workspace, node string) {
+	t.Helper()
+	block := "import {\n  to = " + acctest.DeploymentAddress + "\n  id = " + acctest.Quoted(node) + "\n}\n"
+	if err := os.WriteFile(filepath.Join(w.Dir, "import.tf"), []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAccDeployment_import(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
@@ -27,7 +38,7 @@ func TestAccDeployment_import(t *testing.T) {
 	w := acctest.NewWorkspace(t, config)
 	w.Must("import", acctest.DeploymentAddress, s.Name("n1"))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Imported deployment is recorded only", "does not touch the machine", "0 to add, 1 to change, 0 to destroy")
+	acctest.Mention(t, output, "Imported deployment is recorded only", "deploys nothing for them", "0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the import changed the node")
@@ -53,15 +64,60 @@ func TestAccDeployment_importWithOtherImage(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	deployByHand(s, node, acctest.ForeignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v9")))
-	w.Must("import", acctest.DeploymentAddress, node)
-	w.Must("apply", "-auto-approve")
+	importing(t, w, node)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Imported deployment is recorded only", "1 imported, 0 added, 1 changed")
 	acctest.WantVerbs(t, s, node, "active")
-	output, changes := w.Plan()
-	if !changes {
-		t.Errorf("the plan does not show that another image runs:\n%s", output)
-	}
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+	output, _ := w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"v1.qcow2")
 	w.Must("destroy", "-auto-approve")
+}
+
+// TestAccDeployment_changeAfterImport changes a deployment whose import had an empty plan. The first change is not different from any later one.
+func TestAccDeployment_changeAfterImport(t *testing.T) {
+	t.Parallel()
+	for name, bring := range map[string]func(w *acctest.Workspace, node string){
+		"by a block": func(w *acctest.Workspace, node string) {
+			importing(t, w, node)
+			acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 0 changed, 0 destroyed")
+		},
+		"by the command": func(w *acctest.Workspace, node string) {
+			w.Must("import", acctest.DeploymentAddress, node)
+			acctest.NoChanges(t, w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := acctest.Start(t, nil)
+			node := acctest.AddNode(t, s, "n1", nil)
+			deployByHand(s, node, acctest.ForeignInstance(s))
+			config := func(image string, settings ...string) string {
+				return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, `image = { url = "`+acctest.Images+image+`.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`)...)
+			}
+			w := acctest.NewWorkspace(t, config("v1"))
+			bring(w, node)
+			w.Configure(config("v1", `config_drive = { hostname = "web-1" }`)) // Ironic does not tell what the machine has
+			wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+			acctest.Mention(t, w.Must("apply", "saved"), "0 added, 1 changed, 0 destroyed")
+			acctest.WantVerbs(t, s, node, "active")
+			acctest.NoChanges(t, w)
+
+			w.Configure(config("v1", `config_drive = { hostname = "web-2" }`))
+			wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+			w.Must("apply", "saved")
+			acctest.NoChanges(t, w)
+			acctest.WantVerbs(t, s, node, "active", "rebuild")
+			w.Must("state", "rm", acctest.DeploymentAddress)
+			w.Configure(config("v1"))
+			bring(w, node)
+			w.Configure(config("v2", `config_drive = { hostname = "web-2" }`))
+			wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+			w.Must("apply", "saved")
+			acctest.NoChanges(t, w)
+			acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+			w.Must("destroy", "-auto-approve")
+		})
+	}
 }
 
 func TestAccDeployment_importWithAllocation(t *testing.T) {
@@ -138,7 +194,7 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
 			s.Await(node, "power_state", "power on")
 			w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), append(tc.content, `power_state = "off"`)...))
-			w.Must("import", acctest.DeploymentAddress, node)
+			importing(t, w, node)
 			output, _ := w.Plan()
 			wantWarned(t, output, tc.warned...)
 			acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") was imported, so this apply does not touch the machine")

@@ -98,7 +98,7 @@ func TestAccLiveISO_importNeverRestarts(t *testing.T) {
 	}
 	acctest.NewWorkspace(t, config("v1", "uid/1")).Must("apply", "-auto-approve")
 	w := acctest.NewWorkspace(t, config("v2", "uid/2"))
-	w.Must("import", acctest.DeploymentAddress, node)
+	importing(t, w, node)
 	watch := watchPower(t, s)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "is not restarted: it was imported, which touches no machine", "0 added, 1 changed, 0 destroyed")
 	watch.wantStarts(t, s, map[string]int{node: 0})

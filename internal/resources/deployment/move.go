@@ -12,9 +12,5 @@ var _ resource.ResourceWithMoveState = (*deployment)(nil)
 
 // MoveState takes over deployments of terraform-provider-ironic and its fork. As after an import, the first apply deploys nothing.
 func (d *deployment) MoveState(context.Context) []resource.StateMover {
-	mover := framework.MoveFrom("ironic_deployment")
-	return []resource.StateMover{{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		mover.StateMover(ctx, req, resp)
-		resp.Diagnostics.Append(resp.TargetPrivate.SetKey(ctx, importedKey, []byte("true"))...)
-	}}}
+	return []resource.StateMover{framework.MoveFrom("ironic_deployment")}
 }

@@ -41,6 +41,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	p.keepPlace(ctx, &resp.Diagnostics)
 	d.planReplacement(ctx, p, resp)
 	if resp.Diagnostics.HasError() {
 		return
@@ -65,6 +66,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if fresh {
 		refuseRescueOfNew(&config, &resp.Diagnostics)
 	} else {
+		p.warnRecorded(&resp.Diagnostics)
 		p.planRescue(ctx, &resp.Diagnostics)
 	}
 	d.checkAgent(ctx, &plan, &config, state, state != nil && fresh, &resp.Diagnostics)
@@ -95,14 +97,20 @@ func (d *deployment) refuseOff(ctx context.Context, plan, config, state *model, 
 
 // newInPlace collects what the plan of a deployment depends on.
 func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) inPlace {
-	mark, problems := private.GetKey(ctx, importedKey)
-	diags.Append(problems...)
 	wanted, problems := config.deployment(ctx)
 	diags.Append(problems...)
-	return inPlace{
-		plan: plan, config: config, state: state, imported: len(mark) > 0, onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
+	p := inPlace{
+		plan: plan, config: config, state: state, past: readHistory(ctx, private, diags), onChange: d.onChangeOf(config, diags), wanted: wanted.Digest(),
 		seen: readSight(ctx, private, diags), known: readFootprint(ctx, private, diags), last: readWanted(ctx, private, diags), label: func() string { return d.label(ctx, plan) },
 	}
+	p.imported, p.names = p.past.Phase == importing, readNames(ctx, private, diags)
+	unbegun, problems := private.GetKey(ctx, unbegunKey)
+	diags.Append(problems...)
+	p.unbegun = len(unbegun) > 0
+	if state != nil {
+		p.state, p.records = p.past.baseline(ctx, plan, state)
+	}
+	return p
 }
 
 // planReplacement plans whether the deployment is replaced, and warns of the effects.
@@ -122,7 +130,7 @@ func (d *deployment) planReplacement(ctx context.Context, p inPlace, resp *resou
 	if len(resp.RequiresReplace) == 0 {
 		return
 	}
-	if p.imported && state.occupied() {
+	if p.past.keepsMachine() && state.occupied() {
 		d.refuseReplacement(ctx, plan, state, resp.RequiresReplace, &resp.Diagnostics)
 		return
 	}
@@ -166,20 +174,25 @@ func (d *deployment) label(ctx context.Context, m *model) string {
 // inPlace plans a change of a deployment that stays on its node. It decides from the configuration, the state and the private state
 // alone: Terraform plans again during apply, and that plan must agree with the first.
 type inPlace struct {
-	plan, config, state *model
-	imported            bool   // and not applied since the import
+	plan, config, state *model // the state is history.baseline
+	past                history
+	imported            bool   // by this plan: its apply touches no machine
+	unbegun             bool   // by the creation that was interrupted
+	records             bool   // values of an imported machine for which nothing is deployed
 	onChange            string // in force
 	wanted              string // digest of the configured deployment
 	seen                sight
+	names               []string // that the node had since it was deployed, besides the present one
 	known               provision.Footprint
 	last                wanted        // live ISO of the last apply
 	label               func() string // names the node in messages; costs a request
 }
 
-// resumes reports whether the apply finishes or repeats a deployment, and waits whether Ironic is at work on it.
-func (p inPlace) resumes() (resumes, waits bool) {
+// resumes reports whether the apply finishes or repeats a deployment, and first whether nothing is deployed a second time by that: Ironic
+// is at work on it, or has never begun.
+func (p inPlace) resumes() (resumes, first bool) {
 	state := ironic.State(p.state.ProvisionState.ValueString())
-	return !provision.Finished(state), provision.BeingDeployed(state)
+	return !provision.Finished(state), p.waits() || p.neverBegun()
 }
 
 // recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
@@ -188,8 +201,8 @@ func (p inPlace) recorded() (begun, ran bool) {
 	if p.seen.Content == "" || p.seen.Content != p.wanted {
 		return false, false
 	}
-	resumes, waits := p.resumes()
-	return waits, !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
+	resumes, _ := p.resumes()
+	return p.waits(), !resumes && p.known.Mark != "" && p.known.Mark != p.seen.Content
 }
 
 // keep plans no change of the values that come from Ironic.
@@ -217,7 +230,7 @@ func (p inPlace) starts() {
 // decide plans the operation, and warns of its effects on the machine.
 func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	p.keep()
-	resumes, waits := p.resumes()
+	resumes, first := p.resumes()
 	switch {
 	case p.plan.adopted():
 		if provision.Adoptable(ironic.State(p.state.ProvisionState.ValueString())) {
@@ -229,10 +242,7 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 		p.warnPower(diags)
 		p.restart(ctx, same, diags)
 		return
-	case p.imported && (p.plan.contentChange(ctx, p.state) != same || compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) != same):
-		diags.AddWarning("Imported deployment is recorded only", fmt.Sprintf("The apply records the configuration of node %s in the state, and does not touch the machine. "+
-			"If the node runs another image, the next plan shows that. Ironic does not return values such as a config drive, so the state takes them from the configuration. "+
-			"To deploy the node again, use terraform apply -replace.", p.label()))
+	case p.imported && p.records:
 		p.warnPower(diags)
 		return
 	}
@@ -241,7 +251,7 @@ func (p inPlace) decide(ctx context.Context, diags *diag.Diagnostics) {
 	if resumes || writes != same {
 		p.starts()
 	}
-	if resumes && !waits {
+	if resumes && !first {
 		writes = differs
 	}
 	p.plan.Rebuilds = raise(p.state.Rebuilds, writes)
@@ -260,6 +270,9 @@ func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
 	begun, ran := p.recorded()
 	resumes, _ := p.resumes()
 	switch {
+	case p.neverBegun():
+		p.warnResume(diags)
+		return same
 	case writes == unclear:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
 			"The plan says so with an unknown value of rebuilds.", p.label()))
@@ -270,6 +283,9 @@ func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
 		diags.AddWarning("Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
 			"recorded that. The apply does not touch the machine.", p.label()))
 		return same
+	case writes == differs && p.past.Phase == unapplied:
+		diags.AddWarning(rebuildSummary, fmt.Sprintf("Node %s was imported with %s, and the configuration says otherwise: Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"If the machine shall stay as it is, correct the configuration, or set on_change = \"ignore\".", p.label(), p.state.describeContent(ctx)))
 	case writes == differs:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
 			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))
@@ -289,8 +305,8 @@ const rebuildSummary = "Rebuild wipes the root disk"
 
 // ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
 func (p inPlace) ignore(ctx context.Context, diags *diag.Diagnostics) {
-	resumes, waits := p.resumes()
-	if p.onChange != onChangeIgnore || p.imported || p.state.adopted() || (resumes && !waits) {
+	resumes, _ := p.resumes()
+	if p.onChange != onChangeIgnore || p.imported || p.state.adopted() || (resumes && !p.waits()) {
 		return
 	}
 	switch compare(ctx, p.plan.RebuildTriggers, p.state.RebuildTriggers) {

@@ -96,10 +96,10 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	t.Parallel()
 	s, node, w, config := protectedSite(t)
 	advice := "If it may be wiped, first apply protected = false, without any other change"
-	other := acctest.AddNode(t, s, "n2", nil)
+	other := `allocation_id = "` + vif(1) + `"`
 	for _, change := range []string{
-		acctest.Deployment(acctest.Quoted(other), acctest.Image("v1"), `protected = true`),
-		acctest.Deployment(acctest.Quoted(other), acctest.Image("v1"), `protected = false`),
+		acctest.Deployment(acctest.Quoted(node), other, acctest.Image("v1"), `protected = true`),
+		acctest.Deployment(acctest.Quoted(node), other, acctest.Image("v1"), `protected = false`),
 		acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `protected = false`, `on_change = "replace"`),
 	} {
 		w.Configure(s.Provider() + acctest.Allocation(s) + change)

@@ -3,7 +3,6 @@ package deployment
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // replacedFor returns the attributes whose change replaces the deployment instead of changing it in place.
 func (p inPlace) replacedFor(ctx context.Context) (attributes path.Paths) {
 	plan, state := p.plan, p.state
-	if p.otherNode() {
+	if p.otherNode() && !p.staysOnNode() {
 		attributes.Append(path.Root("node_id"))
 	}
 	if otherReservation(plan, state) {
@@ -48,14 +47,40 @@ func (p inPlace) otherNode() bool {
 	return !id.Equal(p.state.NodeID) && !id.Equal(p.state.ID) && (id.IsUnknown() || id.ValueString() != p.seen.Name)
 }
 
+// staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
+// time, and must not move a machine. The plan that imports compares instead: the import may have named the wrong node.
+func (p inPlace) staysOnNode() bool {
+	return !p.imported && !otherReservation(p.plan, p.state)
+}
+
+// keepPlace plans that a deployment stays on its node, and keeps its name.
+func (p inPlace) keepPlace(ctx context.Context, diags *diag.Diagnostics) {
+	if p.state != nil {
+		p.keepNode(diags)
+		p.keepName(ctx, diags)
+	}
+}
+
+// keepNode plans that node_id stays as it is, if the deployment keeps its node.
+func (p inPlace) keepNode(diags *diag.Diagnostics) {
+	named := p.plan.NodeID
+	if !p.otherNode() || !p.staysOnNode() {
+		return
+	}
+	p.plan.NodeID = p.state.NodeID
+	if !named.IsUnknown() {
+		diags.AddAttributeWarning(path.Root("node_id"), "Deployment stays on its node", fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id moves a deployment. "+
+			"To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise set node_id to %q.", p.label(), named.ValueString(), p.state.ID.ValueString()))
+	}
+}
+
 // otherReservation reports whether allocation_id changes to another allocation. Adding the ID of the present reservation, or
 // removing it, does not count.
 func otherReservation(plan, state *model) bool {
 	return plan.AllocationID.IsUnknown() || (!plan.AllocationID.IsNull() && !plan.AllocationID.Equal(state.InstanceID) && !plan.AllocationID.Equal(state.AllocationID))
 }
 
-// refuseReplacement refuses to replace a deployment that was imported and not applied since, because the first apply after an import
-// touches no machine. The error names the attribute that requires the replacement.
+// refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. The error names the attribute that requires the replacement.
 func (d *deployment) refuseReplacement(ctx context.Context, plan, state *model, attributes path.Paths, diags *diag.Diagnostics) {
 	for _, at := range attributes {
 		var why string
@@ -68,7 +93,7 @@ func (d *deployment) refuseReplacement(ctx context.Context, plan, state *model, 
 			why = fmt.Sprintf("it runs %s, and the configuration says %s", state.describeContent(ctx), plan.describeContent(ctx))
 		}
 		diags.AddAttributeError(at, "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, "+
-			"and the first apply after an import touches no machine. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
+			"of which no apply has recorded a configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
 			"To replace the deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make this change.", d.label(ctx, state), why))
 	}
 }
@@ -106,11 +131,7 @@ func (d *deployment) checkReplacement(ctx context.Context, plan, state *model, d
 		return
 	}
 	_, detail := provision.Explain("", err)
-	var reserved *provision.ReservedError
-	if errors.As(err, &reserved) && node.InstanceUUID != "" {
-		detail = fmt.Sprintf("Node %s is reserved by %s: another user or another metal_deployment uses it. Destroy that deployment first, or choose another node.", ironic.NodeLabel(node), node.InstanceUUID)
-	}
-	if reserved != nil || provision.Occupied(node) {
+	if provision.Occupied(node) {
 		diags.AddAttributeError(at, "Node cannot be deployed", detail+stays)
 		return
 	}
@@ -218,10 +239,17 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	if ironic.IsNotFound(err) {
 		d.warnUnknown(ctx, plan.NodeID.ValueString(), diags)
 	}
-	if err != nil || !provision.Occupied(node) {
+	if err != nil {
 		return // the apply reports what is wrong with the node
 	}
-	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString()); by != nil {
+	again, inState := d.Client.PlansDeployment(node.UUID)
+	if again {
+		warnTwin(diags, node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id.")
+	}
+	if !provision.Occupied(node) {
+		return
+	}
+	if by := d.Client.LostDeployment(node, wanted, plan.AllocationID.ValueString(), !plan.AllocationID.IsUnknown()); by != nil {
 		d.Client.Announce(node.UUID)
 		framework.WarnTakenOver(diags, "this deployment on node "+ironic.NodeLabel(node), by,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+".")
@@ -231,12 +259,19 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 		refuseCreation(node, diags)
 		return
 	}
-	if !d.Client.HasDeploymentInState(node.UUID) {
+	if !inState {
 		diags.AddAttributeWarning(path.Root("node_id"), "Node is deployed already", fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
 			"else runs: then the apply fails. To manage what runs, import it; otherwise name another node. After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is %s.",
 			ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
 		return
 	}
+	warnTwin(diags, node, "Unless this plan replaces it, the state has a deployment of the node already, and the apply fails for this one. Give one of them another node_id, and do not import the node a second time.")
 	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q. If this plan replaces that deployment because it is tainted, the node is %s. "+
 		"With on_destroy = \"forget\" in the state, it would keep running, and could not be deployed again.", ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
+}
+
+// warnTwin warns of a second deployment of a node.
+func warnTwin(diags *diag.Diagnostics, node *ironic.Node, detail string) {
+	diags.AddAttributeWarning(path.Root("node_id"), "Two deployments for one node", fmt.Sprintf("Node %s runs one deployment. %s To name the other resource: terraform state list -id=%s.",
+		ironic.NodeLabel(node), detail, node.UUID))
 }

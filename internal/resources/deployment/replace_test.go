@@ -49,25 +49,20 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	stays := "Without this change, node " + s.Name("n1") + " (" + node + ") keeps running"
-
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted("unknown-"+s.Class()), acctest.Image("v1")))
-	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`, "refer to its id: node_id = metal_host.<name>.id", stays)
-
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n2")), acctest.Image("v1")))
-	s.Patch(other, "add", "/instance_uuid", acctest.ForeignInstance(s))
-	wantRefused(t, w, "Node cannot be deployed", "Node "+s.Name("n2")+" ("+other+") is reserved by "+acctest.ForeignInstance(s)+": another user or another metal_deployment uses it", stays)
-	s.Patch(other, "remove", "/instance_uuid", nil)
-
-	s.Verb(other, "active", "active")
-	wantRefused(t, w, "Node cannot be deployed", `is in state "active": something is deployed on it`, stays)
-	s.Verb(other, "deleted", "available")
-
 	taken := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class(), "candidate_nodes": []string{other}})["uuid"])
 	s.Await(other, "instance_uuid", taken)
-	third := acctest.AddNode(t, s, "n3", nil)
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(third), `allocation_id = `+acctest.Quoted(taken), acctest.Image("v1")))
+	moves := func(node string) {
+		w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `allocation_id = `+acctest.Quoted(taken), acctest.Image("v1")))
+	}
+
+	moves("unknown-" + s.Class())
+	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`, "refer to its id: node_id = metal_host.<name>.id", stays)
+	moves(acctest.AddNode(t, s, "n3", nil))
 	wantRefused(t, w, "Allocation of another node", "Allocation "+taken+" reserves node "+other+", not node "+s.Name("n3"), stays)
-	s.Must(http.MethodDelete, "allocations/"+taken, nil)
+	moves(s.Name("n2"))
+	s.Verb(other, "active", "active")
+	wantRefused(t, w, "Node cannot be deployed", `is in state "active": something is deployed on it`, stays)
+	s.Verb(other, "deleted", "available") // Ironic deletes the allocation
 	wantRefused(t, w, "Allocation does not exist", "Ironic has no allocation "+taken, stays)
 
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
@@ -75,30 +70,36 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	acctest.WantVerbs(t, s, node, "active", "deleted")
 }
 
-func TestAccDeployment_movesToNodeOfSameApply(t *testing.T) {
+// TestAccDeployment_staysOnItsNode takes node_id from a list of free nodes, which the node leaves as soon as it is reserved.
+func TestAccDeployment_staysOnItsNode(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	node := acctest.AddNode(t, s, "n1", nil)
-	config := func(state, node string) string {
-		return s.Provider() + strings.Replace(acctest.Host(s, 1), `"available"`, acctest.Quoted(state), 1) + acctest.Deployment(node, acctest.Image("v1"))
-	}
-	w := acctest.NewWorkspace(t, config("manageable", acctest.Quoted(node)))
+	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  resource_class = " + acctest.Quoted(s.Class()) + "\n  provision_state = \"available\"\n}\n"
+	w := acctest.NewWorkspace(t, config+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	w.Configure(config("available", "metal_host.h1.id"))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, acctest.DeploymentAddress+" must be replaced")
-	if strings.Contains(output, "Node cannot be deployed as it is now") {
-		t.Errorf("the plan makes the host available, and warns that it is not:\n%s", output)
+	other := acctest.AddNode(t, s, "n2", nil)
+	w.Configure(config + acctest.Deployment("data.metal_hosts.free.ids[0]", acctest.Image("v1")))
+	output, changes := w.Plan()
+	if changes {
+		t.Errorf("the plan changes a deployment because a list has changed:\n%s", output)
 	}
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 1 changed, 1 destroyed")
-	acctest.NoChanges(t, w)
+	acctest.Mention(t, output, "Deployment stays on its node", "This deployment is on node "+s.Name("n1")+" ("+node+")", acctest.Quoted(other), "-replace")
+	w.Configure(config + "resource \"terraform_data\" \"later\" {}\n" + acctest.Deployment("(terraform_data.later.id == \"\" ? \"\" : data.metal_hosts.free.ids[0])", acctest.Image("v1")))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 0 destroyed") // not even while it is not known
+	acctest.WantVerbs(t, s, node, "active")
+
+	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress), "1 added, 0 changed, 1 destroyed")
+	if now := s.Node(other)["provision_state"]; now != "active" {
+		t.Errorf("the other node is %v", now)
+	}
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
-	node, other := acctest.AddNode(t, s, "n1", nil), acctest.AddNode(t, s, "n2", nil)
+	node := acctest.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	if output, _ := w.Plan(); strings.Contains(output, "Destroying") {
 		t.Errorf("the first deployment of a free node warns:\n%s", output)
@@ -111,7 +112,7 @@ func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	acctest.Mention(t, plan(), "Destroying undeploys the machine",
 		`Node `+s.Name("n1")+` (`+node+`) is deployed already, in state "active". If this plan replaces that deployment because it is tainted, the node is undeployed and cleaned: `)
 	w.Must("untaint", acctest.DeploymentAddress)
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(other), acctest.Image("v1")))
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "replace"`))
 	acctest.Mention(t, plan(), acctest.DeploymentAddress+" must be replaced", "Destroying undeploys the machine", lost)
 	w.Configure(s.Provider())
 	acctest.Mention(t, plan(), "Destroying undeploys the machine", lost)

@@ -233,7 +233,7 @@ func TestAccDeployment_importInRescue(t *testing.T) {
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
 	s.Await(node, "provision_state", "rescue")
 	w := newRescue(t, s, node, rescue(1))
-	w.Must("import", acctest.DeploymentAddress, node)
+	importing(t, w, node)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rescue is recorded only")
 	acctest.WantVerbs(t, s, node, "active", "rescue")
 	acctest.NoChanges(t, w)

@@ -3,7 +3,6 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,13 +26,6 @@ var (
 )
 
 const deploymentTimeout = 60 * time.Minute
-
-// importedKey marks, in private state, a deployment that was imported and not applied since. The first apply takes the values that
-// Ironic does not return from the configuration, and does not rebuild the node for them.
-const importedKey = "imported"
-
-// footprintKey is the key in private state of the node's provision.Footprint, as of the recorded deployment.
-const footprintKey = "footprint"
 
 // seenKey is the key in private state of the live ISO that an apply wanted last, and since when. An apply that was interrupted while
 // the image settled goes on with that time.
@@ -69,9 +61,10 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), d.Client.NameHolder(err))
 		return
 	}
+	d.Client.MadeDeployment(machine.Node().UUID)
 	instance := reserved.instance
 	if reserved.by != nil && d.Client.Announce(machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
@@ -117,9 +110,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, machine.Node())...)
-	if err == nil {
-		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, runs)...)
-	}
+	resp.Diagnostics.Append(plan.noteCreation(ctx, resp.Private, runs, err)...)
 	framework.Report(&resp.Diagnostics, doing, err)
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
@@ -156,33 +147,6 @@ func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.De
 		return 0, err
 	}
 	return machine.BootISO(ctx, wanted, o)
-}
-
-// footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
-// cannot be read; the next refresh writes it then.
-func footprint(ctx context.Context, machine *provision.Machine) provision.Footprint {
-	if machine.Refresh(ctx) != nil {
-		return provision.Footprint{}
-	}
-	return provision.FootprintOf(machine.Node())
-}
-
-// writeFootprint stores in private state the footprint of the node that runs the recorded deployment. It does not store a zero
-// footprint: the next refresh compares the node with the state then.
-func writeFootprint(ctx context.Context, private framework.SettablePrivate, f provision.Footprint) diag.Diagnostics {
-	if f == (provision.Footprint{}) {
-		return private.SetKey(ctx, footprintKey, nil)
-	}
-	text, _ := json.Marshal(f) // strings always marshal
-	return private.SetKey(ctx, footprintKey, text)
-}
-
-// readFootprint returns the footprint that writeFootprint has stored.
-func readFootprint(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (f provision.Footprint) {
-	text, problems := private.GetKey(ctx, footprintKey)
-	diags.Append(problems...)
-	_ = json.Unmarshal(text, &f) // a zero footprint is fine if there is none
-	return f
 }
 
 // tries returns max_attempts, or its default.
@@ -253,7 +217,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	d.Client.DeploymentInState(state.ID.ValueString())
+	twice := d.Client.DeploymentInState(state.ID.ValueString())
 	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
 	if ironic.IsNotFound(err) {
 		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
@@ -263,6 +227,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
 		return
+	}
+	if twice {
+		warnTwin(&resp.Diagnostics, node, "This state has two deployments of the node: whichever is destroyed first undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration.")
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
@@ -289,8 +256,13 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, readWanted(ctx, req.Private, &resp.Diagnostics), imported)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
+	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, readHistory(ctx, req.Private, &resp.Diagnostics).afterRead(node, imported))...)
 	state.volatile(node)
+	if state.begun() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
@@ -342,7 +314,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan, state := u.plan, u.state
+	plan, state := u.plan, u.prior
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
@@ -381,13 +353,17 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		next.Protected = types.BoolValue(node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.plan.Rebuilds.ValueInt64() > state.Rebuilds.ValueInt64())...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node())...)
+	if next.begun() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
 	doing := failed.of(ironic.NodeLabel(node()))
 	if err != nil && !arrived {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, u.past.afterApply(&next, u.what.DeployedWith(node())))...)
 	if plan.contentChange(ctx, state) != same || compare(ctx, plan.RebuildTriggers, state.RebuildTriggers) != same {
 		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, u.footprint(ctx, machine, err))...)
 	}
@@ -467,7 +443,6 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 		return
 	}
 	framework.RecordImport(ctx, resp, node.UUID)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
 }
 
 // reportUnreserved says that a node, which the user calls id, has no deployment to import.

@@ -329,7 +329,7 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 
 	s.Patch(node, "add", "/instance_uuid", other)
-	refused("is reserved by "+other, "If the reservation is yours, import it with", "terraform import <address of the metal_deployment> "+node, "Otherwise choose another node")
+	refused("is reserved by "+other, "A metal_deployment of this or another configuration, or another client, has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
 	s.Patch(node, "remove", "/instance_uuid", nil)
 
 	s.Verb(node, "active", "active")
@@ -344,4 +344,31 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 		t.Error("a node that does not exist was deployed")
 	}
 	acctest.Mention(t, output, "Node unknown-"+s.Class()+" could not be found", "Check the name or UUID")
+}
+
+func TestAccDeployment_twoOnOneNode(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	node := acctest.AddNode(t, s, "n1", nil)
+	first := acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"))
+	second := strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), `"d"`, `"e"`, 1)
+	w := acctest.NewWorkspace(t, s.Provider()+first+second)
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "This plan creates two deployments on the node")
+	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by", "Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
+
+	w.Configure(s.Provider() + first + second)
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "the state has a deployment of the node already", "terraform state list -id="+node)
+	missing := acctest.DeploymentAddress
+	if acctest.InState(t, w, missing) != nil {
+		missing = "metal_deployment.e"
+	}
+	w.Must("import", missing, node)
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "whichever is destroyed first undeploys the machine")
+	w.Must("state", "rm", missing)
+	w.Configure(s.Provider() + first)
+	if missing == acctest.DeploymentAddress {
+		w.Configure(s.Provider() + second)
+	}
+	acctest.WantVerbs(t, s, node, "active")
+	acctest.NeverMention(t, w.Must("destroy", "-auto-approve"), "Two deployments")
 }

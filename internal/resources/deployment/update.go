@@ -17,26 +17,28 @@ import (
 
 // update has the values that the steps of an update share.
 type update struct {
-	plan, config, state *model
+	plan, config, state *model // the state is history.baseline
+	prior               *model // the state
 	what                provision.Deployment
 	limit               time.Duration
 	known               provision.Footprint // of the node as of the recorded deployment
 	onChange            string              // in force
-	imported            bool                // and not applied since
-	seen                time.Time           // when the live ISO was first wanted
+	past                history
+	imported            bool      // by the plan: this apply touches no machine
+	seen                time.Time // when the live ISO was first wanted
 }
 
 // newUpdate collects the values of an update.
 func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) *update {
-	u := &update{plan: &model{}, config: &model{}, state: &model{}}
+	u := &update{plan: &model{}, config: &model{}, prior: &model{}}
 	diags.Append(req.Plan.Get(ctx, u.plan)...)
 	diags.Append(req.Config.Get(ctx, u.config)...)
-	diags.Append(req.State.Get(ctx, u.state)...)
+	diags.Append(req.State.Get(ctx, u.prior)...)
 	limit, problems := u.plan.Timeouts.Update(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	imported, problems := req.Private.GetKey(ctx, importedKey)
-	diags.Append(problems...)
-	u.limit, u.imported, u.onChange = limit, len(imported) > 0, d.onChangeOf(u.config, diags)
+	u.past = readHistory(ctx, req.Private, diags)
+	u.state, _ = u.past.baseline(ctx, u.plan, u.prior)
+	u.limit, u.imported, u.onChange = limit, u.past.Phase == importing, d.onChangeOf(u.config, diags)
 	u.what, problems = u.wanted(ctx).deployment(ctx)
 	diags.Append(problems...)
 	u.known = readFootprint(ctx, req.Private, diags)

@@ -136,9 +136,9 @@ func TestFakeDeployment_vifsAfterImport(t *testing.T) {
 	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1)})
 	deployByHand(s, node, acctest.ForeignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2)))
-	w.Must("import", acctest.DeploymentAddress, node)
+	importing(t, w, node)
 	w.Must("apply", "-auto-approve")
-	wantAttached(t, s, node, 1) // the first apply records only
+	wantAttached(t, s, node, 1) // that apply records only
 	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 1, 2)
 	acctest.NoChanges(t, w)

@@ -32,12 +32,8 @@ func bmcAttribute() attribute {
 	return attribute{
 		name: "bmc", schema: bmcSchema(),
 		encode: func(ctx context.Context, config *model, s settings) { config.encodeBMC(ctx, s) },
-		read: func(ctx context.Context, m *model, node *ironic.Node, everything bool) {
-			if everything && m.BMC.IsNull() {
-				m.importBMC(ctx, node)
-			}
-			m.fromBMC(ctx, node)
-		},
+		// An import leaves it null, and fills driver and driver_info: a configuration without bmc then plans nothing.
+		read: func(ctx context.Context, m *model, node *ironic.Node, _ bool) { m.fromBMC(ctx, node) },
 		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.BMC, planned.BMC) },
 	}
 }
@@ -141,21 +137,6 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	}
 	if framework.IsSet(block.Username) {
 		block.Username = framework.OrNull(actual[bmc.UsernameKey])
-	}
-	m.BMC, _ = types.ObjectValueFrom(ctx, m.BMC.AttributeTypes(ctx), block)
-}
-
-// importBMC fills the bmc block of an imported host, except for the password, if the node's driver_info and interfaces follow from a
-// BMC address.
-func (m *model) importBMC(ctx context.Context, node *ironic.Node) {
-	address := ironic.DescribeBMC(node)
-	bmc, err := ironic.ParseBMC(address)
-	if err != nil || bmc.Driver != node.Driver || !m.leadsTo(bmc, node) {
-		return
-	}
-	block := bmcModel{Address: types.StringValue(address), Username: framework.OrNull(framework.Scalars(node.DriverInfo)[bmc.UsernameKey])}
-	if verify, ok := node.DriverInfo[bmc.VerifyCAKey].(bool); ok {
-		block.VerifyCA = types.BoolValue(verify)
 	}
 	m.BMC, _ = types.ObjectValueFrom(ctx, m.BMC.AttributeTypes(ctx), block)
 }

@@ -59,22 +59,33 @@ func (h *host) enroll(ctx context.Context, config *model, limit time.Duration) (
 
 // candidate returns what no other node may have too.
 func (m *model) candidate(ctx context.Context, e ironic.Enrollment) provision.Candidate {
-	return provision.Candidate{UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx))), Bonds: m.bonds(ctx)}
+	return provision.Candidate{
+		UUID: e.UUID, Name: e.Name, Driver: e.Driver, DriverInfo: e.DriverInfo, Addresses: slices.Sorted(maps.Keys(m.ports(ctx))),
+		Bonds: m.bonds(ctx), Tenant: provision.Tenant{Owner: m.Owner.ValueString(), Lessee: m.Lessee.ValueString()},
+	}
 }
 
 // planTakeOver warns of a node that the apply would take over now. Terraform plans again during the apply, and shows that warning too.
 func (h *host) planTakeOver(ctx context.Context, plan, config *model, diags *diag.Diagnostics) {
-	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		return
-	}
-	if found := h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx))); found != nil {
+	if found := h.takesOver(ctx, config); found != nil {
 		h.warnTakeOver(diags, plan, found)
 	}
+}
+
+// takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet.
+func (h *host) takesOver(ctx context.Context, config *model) *provision.Found {
+	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports, config.Owner, config.Lessee) {
+		return nil
+	}
+	return h.Client.WouldTakeOver(ctx, config.candidate(ctx, config.enrollment(ctx)))
 }
 
 // warnTakeOver warns of a node that a new host takes over, once in a run.
 func (h *host) warnTakeOver(diags *diag.Diagnostics, plan *model, found *provision.Found) {
 	switch label := ironic.NodeLabel(found.Node); {
+	case found.Obstacle != "":
+		diags.AddWarning("Node is not taken over", fmt.Sprintf("Unless it goes before, the apply fails for host %s. Ironic has node %s already, and the provider does not take it over, because %s. "+
+			"If the machine is yours, import it: terraform import <address of the metal_host> %s", plan.describe(), label, found.Obstacle, found.Node.UUID))
 	case !h.Client.Announce(found.Node.UUID):
 	case found.By != nil:
 		framework.WarnTakenOver(diags, "node "+label, found.By)

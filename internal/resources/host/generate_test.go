@@ -74,11 +74,7 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 			generated := acctest.GenerateConfig(t, w)
 			acctest.NeverMention(t, generated, "hunter22", "******")
 			if name == "redfish" {
-				acctest.Mention(t, generated, `"redfish-virtualmedia://192.0.2.41/redfish/v1/Systems/1"`, `"root"`, `deploy_kernel = "http://k"`)
-				acctest.NeverMention(t, generated, "redfish_system_id")
-			}
-			if name == "idrac" {
-				acctest.Mention(t, generated, `"idrac-virtualmedia://192.0.2.45/redfish/v1/Systems/System.Embedded.1"`)
+				acctest.Mention(t, generated, `driver = "redfish"`, `redfish_address = "https://192.0.2.41"`, `redfish_username = "root"`, `deploy_kernel = "http://k"`)
 			}
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 0 changed, 0 destroyed")
 			acctest.NoChanges(t, w)

@@ -97,13 +97,6 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 	}
 }
 
-// planDestroy tells the other hosts of the run that a host gives up everything.
-func (h *host) planDestroy(state *model) {
-	if h.Known() && state.OnDestroy.ValueString() != destroyForget {
-		h.Client.PlanHost(provision.Intent{Candidate: provision.Candidate{UUID: state.ID.ValueString()}, Ends: true})
-	}
-}
-
 // move waits until the host may have what no other node may have too. It does nothing for a new host, whose creation has done so.
 func (h *host) move(ctx context.Context, c *change) error {
 	if c.state == nil {

@@ -163,3 +163,29 @@ func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
 		},
 	})
 }
+
+// A BMC that the configuration omits stays as it is: the plan of the import is empty. A bmc that comes later takes over its settings.
+func TestAccHost_importWithoutBMCPlansNothing(t *testing.T) {
+	t.Parallel()
+	s := acctest.Start(t, nil)
+	name := s.Name("h")
+	s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
+		"redfish_address": "https://" + name + ".example.com", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "deploy_kernel": "http://k",
+	}})
+	config := func(settings ...string) string {
+		return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" + acctest.HostBlock(name, append(settings, acctest.Target("enroll"))...)
+	}
+	w := acctest.NewWorkspace(t, config())
+	defer acctest.Destroy(t, s, w)
+	acctest.Mention(t, w.Must(acctest.Apply()...), "1 imported, 0 added, 0 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+	for _, system := range []string{"1", "2"} {
+		w.Configure(config(acctest.BMC("redfish://"+name+".example.com/redfish/v1/Systems/"+system, `username = "root"`)))
+		acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
+		acctest.NoChanges(t, w)
+		acctest.NoDrift(t, w)
+		if info, _ := s.Node(name)["driver_info"].(map[string]any); info["redfish_system_id"] != "/redfish/v1/Systems/"+system || info["deploy_kernel"] != "http://k" {
+			t.Errorf("driver_info is %v", info)
+		}
+	}
+}

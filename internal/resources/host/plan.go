@@ -29,7 +29,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		return
 	}
 	if req.Plan.Raw.IsNull() {
-		h.planDestroy(state)
+		h.planDestroy(ctx, state, readManaged(ctx, req.Private), &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -47,7 +47,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw)
 	if state == nil {
 		plan.settle(ctx, &config, nil, nil)
-		plan.planNewHardware(ctx, &config, &resp.Diagnostics)
+		h.planNewHardware(ctx, &plan, &config, &resp.Diagnostics)
 		h.planNew(ctx, &plan, &config, &resp.Diagnostics)
 		h.planUnguarded(&plan, &config, &resp.Diagnostics)
 	} else {

@@ -15,21 +15,32 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
-// planNewHardware plans pending_changes of a new host, and warns of volumes that are deleted.
-func (m *model) planNewHardware(ctx context.Context, config *model, diags *diag.Diagnostics) {
+// planNewHardware plans pending_changes of a new host, and warns of volumes that are deleted. A node that a killed run has begun may have the
+// volumes already.
+func (h *host) planNewHardware(ctx context.Context, plan, config *model, diags *diag.Diagnostics) {
 	wanted, known := config.hardware(ctx)
 	open := wanted.Parts()
 	switch {
 	case len(open) == 0:
-		m.PendingChanges = partsValue(nil)
+		plan.PendingChanges = partsValue(nil)
 		return
-	case known && (m.TargetState.ValueString() == targetEnroll || framework.IsFalse(m.PowerManaged) && !m.byAgent()):
-		m.PendingChanges = partsValue(open)
+	case known && (plan.TargetState.ValueString() == targetEnroll || framework.IsFalse(plan.PowerManaged) && !plan.byAgent()):
+		plan.PendingChanges = partsValue(open)
 		return
 	}
-	m.PendingChanges = types.SetUnknown(types.StringType)
+	plan.PendingChanges = types.SetUnknown(types.StringType)
+	if !config.raidDeletes(ctx, open) {
+		return
+	}
+	if over := h.takesOver(ctx, config); over != nil && over.By != nil && known {
+		node, err := h.Client.Node(ctx, over.Node.UUID)
+		if err == nil {
+			seen, _ := h.Client.SeeHardware(ctx, node, []provision.Part{provision.PartRAID}) // RAID is in the node
+			open = wanted.Only([]provision.Part{provision.PartRAID}).Work(provision.Hardware{}, seen).Parts()
+		}
+	}
 	if config.raidDeletes(ctx, open) {
-		warnRAID(diags, m)
+		warnRAID(diags, plan)
 	}
 }
 

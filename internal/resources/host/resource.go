@@ -219,7 +219,11 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	defer h.Finish(ctx, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == destroyForget {
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state.OnDestroy.ValueString() == destroyForget {
+		h.Client.ForgetHost(ctx, state.ID.ValueString())
 		return
 	}
 	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))

@@ -53,14 +53,11 @@ func driverInfoAttribute() attribute {
 		of: func(m *model) *types.Map { return &m.DriverInfo },
 	}
 	a := mapRow(r, nil)
-	a.read = func(ctx context.Context, m *model, node *ironic.Node, everything bool) {
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
 		readable := framework.Scalars(node.DriverInfo)
 		maps.DeleteFunc(readable, func(_, value string) bool { return value == ironic.Masked })
 		switch {
 		case everything:
-			others := settings{}
-			m.encodeBMC(ctx, others)
-			maps.DeleteFunc(readable, func(key, _ string) bool { return others["/driver_info/"+key] != nil })
 			m.DriverInfo = framework.MapValue(readable)
 			return
 		case m.DriverInfo.IsUnknown():
@@ -76,27 +73,36 @@ func driverInfoAttribute() attribute {
 	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
 		switch {
 		case !config.DriverInfo.IsNull():
-		case state == nil, state.wroteDriverInfo(ctx, config, before):
+		case state == nil, state.DriverInfo.IsNull():
 			m.DriverInfo = types.MapNull(types.StringType)
+		case !framework.FullyKnown(ctx, config.BMC):
+			m.DriverInfo = types.MapUnknown(types.StringType)
 		default:
-			m.DriverInfo = state.DriverInfo
+			m.DriverInfo = state.remainingInfo(ctx, config, before)
 		}
 	}
 	return a
 }
 
-// wroteDriverInfo reports whether the prior configuration contained driver_info itself. The state does not tell: an import fills
-// driver_info, and bmc and driver_info_wo manage keys of it too.
-func (m *model) wroteDriverInfo(ctx context.Context, config *model, before managed) bool {
-	others := settings(config.secrets(ctx))
-	m.encodeBMC(ctx, others)
-	for key := range framework.StringMap(m.DriverInfo) {
+// remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found, with
+// the values of bmc, and nothing that the prior configuration has set.
+func (m *model) remainingInfo(ctx context.Context, config *model, before managed) types.Map {
+	wanted := settings{}
+	config.encodeBMC(ctx, wanted)
+	left := framework.StringMap(m.DriverInfo)
+	for key := range left {
 		path := "/driver_info/" + key
-		if _, other := others[path]; !other && slices.Contains(before, path) {
-			return true
+		switch value, set := wanted[path]; {
+		case set:
+			left[key] = fmt.Sprint(value)
+		case slices.Contains(before, path):
+			delete(left, key)
 		}
 	}
-	return false
+	if len(left) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return framework.MapValue(left)
 }
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.

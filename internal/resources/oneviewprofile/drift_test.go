@@ -433,8 +433,8 @@ func TestAccOneView_profileOfRenamedNode(t *testing.T) {
 	}
 }
 
-// A change of node_id to another node replaces the profile by one on the other hardware.
-func TestAccOneView_otherNodeReplacesProfile(t *testing.T) {
+// A change of node_id to another node keeps the profile, because a list may have changed. With -replace it moves to the other hardware.
+func TestAccOneView_otherNodeKeepsProfile(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)
 	o := acctest.StartOneView(t, nil, 2)
@@ -442,8 +442,9 @@ func TestAccOneView_otherNodeReplacesProfile(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(first)))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider(o.Setting()) + profile(acctest.Quoted(second)))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "forces replacement", "1 added, 0 changed, 1 destroyed",
-		"Server profile is removed", "of node "+s.Name("blade1")+" ("+first+") is removed. OneView switches the server off for that")
+	acctest.NoChanges(t, w)
+	acctest.Mention(t, w.Must("plan"), "Server profile stays on its node")
+	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace="+profileAddress), "1 added, 0 changed, 1 destroyed")
 	if o.Hardware(1).ProfileURI != "" || applied(s, first) != "" {
 		t.Errorf("the first blade is %+v; driver_info names %q", o.Hardware(1), applied(s, first))
 	}

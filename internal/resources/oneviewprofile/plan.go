@@ -68,8 +68,9 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 // planReplacement plans to replace the profile if node or hardware changes, and warns of the removal. It ignores another spelling
 // of the same URI.
 func (o *oneviewProfile) planReplacement(ctx context.Context, plan, config, state *oneviewProfileModel, resp *resource.ModifyPlanResponse) {
-	if !plan.NodeID.Equal(state.NodeID) {
-		other, err := o.otherNode(ctx, plan, state)
+	named := plan.NodeID
+	if !named.Equal(state.NodeID) {
+		other, gone, err := o.otherNode(ctx, plan, state)
 		if ironic.IsNotFound(err) {
 			noSuchNode(plan, &resp.Diagnostics)
 			return
@@ -78,8 +79,11 @@ func (o *oneviewProfile) planReplacement(ctx context.Context, plan, config, stat
 			framework.Report(&resp.Diagnostics, "find out whether node "+plan.NodeID.ValueString()+" is node "+state.NodeID.ValueString(), err)
 			return
 		}
-		if other {
+		switch {
+		case other && (gone || named.IsUnknown()):
 			resp.RequiresReplace.Append(path.Root("node_id"))
+		case other: // a list from which node_id is taken may have changed
+			plan.NodeID = state.NodeID
 		}
 	}
 	plan.HardwareURI, plan.TemplateURI = keepSpelling(plan.HardwareURI, state.HardwareURI), keepSpelling(plan.TemplateURI, state.TemplateURI)
@@ -87,7 +91,11 @@ func (o *oneviewProfile) planReplacement(ctx context.Context, plan, config, stat
 		resp.RequiresReplace.Append(path.Root("server_hardware_uri"))
 	}
 	if len(resp.RequiresReplace) > 0 {
+		plan.NodeID = named
 		o.warnRemoval(ctx, state, &resp.Diagnostics)
+	} else if plan.NodeID.Equal(state.NodeID) && !named.Equal(state.NodeID) {
+		resp.Diagnostics.AddAttributeWarning(path.Root("node_id"), "Server profile stays on its node", fmt.Sprintf("This profile is on node %s, and node_id says %q now. The plan keeps the node. "+
+			"To move the profile on purpose, use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.", state.NodeID.ValueString(), named.ValueString(), state.NodeID.ValueString()))
 	}
 }
 
@@ -121,20 +129,20 @@ func (o *oneviewProfile) warnRemoval(ctx context.Context, state *oneviewProfileM
 		"The removal fails while the node is deployed or an operation on it is in progress.", state.Name.ValueString(), label))
 }
 
-// otherNode reports whether a changed node_id, a name or UUID, names another node than the present one.
-func (o *oneviewProfile) otherNode(ctx context.Context, plan, state *oneviewProfileModel) (bool, error) {
+// otherNode reports whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone.
+func (o *oneviewProfile) otherNode(ctx context.Context, plan, state *oneviewProfileModel) (other, gone bool, err error) {
 	if plan.NodeID.IsUnknown() || state.NodeID.IsNull() || !o.Known() {
-		return true, nil
+		return true, state.NodeID.IsNull(), nil
 	}
 	wanted, err := o.Client.NodeForRefresh(ctx, plan.NodeID.ValueString())
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	present, err := o.Client.NodeForRefresh(ctx, state.NodeID.ValueString())
 	if ironic.IsNotFound(err) {
-		return true, nil
+		return true, true, nil
 	}
-	return err == nil && wanted.UUID != present.UUID, err
+	return err == nil && wanted.UUID != present.UUID, false, err
 }
 
 // planInPlace plans a change of a profile that stays. differences is a sentence about its differences from the template; may be empty.

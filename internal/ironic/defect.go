@@ -1,0 +1,168 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// ParentNodeError says that this Ironic has a defect which makes every patched node its own parent.
+type ParentNodeError struct {
+	Node *Node // the node that was damaged before the defect was known; nil if there is none
+}
+
+// Error describes the defect.
+func (e *ParentNodeError) Error() string {
+	text := "this Ironic has a defect: a change of any node makes the node its own parent. The node can then be neither allocated, " +
+		"deployed nor powered. Versions 29.0.5 and 35.0.1, as patched in Debian, have this defect. "
+	if e.Node != nil {
+		return text + "It has damaged node " + NodeLabel(e.Node)
+	}
+	return text + "The provider found it on a node that it created for this test and has deleted. Nothing else was changed"
+}
+
+// KeyProbe is the key of extra that the test for the defect changes.
+const KeyProbe = "terraform_metal_probe"
+
+// parentDefect checks before the first change of a node whether the server has the defect.
+type parentDefect struct {
+	mu    sync.Mutex
+	known bool
+	err   *ParentNodeError
+}
+
+// The versions of servers that may have the defect: from the first with parent_node to the release that fixes it.
+const (
+	defectFrom  = versionParentNode
+	defectUntil = Microversion(114)
+)
+
+// check tests for the defect on a node that it creates, once per Client and only on servers of the affected versions. like returns
+// the driver and conductor group for that node.
+func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver, group string, err error)) error {
+	unlock, err := c.locks.lock(ctx, "parent_node") // not mu: a caller must be able to stop waiting
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if known, err := d.verdict(); known {
+		return err
+	}
+	if _, err := c.api(ctx); err != nil {
+		return err
+	}
+	if c.server < defectFrom || c.server > defectUntil {
+		return d.decide(nil)
+	}
+	driver, group, err := like()
+	if err != nil {
+		return err
+	}
+	return d.probe(ctx, c, driver, group)
+}
+
+// The test node has a name, so that no discovery takes it for a new machine if the run is killed before it has deleted the node. The next run
+// that tests deletes such nodes.
+const (
+	probeName        = "terraform-metal-probe-"
+	probeDescription = "created by terraform-provider-metal to test this Ironic; may be deleted"
+	probeAge         = 10 * time.Minute // no test takes longer
+)
+
+func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group string) error {
+	c.sweepProbes(ctx)
+	id := NewUUID()
+	defer func() {
+		_ = c.Request(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
+	}()
+	err := c.Request(ctx, http.MethodPost, "nodes", map[string]any{
+		"uuid": id, "name": probeName + id, "driver": driver, "conductor_group": group, "description": probeDescription,
+	}, nil)
+	if err != nil {
+		if IsTransient(err) {
+			return err
+		}
+		if IsStatus(err, http.StatusForbidden, "") {
+			return d.decide(nil)
+		}
+		return nil // the driver is wrong, for example: the first patch will show the defect
+	}
+	var patch Patch
+	patch.Set("/extra/"+KeyProbe, true)
+	if err := c.Request(ctx, http.MethodPatch, "nodes/"+id, patch.body(), nil); err != nil {
+		return err
+	}
+	var probe Node
+	if err := nodes.Get(ctx, c.newestAPI(), id).ExtractInto(&probe); err != nil {
+		return c.wrap(err)
+	}
+	if probe.ParentNode == id {
+		return d.decide(&ParentNodeError{})
+	}
+	return d.decide(nil)
+}
+
+// newestAPI returns a service client of the newest version, because the configured one may be too old to show parent_node. The client must be
+// connected.
+func (c *Client) newestAPI() *gophercloud.ServiceClient {
+	api := *c.service
+	api.Microversion = min(c.server, newest).String()
+	return &api
+}
+
+// sweepProbes deletes the test nodes that killed runs have left. It only logs a failure. A node that the defect has harmed is its own child, and
+// children are in lists only on request.
+func (c *Client) sweepProbes(ctx context.Context) {
+	query := url.Values{"description_contains": {probeDescription}, "include_children": {"true"}, "detail": {"true"}}
+	var answer struct {
+		Nodes []Node `json:"nodes"`
+	}
+	api := c.newestAPI()
+	_, err := api.Get(ctx, api.ServiceURL("nodes")+"?"+query.Encode(), &answer, nil)
+	for _, n := range answer.Nodes {
+		if !strings.HasPrefix(n.Name, probeName) || c.ServerNow().Sub(n.CreatedAt) < probeAge {
+			continue
+		}
+		if derr := c.Request(ctx, http.MethodDelete, "nodes/"+n.UUID, nil, nil); derr != nil {
+			err = derr
+		}
+	}
+	if err != nil {
+		c.Logger().DebugContext(ctx, "could not delete the test nodes of killed runs", "error", c.wrap(err))
+	}
+}
+
+// examine looks for the defect in the answer to a patch.
+func (d *parentDefect) examine(node *Node) error {
+	if node.ParentNode != node.UUID || node.UUID == "" {
+		return nil
+	}
+	return d.decide(&ParentNodeError{Node: node})
+}
+
+// decide records whether the server has the defect, and returns it as an error.
+func (d *parentDefect) decide(defect *ParentNodeError) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.err = true, defect
+	if defect == nil {
+		return nil
+	}
+	return defect
+}
+
+// verdict returns the defect as an error, if it is known whether the server has it.
+func (d *parentDefect) verdict() (known bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return true, d.err
+	}
+	return d.known, nil
+}

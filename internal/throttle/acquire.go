@@ -1,0 +1,108 @@
+package throttle
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// acquire waits until it has created a record or taken it over, and returns the earliest time at which it did. After an interruption it waits
+// for the answer to its request, so that it leaves no record behind. waiting ends when the caller does not want the lock any more.
+func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (taken time.Time, err error) {
+	answered, stop := rest.Outlast(waiting)
+	defer stop()
+	pause := rest.Backoff{First: 100 * time.Millisecond, Max: longestLook, Factor: 1.5}
+	begun, told, isHeld, run := time.Now(), time.Time{}, false, ""
+	for failed := 0; ; {
+		var err error
+		taken = time.Now()
+		if !isHeld {
+			created, cerr := l.records.Create(answered, *mine)
+			if created {
+				return taken, nil
+			}
+			if err = cerr; err != nil && !l.records.MayPass(err) {
+				return taken, err
+			}
+		}
+		asked := time.Now()
+		held, rerr := l.records.Read(answered, mine.Name)
+		switch {
+		case held == nil:
+			isHeld = isHeld && rerr != nil
+		case held.Holder == mine.Holder: // the answer to the creation was lost
+			return asked.Add(-held.Age), nil
+		case held.Age > lease:
+			var mineNow bool
+			if mineNow, rerr = l.takeOver(answered, held, mine); mineNow {
+				return asked, nil
+			}
+		default:
+			isHeld, run = true, held.Run
+		}
+		if err == nil {
+			err = rerr
+		}
+		if err == nil {
+			failed = 0
+		} else if failed++; failed == lockTries || !l.records.MayPass(err) {
+			return taken, err
+		}
+		if isHeld && time.Since(begun) > tellAfter && time.Since(told) > tellEvery {
+			told = time.Now()
+			l.tell(ctx, lock, run)
+		}
+		most := pause.Next()
+		if rest.Sleep(waiting, most/4+rand.N(most)) != nil { //nolint:gosec // jitter
+			return taken, notFree(ctx, lock, run)
+		}
+	}
+}
+
+func takeoverOf(holder string) string { return "takeover:" + holder }
+
+// takeOver takes a lock over from a dead holder, and reports whether it has. Among the runs that try, only the one that creates the takeover
+// record of the holder replaces the record of the lock. A takeover record that a dead run has left expires. The record of the lock always
+// leads to it: by its holder before it is replaced, and by From afterwards. So no kill leaves a takeover record that no run finds.
+func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, err error) {
+	if dead.Holder == "" { // another client has changed it
+		return false, l.records.Delete(ctx, dead.Name)
+	}
+	if dead.From != "" {
+		if err := l.records.Delete(ctx, takeoverOf(dead.From)); err != nil {
+			return false, err
+		}
+	}
+	mark := Record{Name: takeoverOf(dead.Holder), Description: takeoverDescription, Holder: mine.Holder}
+	created, err := l.records.Create(ctx, mark)
+	if !created {
+		left, rerr := l.records.Read(ctx, mark.Name)
+		switch {
+		case rerr == nil && left != nil && left.Holder == mine.Holder: // the answer was lost
+		case rerr == nil && left != nil && left.Age > lease:
+			return false, l.records.Delete(ctx, mark.Name)
+		default:
+			return false, err
+		}
+	}
+	next := *mine
+	next.From = dead.Holder
+	taken, err = l.records.Replace(ctx, dead.Holder, next)
+	if !taken {
+		if now, rerr := l.records.Read(ctx, mine.Name); rerr == nil && now != nil {
+			taken = now.Holder == mine.Holder            // the answer was lost
+			if err == nil && now.Holder == dead.Holder { // another client has changed it, so that it cannot be replaced
+				err = l.records.Delete(ctx, mine.Name)
+			}
+		}
+	}
+	if taken {
+		*mine, err = next, nil
+	}
+	if derr := l.records.Delete(ctx, mark.Name); err == nil && !taken {
+		err = derr // if it is taken, the release deletes the record
+	}
+	return taken, err
+}
