@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -32,7 +33,7 @@ func (w *workspace) execute(p *process, made *plan, config configuration) (faile
 			add(removals, c, func(c *change) error { return w.remove(p, c) })
 		}
 		if c.action == create || c.action == update || c.action == replace {
-			add(writes, c, func(c *change) error { return w.write(p, c, config[c.address]) })
+			add(writes, c, func(c *change) error { return w.write(p, c, config[c.address], made) })
 		}
 	}
 	for address, c := range made.changes {
@@ -97,13 +98,18 @@ func (w *workspace) remove(p *process, c *change) error {
 }
 
 // write creates or updates an instance, as planned.
-func (w *workspace) write(p *process, c *change, settings object) error {
+func (w *workspace) write(p *process, c *change, settings object, made *plan) error {
 	prior, of := w.state()[c.address], c.kind
 	if c.action != update {
 		prior = nil
 	}
 	now := w.state()
-	configured := valueOf(of.kind, settings, func(r reference) cty.Value { return now[r.address].value.GetAttr(r.attribute) })
+	configured := valueOf(of.kind, settings, func(r reference) cty.Value {
+		if strings.HasPrefix(r.address, dataPrefix) {
+			return made.planned(r)
+		}
+		return now[r.address].value.GetAttr(r.attribute)
+	})
 	again := &change{address: c.address, kind: of}
 	planned, err := w.ask(p, again, prior, configured)
 	if err != nil {

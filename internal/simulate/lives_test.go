@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 var seeds = flag.String("seeds", "1-150", "which lives TestSimulate_lives lives: first-last")
@@ -107,6 +109,9 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 	if d.faults {
 		l.fault, l.faulty = l.faultOf, true
 	}
+	if d.answers {
+		l.fault, l.faulty = l.loseAnswer, true
+	}
 	ended := make(chan struct{})
 	if d.others || d.restart {
 		l.meddled = l.meddled || d.others
@@ -118,6 +123,7 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 	}
 	l.fault = nil
 	l.checkWipes(end.plan)
+	l.checkRebuilds(end.plan)
 	if end.killed && d.lost {
 		l.space.lose(lastWrites)
 		l.tell("the last states are lost")
@@ -214,6 +220,18 @@ func (l *life) checkWipes(made *plan) {
 	}
 }
 
+// checkRebuilds checks that no plan has counted another write to a disk to which nothing was ever written.
+func (l *life) checkRebuilds(made *plan) {
+	for address, c := range made.changes {
+		if kindName(address) != "metal_deployment" || c.action != update || !c.planned.GetAttr("rebuilds").IsKnown() {
+			continue
+		}
+		if c.raises("rebuilds") && !l.wasWritten(c.refreshed.value.GetAttr("id").AsString()) {
+			l.broken("the plan raised rebuilds of %s, though nothing was ever written to its disk", address)
+		}
+	}
+}
+
 // checkPromises checks that a run that has succeeded did to machines what its plan has counted.
 func (l *life) checkPromises(made *plan) {
 	verbs := l.verbsOf()
@@ -228,7 +246,7 @@ func (l *life) checkPromises(made *plan) {
 		if c.raises("rebuilds") && !sent(func(target string) bool { return target == "active" || target == "rebuild" }) {
 			l.broken("the plan raised rebuilds of %s, but nothing was deployed", address)
 		}
-		if c.raises("restarts") && !c.raises("rebuilds") && !sent(isPower) {
+		if c.raises("restarts") && !c.raises("rebuilds") && !sent(moves) {
 			l.broken("the plan raised restarts of %s, but the machine was not restarted", address)
 		}
 	}
@@ -248,7 +266,7 @@ func (p *plan) shows(v sent, now states) bool {
 		for _, i := range []*instance{c.refreshed, now[address]} {
 			concerns = concerns || i != nil && i.value.GetAttr("id").AsString() == v.node
 		}
-		if concerns && c.shows(kindName(address), v.target) {
+		if concerns && c.shows(kindName(address), v) {
 			return true
 		}
 	}
@@ -256,25 +274,36 @@ func (p *plan) shows(v sent, now states) bool {
 }
 
 // shows reports whether the planned change of a resource shows that a verb is sent to its node.
-func (c *change) shows(kind, verb string) bool {
+func (c *change) shows(kind string, v sent) bool {
+	verb := v.target
 	deploys := verb == "active" || verb == "rebuild" || verb == "deleted"
 	switch {
-	case c.action == keep, c.action == forget, kind == "metal_allocation":
+	case kind == "metal_allocation" && c.action == remove && verb == "deleted" && v.state != "active": // it ends a quarantine
+		return true
+	case c.action == keep, c.action == forget, kind == "metal_allocation", kind == "metal_allocation_group":
 		return false
 	case kind == "metal_host" && deploys:
 		return false
 	case c.action != update:
 		return true
 	case kind == "metal_deployment" && deploys:
-		return c.raises("rebuilds")
+		return c.raises("rebuilds") || c.raises("restarts") && !c.planned.GetAttr("live_iso").IsNull()
 	case isPower(verb):
 		return c.changes("power_state") || kind == "metal_deployment" && (c.raises("restarts") || c.raises("rebuilds"))
+	}
+	if kind == "metal_host" && (c.changes("target_state") || verb == "provide" && c.planned.GetAttr("automated_clean").RawEquals(cty.False)) {
+		return true
 	}
 	return slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })
 }
 
 func isPower(verb string) bool {
 	return strings.Contains(verb, "power") || strings.Contains(verb, "reboot")
+}
+
+// moves reports whether a verb restarts a machine, in whatever way.
+func moves(verb string) bool {
+	return isPower(verb) || slices.Contains([]string{"active", "rebuild", "rescue", "unrescue"}, verb)
 }
 
 // raises reports whether the plan raises a counter of a deployment, or may raise it.

@@ -3,14 +3,12 @@ package simulate_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,25 +30,20 @@ type site struct {
 	story   []string // what has happened, for people
 	faults  []string // promises that were broken
 	verbs   []sent
-	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
+	history []sent // of all runs, which forget keeps
+	limit   int    // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
 // sent is a verb or a change of power that Ironic has accepted from a run.
 type sent struct {
 	run, node, target string
+	state, power      string // of the node, before
 }
 
-// fault is what happens to a request besides being answered.
-type fault struct {
-	name  string
-	after bool                  // it takes effect all the same
-	delay time.Duration         // before it arrives
-	with  *fakeironic.Rejection // the answer; nil: the connection breaks
-}
-
-var (
-	errKilled = errors.New("the process was killed")
-	errBroken = syscall.ECONNRESET
+// The hosts that exist.
+const (
+	siteHost  = "ironic.test"
+	imageHost = "images.test"
 )
 
 func newSite(seed uint64) *site {
@@ -95,141 +88,48 @@ func (s *site) check(t *testing.T, title string) bool {
 	return false
 }
 
-// line is the connection of one process to the site.
-type line struct {
-	site *site
-	run  string
-	dead chan struct{} // closed when the process is killed or has ended
-	once sync.Once
-
-	mu     sync.Mutex
-	count  int  // requests so far
-	killAt int  // which request kills the process; 0: none
-	after  bool // it is killed when the request has been executed, but before it is answered
-	killed bool
-}
-
-// end breaks the connection.
-func (l *line) end() { l.once.Do(func() { close(l.dead) }) }
-
-func (l *line) isDead() bool {
-	select {
-	case <-l.dead:
-		return true
-	default:
-		return false
-	}
-}
-
-// RoundTrip sends a request to the site, unless the process is dead or dies of it.
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	if l.isDead() {
-		return nil, errKilled
-	}
-	var what *fault
-	if l.site.fault != nil {
-		what = l.site.fault(r)
-	}
-	if err := l.travel(r, what); err != nil {
-		return nil, err
-	}
-	dies, after := l.number()
-	if dies {
-		l.site.tell("%s is killed at request %d: %s %s (executed: %t)", l.run, l.count, r.Method, r.URL.Path, after)
-	}
-	if dies && !after {
-		l.end()
-		return nil, errKilled
-	}
-	resp, err := l.site.answer(l.run, r, what)
-	if dies {
-		l.end()
-	}
-	if l.isDead() {
-		return nil, errKilled
-	}
-	return resp, err
-}
-
-// number counts a request and reports whether the process dies of it.
-func (l *line) number() (dies, after bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count++
-	dies = l.count == l.killAt
-	l.killed = l.killed || dies
-	return dies, l.after
-}
-
-// travel waits for the time that a request needs to arrive. A request of a killed process may arrive or not.
-func (l *line) travel(r *http.Request, what *fault) error {
-	delay := time.Duration(l.site.below(int(l.site.latency) + 1))
-	if what != nil {
-		delay += what.delay
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.Context().Done():
-		return r.Context().Err()
-	case <-l.dead:
-		if l.site.below(2) == 0 {
-			return errKilled
-		}
-	}
-	return nil
-}
-
-// answer lets the fake answer a request and watches what is accepted.
-func (s *site) answer(run string, r *http.Request, what *fault) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-	}
-	if what != nil && !what.after && (what.with != nil || what.delay == 0) {
-		s.tell("%s: %s %s: %s, not executed", run, r.Method, r.URL.Path, what.name)
-		return what.answer(r)
-	}
-	resp, err := s.fake.RoundTrip(r.WithContext(withoutEnd{r.Context()}))
-	if err == nil && r.Method != http.MethodGet {
-		s.watch(run, r, body, resp.StatusCode)
-	}
-	if what != nil && what.after {
-		s.tell("%s: %s %s: %s, though executed", run, r.Method, r.URL.Path, what.name)
-		return what.answer(r)
-	}
-	return resp, err
-}
-
-// answer is the faulty answer.
-func (f *fault) answer(r *http.Request) (*http.Response, error) {
-	if f.with == nil {
-		return nil, errBroken
-	}
-	return &http.Response{
-		StatusCode: f.with.Status, Status: http.StatusText(f.with.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: f.with.Header.Clone(), Body: io.NopCloser(strings.NewReader(f.with.Body)), ContentLength: int64(len(f.with.Body)),
-	}, nil
-}
-
-// watch records what a run has changed, and checks the limit when it has started an operation.
-func (s *site) watch(run string, r *http.Request, body []byte, status int) {
-	path := strings.TrimPrefix(r.URL.Path, "/v1/")
-	s.tellWrite(run, r.Method, path, body, status)
-	parts := strings.Split(path, "/")
-	if status/100 != 2 || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" && parts[3] != "power" {
+// watch records what a run has changed, and checks the limit when it has started an operation. verb is nil if the request has none.
+func (s *site) watch(run string, r *http.Request, body []byte, status int, verb *sent) {
+	s.tellWrite(run, r.Method, strings.TrimPrefix(r.URL.Path, "/v1/"), body, status)
+	if status/100 != 2 || verb == nil {
 		return
 	}
-	var asked struct{ Target string }
-	if err := json.Unmarshal(body, &asked); err != nil {
-		s.broken("%s sent %q as a verb", run, body)
-	}
 	s.mu.Lock()
-	s.verbs = append(s.verbs, sent{run, parts[1], asked.Target})
+	s.verbs = append(s.verbs, *verb)
+	s.history = append(s.history, *verb)
 	s.mu.Unlock()
 	s.checkLimit()
+	s.checkBMC(*verb)
+}
+
+// verbIn returns the verb or the change of power in a request; nil if there is none.
+func (s *site) verbIn(run string, r *http.Request, body []byte) *sent {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")
+	if r.Method != http.MethodPut || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" && parts[3] != "power" {
+		return nil
+	}
+	node, _ := s.fake.Node(parts[1])
+	return &sent{run, node.UUID, targetIn(body), node.ProvisionState, node.PowerState}
+}
+
+// targetIn returns the target in the body of a request; "" if there is none.
+func targetIn(body []byte) string {
+	var asked struct{ Target string }
+	_ = json.Unmarshal(body, &asked) // a list has none
+	return asked.Target
+}
+
+// targetOf is targetIn of a request that is still to be sent.
+func targetOf(r *http.Request) string {
+	if r.GetBody == nil {
+		return ""
+	}
+	again, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	body, _ := io.ReadAll(again)
+	return targetIn(body)
 }
 
 // tellWrite adds a request that changes something to the story, without repetitions.

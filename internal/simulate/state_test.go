@@ -34,8 +34,9 @@ type workspace struct {
 	now     states
 	history []snapshot // older states
 	runs    int
-	killed  bool // one of the runs was killed
-	logs    bool // the processes write logs, which are checked
+	killed  bool              // one of the runs was killed
+	imports map[string]string // what the next apply imports: identifiers by address
+	logs    bool              // the processes write logs, which are checked
 }
 
 // snapshot is the state from a time on.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // death says when a run is killed.
@@ -25,6 +24,9 @@ type outcome struct {
 	plan           *plan
 	killed, failed bool
 }
+
+// longestApply is more than any apply needs.
+const longestApply = 24 * time.Hour
 
 // apply plans and applies a configuration, as terraform apply does.
 func (w *workspace) apply(t *testing.T, config configuration, when death) outcome {
@@ -50,17 +52,24 @@ func (w *workspace) applyIn(t *testing.T, config configuration, d trouble) outco
 			w.set(address, c.refreshed)
 		}
 	}
+	w.imports = nil
 	if made.empty() {
 		return outcome{plan: made}
 	}
 	p = w.site.start(t, run, w.block, d.kill, d.after, w.logs)
+	p.killVerb = d.at
 	if d.stop > 0 {
 		defer time.AfterFunc(d.stop, func() {
 			w.site.tell("%s: Ctrl-C", run)
 			p.stop()
 		}).Stop()
 	}
+	endless := time.AfterFunc(longestApply, func() {
+		w.site.broken("%s: the apply does not end", run)
+		p.end()
+	})
 	failed := w.execute(p, made, config)
+	endless.Stop()
 	p.close()
 	if w.killed = w.killed || p.killed; p.killed {
 		return outcome{plan: made, killed: true}
@@ -120,6 +129,11 @@ func (p *plan) text() string {
 	return strings.Join(all, ", ")
 }
 
+// planned returns the planned value of a reference.
+func (p *plan) planned(r reference) cty.Value {
+	return p.changes[r.address].planned.GetAttr(r.attribute)
+}
+
 // String describes the plan.
 func (p *plan) String() string {
 	switch {
@@ -175,14 +189,28 @@ func (w *workspace) plan(p *process, config configuration) *plan {
 	return made
 }
 
-func kindName(address string) string { return strings.Split(address, ".")[0] }
+func kindName(address string) string {
+	name, isData := strings.CutPrefix(address, dataPrefix)
+	if name = strings.Split(name, ".")[0]; isData {
+		return dataPrefix + name
+	}
+	return name
+}
 
 // errFailed says that the provider has reported errors, or that a promise was broken.
 var errFailed = fmt.Errorf("failed")
 
 // planOne refreshes and plans one resource.
 func (w *workspace) planOne(p *process, c *change, prior *instance, settings object, made *plan) (err error) {
-	if c.refreshed, err = w.refresh(p, c, prior); err != nil {
+	switch {
+	case strings.HasPrefix(c.address, dataPrefix):
+		return w.readData(p, c, valueOf(c.kind.kind, settings, made.planned))
+	case prior == nil && settings != nil && w.imports[c.address] != "":
+		c.refreshed, err = w.importOne(p, c, w.imports[c.address])
+	default:
+		c.refreshed, err = w.refresh(p, c, prior)
+	}
+	if err != nil {
 		return err
 	}
 	none := cty.NullVal(c.kind.kind)
@@ -195,7 +223,7 @@ func (w *workspace) planOne(p *process, c *change, prior *instance, settings obj
 		_, err = w.ask(p, c, c.refreshed, none)
 		return err
 	}
-	configured := valueOf(c.kind.kind, settings, func(r reference) cty.Value { return made.changes[r.address].planned.GetAttr(r.attribute) })
+	configured := valueOf(c.kind.kind, settings, made.planned)
 	if err = w.validate(p, c, configured); err != nil {
 		return err
 	}
@@ -250,24 +278,6 @@ func (w *workspace) refresh(p *process, c *change, i *instance) (*instance, erro
 		return i, nil
 	}
 	return read, nil
-}
-
-// upgrade lets the provider upgrade a state that was read from a file.
-func (w *workspace) upgrade(p *process, c *change, i *instance) (*tfprotov6.DynamicValue, error) {
-	text, err := ctyjson.Marshal(i.value, c.kind.kind)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := rpc(p, p.server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{
-		TypeName: kindName(c.address), Version: c.kind.version, RawState: &tfprotov6.RawState{JSON: text},
-	})
-	if err == nil && p.said(c.address, resp.Diagnostics) {
-		err = errFailed
-	}
-	if err != nil {
-		return nil, err
-	}
-	return encode(c.kind.kind, p.decode(c.address, c.kind, resp.UpgradedState, nil)), nil
 }
 
 // validate checks a configuration.

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 
@@ -25,6 +26,9 @@ type kind struct {
 // blockName is the name of the provider block in schemas.
 const blockName = ""
 
+// dataPrefix is before the names of data sources.
+const dataPrefix = "data."
+
 // schemas are the kinds by name. They are the same for all servers.
 var schemas = sync.OnceValue(func() map[string]kind {
 	resp, err := provider.NewServer("test").GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
@@ -34,6 +38,9 @@ var schemas = sync.OnceValue(func() map[string]kind {
 	all := map[string]kind{}
 	for name, schema := range resp.ResourceSchemas {
 		all[name] = kindOf(schema)
+	}
+	for name, schema := range resp.DataSourceSchemas {
+		all[dataPrefix+name] = kindOf(schema)
 	}
 	all[blockName] = kindOf(resp.Provider)
 	return all
@@ -61,6 +68,37 @@ type object = map[string]any
 // reference stands for an attribute of another resource.
 type reference struct{ address, attribute string }
 
+// pick stands for a part of an attribute of another resource or data source: the element of a list, or an attribute of an element of a map.
+type pick struct {
+	from reference
+	path []any // numbers and names
+}
+
+// of returns the part of a value; null if there is none.
+func (p pick) of(kind cty.Type, value cty.Value) cty.Value {
+	for _, at := range p.path {
+		switch {
+		case !value.IsKnown():
+			return cty.UnknownVal(kind)
+		case value.IsNull():
+			return cty.NullVal(kind)
+		}
+		key, isName := at.(string)
+		n, _ := at.(int)
+		switch {
+		case isName && value.Type().IsObjectType():
+			value = value.GetAttr(key)
+		case isName && value.HasIndex(cty.StringVal(key)).True():
+			value = value.Index(cty.StringVal(key))
+		case !isName && value.LengthInt() > n:
+			value = value.AsValueSlice()[n]
+		default:
+			return cty.NullVal(kind)
+		}
+	}
+	return value
+}
+
 // resolve returns the value of a reference.
 type resolve func(reference) cty.Value
 
@@ -70,7 +108,9 @@ func valueOf(of cty.Type, from any, get resolve) cty.Value {
 	case nil:
 		return cty.NullVal(of)
 	case reference:
-		return get(from)
+		return as(of, get(from))
+	case pick:
+		return as(of, from.of(of, get(from.from)))
 	case string:
 		return cty.StringVal(from)
 	case bool:
@@ -83,6 +123,18 @@ func valueOf(of cty.Type, from any, get resolve) cty.Value {
 		return objectOf(of, from, get)
 	}
 	panic(fmt.Sprintf("%T is no setting", from))
+}
+
+// as converts a value as Terraform does, such as a list to a set.
+func as(of cty.Type, value cty.Value) cty.Value {
+	if of == cty.DynamicPseudoType {
+		return value
+	}
+	made, err := convert.Convert(value, of)
+	if err != nil {
+		panic(err)
+	}
+	return made
 }
 
 func listOf(of cty.Type, from []any, get resolve) cty.Value {
@@ -128,6 +180,8 @@ func references(settings any, each func(reference)) {
 	switch settings := settings.(type) {
 	case reference:
 		each(settings)
+	case pick:
+		each(settings.from)
 	case []any:
 		for _, element := range settings {
 			references(element, each)
