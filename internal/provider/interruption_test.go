@@ -357,8 +357,7 @@ func TestAccInterruption_importOfRunningDeployment(t *testing.T) {
 	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("import", acctest.DeploymentAddress, node)
-	w.Must("apply", "-auto-approve")                            // takes it over
-	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve") // and waits for it
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve") // takes it over, and waits for it
 	s.Await(node, "provision_state", "active")
 	acctest.NoChanges(t, w)
 	acctest.WantVerbs(t, s, node, "active") // but never deploys it over

@@ -20,7 +20,7 @@ import (
 // On a real Ironic it has to be alone: the limit counts the hosts of other tests, too.
 func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 	const runs, each, limit = 3, 10, 5
-	site := acctest.StartSlow(t)
+	site := acctest.StartSlowWith(t, &fakeironic.Server{StepTime: time.Second}) // so that operations of several hosts meet
 	if site.Fake != nil {
 		t.Parallel()
 	}

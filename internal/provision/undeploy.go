@@ -150,8 +150,12 @@ func (m *Machine) undeploy(ctx context.Context, instance, allocation string, tim
 		return m.release(ctx, instance, suspended, timeout)
 	}
 	if allocation != "" && m.node.InstanceUUID == allocation {
-		if suspended, err = m.suspend(ctx, allocation); err != nil {
+		now, err := m.suspend(ctx, allocation)
+		if err != nil {
 			return "", err
+		}
+		if now != nil { // otherwise Ironic has ended the undeploy since, and an earlier run has noted the allocation
+			suspended = now
 		}
 	}
 	goal := GoalUndeployed

@@ -404,6 +404,32 @@ func TestUndeploy_keepsEditOfAnotherClient(t *testing.T) {
 	})
 }
 
+// Ironic ends an undeploy that an earlier run has requested, and deletes the allocation, right before the allocation is read.
+func TestUndeploy_restoresAllocationThatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		spec := webAllocation()
+		fake, client, id := running(t, spec, time.Minute)
+		release := fake.Hold("deleting")
+		earlier, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		if _, err := client.Undeploy(earlier, id, spec.UUID, spec.UUID, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v, want the end of the run", err)
+		}
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/allocations") {
+				release()
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		if done, err := newClient(fake).Undeploy(t.Context(), id, spec.UUID, spec.UUID, time.Hour); err != nil || done.Lost != "" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		wantRestored(t, fake, client, id, spec)
+	})
+}
+
 // An allocation is edited in the run that undeploys its machine: the edit waits until the allocation exists again, and is not lost.
 func TestUndeploy_keepsEditOfTheAllocation(t *testing.T) {
 	t.Parallel()
