@@ -329,7 +329,7 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 
 	s.Patch(node, "add", "/instance_uuid", other)
-	refused("is reserved by "+other, "A metal_deployment of this or another configuration, or another client, has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
+	refused("is reserved by "+other, "Another metal_deployment, of this or another configuration, or another client has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
 	s.Patch(node, "remove", "/instance_uuid", nil)
 
 	s.Verb(node, "active", "active")
@@ -357,13 +357,13 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by", "Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
 
 	w.Configure(s.Provider() + first + second)
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "the state has a deployment of the node already", "terraform state list -id="+node)
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "The state has a deployment of the node already", "terraform state list -id="+node)
 	missing := acctest.DeploymentAddress
 	if acctest.InState(t, w, missing) != nil {
 		missing = "metal_deployment.e"
 	}
 	w.Must("import", missing, node)
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "whichever is destroyed first undeploys the machine")
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "Destroying either of them undeploys the machine")
 	w.Must("state", "rm", missing)
 	w.Configure(s.Provider() + first)
 	if missing == acctest.DeploymentAddress {
