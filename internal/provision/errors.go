@@ -261,7 +261,7 @@ func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
 		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
 	}
-	holder := "Another metal_deployment, of this or another configuration, or another client has this node."
+	holder := "A metal_deployment of this or another configuration, or another client, has this node."
 	if err.Sibling {
 		holder = "Another metal_deployment of this apply has this node."
 	}

@@ -329,7 +329,7 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 
 	s.Patch(node, "add", "/instance_uuid", other)
-	refused("is reserved by "+other, "Another metal_deployment, of this or another configuration, or another client has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
+	refused("is reserved by "+other, "A metal_deployment of this or another configuration, or another client, has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
 	s.Patch(node, "remove", "/instance_uuid", nil)
 
 	s.Verb(node, "active", "active")
