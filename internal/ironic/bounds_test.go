@@ -38,7 +38,7 @@ func TestList_isBounded(t *testing.T) {
 		}, "more than 2000 pages"},
 		"the same marker": {func(*http.Request) io.Reader {
 			return strings.NewReader(`{"nodes": [{"uuid": "n"}], "next": "http://ironic.test/v1/nodes?marker=n"}`)
-		}, "go round in a circle"},
+		}, "refer to each other in a circle"},
 		"an endless page": {func(*http.Request) io.Reader { return io.MultiReader(strings.NewReader(`{"nodes": ["`), endless{}) }, "more than 64 MiB"},
 	} {
 		_, err := hostile(tt.list).ShortNodes(t.Context())

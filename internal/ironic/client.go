@@ -386,7 +386,7 @@ func page[T any](ctx context.Context, c *Client, path, key string, query url.Val
 	marker = u.Query().Get("marker")
 	again, err := read.Add(len(answer[key]), marker)
 	if err == nil && again {
-		err = errors.New("its pages go round in a circle: the server, or a proxy before it, is broken")
+		err = errors.New("its pages refer to each other in a circle. Check the server and the proxies before it")
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", path, err)

@@ -269,8 +269,8 @@ func adviseReserved(err *ReservedError) string {
 	if err.Sibling {
 		holder = "Another metal_deployment of this apply has this node."
 	}
-	return fmt.Sprintf("%s A node runs one deployment. If this state has the other one, this command names it:\n\n  terraform state list -id=%s\n\n"+
-		"Give one of the two another node. Do not import the node a second time: whichever of the two is destroyed first undeploys the machine. "+
+	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform state list -id=%s\n\n"+
+		"Give one of the two another node. Do not import the node a second time: destroying either of the two undeploys the machine. "+
 		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, err.Node.UUID, err.Node.UUID)
 }
 

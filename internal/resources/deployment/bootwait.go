@@ -68,9 +68,9 @@ func (b bootPlan) postpone(ctx context.Context, in bootiso.Input, diags *diag.Di
 // refuseWait refuses a change that can neither be made now nor wait.
 func (b bootPlan) refuseWait(in bootiso.Input, diags *diag.Diagnostics) {
 	names := append(in.Changed, in.Demanded...)
-	advice := "Leave out that change until it can be restarted."
+	advice := "Make that change when the machine can be restarted."
 	if in.Machine.Rescued {
-		advice = "Leave out that change until then. " + b.endAdvice()
+		advice = "Make that change after the rescue. " + b.endAdvice()
 	}
 	diags.AddAttributeError(path.Root(names[0]), "Machine cannot be restarted now", fmt.Sprintf("This plan adds or removes %s of node %s, which restarts the machine: %s. %s",
 		strings.Join(names, ", "), b.label(), b.answer.Apply.Why, advice))
@@ -106,7 +106,7 @@ func (b bootPlan) warnWait(status bootiso.Status, diags *diag.Diagnostics) {
 	case b.staysInRescue():
 		b.warnRescue(diags)
 	case b.seen.Boot.Barred != "":
-		diags.AddWarning("Restart waits for the machine", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s). The first plan after that restarts it.", b.label(), status.Why, obsolete))
+		diags.AddWarning("Restart waits for the machine", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s). When that has ended, the next plan restarts it.", b.label(), status.Why, obsolete))
 	default:
 		diags.AddWarning("Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).", b.label(), status.Why, obsolete))
 	}

@@ -79,7 +79,7 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the live ISO that an apply has wanted last requires of the machine, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
+		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
 			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},

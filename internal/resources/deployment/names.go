@@ -80,6 +80,6 @@ func (p inPlace) keepName(ctx context.Context, diags *diag.Diagnostics) {
 		return
 	}
 	p.plan.ConfigDrive = p.state.ConfigDrive
-	diags.AddAttributeWarning(path.Root("config_drive"), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. Its config drive follows the new name now, "+
-		"which alone deploys nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", p.label(), p.names[former]))
+	diags.AddAttributeWarning(path.Root("config_drive"), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
+		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", p.label(), p.names[former]))
 }

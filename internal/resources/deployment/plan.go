@@ -285,7 +285,7 @@ func (p inPlace) writes(ctx context.Context, diags *diag.Diagnostics) change {
 		return same
 	case writes == differs && p.past.Phase == unapplied:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("Node %s was imported with %s, and the configuration says otherwise: Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"If the machine shall stay as it is, correct the configuration, or set on_change = \"ignore\".", p.label(), p.state.describeContent(ctx)))
+			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", p.label(), p.state.describeContent(ctx)))
 	case writes == differs:
 		diags.AddWarning(rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
 			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", p.label()))

@@ -93,7 +93,7 @@ func (d *deployment) refuseReplacement(ctx context.Context, plan, state *model, 
 			why = fmt.Sprintf("it runs %s, and the configuration says %s", state.describeContent(ctx), plan.describeContent(ctx))
 		}
 		diags.AddAttributeError(at, "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, "+
-			"of which no apply has recorded a configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
+			"and no apply has recorded its configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
 			"To replace the deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make this change.", d.label(ctx, state), why))
 	}
 }
@@ -261,17 +261,17 @@ func (d *deployment) checkOccupied(ctx context.Context, plan *model, wanted stri
 	}
 	if !inState {
 		diags.AddAttributeWarning(path.Root("node_id"), "Node is deployed already", fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
-			"else runs: then the apply fails. To manage what runs, import it; otherwise name another node. After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is %s.",
+			"else runs, so the apply fails. To manage what runs, import it; otherwise name another node. With -refresh=false, the plan may be replacing a tainted deployment instead: then the node is %s.",
 			ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
 		return
 	}
-	warnTwin(diags, node, "Unless this plan replaces it, the state has a deployment of the node already, and the apply fails for this one. Give one of them another node_id, and do not import the node a second time.")
+	warnTwin(diags, node, "The state has a deployment of the node already. Unless this plan replaces that one, the apply fails for this one. Give one of them another node_id, and do not import the node a second time.")
 	diags.AddWarning(undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q. If this plan replaces that deployment because it is tainted, the node is %s. "+
 		"With on_destroy = \"forget\" in the state, it would keep running, and could not be deployed again.", ironic.NodeLabel(node), node.ProvisionState, lossOf(node)))
 }
 
 // warnTwin warns of a second deployment of a node.
 func warnTwin(diags *diag.Diagnostics, node *ironic.Node, detail string) {
-	diags.AddAttributeWarning(path.Root("node_id"), "Two deployments for one node", fmt.Sprintf("Node %s runs one deployment. %s To name the other resource: terraform state list -id=%s.",
+	diags.AddAttributeWarning(path.Root("node_id"), "Two deployments for one node", fmt.Sprintf("Node %s runs only one deployment. %s This command names the resource in the state: terraform state list -id=%s.",
 		ironic.NodeLabel(node), detail, node.UUID))
 }

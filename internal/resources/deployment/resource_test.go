@@ -357,13 +357,13 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by", "Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
 
 	w.Configure(s.Provider() + first + second)
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "the state has a deployment of the node already", "terraform state list -id="+node)
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "The state has a deployment of the node already", "terraform state list -id="+node)
 	missing := acctest.DeploymentAddress
 	if acctest.InState(t, w, missing) != nil {
 		missing = "metal_deployment.e"
 	}
 	w.Must("import", missing, node)
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "whichever is destroyed first undeploys the machine")
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "Destroying either of them undeploys the machine")
 	w.Must("state", "rm", missing)
 	w.Configure(s.Provider() + first)
 	if missing == acctest.DeploymentAddress {

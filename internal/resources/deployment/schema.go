@@ -29,7 +29,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node.", PlanModifiers: stays},
 			"node_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "UUID or name of the node. A deployment stays on its node if this names another one, and the plan warns: only another `allocation_id` or `terraform apply -replace` moves it.",
+				Required: true, MarkdownDescription: "UUID or name of the node. If you name another node later, the deployment stays where it is, and the plan warns: only another `allocation_id` or `terraform apply -replace` moves it.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"allocation_id": schema.StringAttribute{

@@ -31,8 +31,8 @@ func (m *model) refuseUnsent(ctx context.Context, before managed, diags *diag.Di
 		return
 	}
 	if keys := m.newSecrets(ctx, before); len(keys) > 0 {
-		diags.AddAttributeError(path.Root("driver_info_wo_version"), "Secrets without a new version", fmt.Sprintf("driver_info_wo has new keys (%s), and driver_info_wo_version is as before, so the plan is empty. "+
-			"Change driver_info_wo_version, so that the provider sends them.", strings.Join(keys, ", ")))
+		diags.AddAttributeError(path.Root("driver_info_wo_version"), "Secrets without a new version", fmt.Sprintf("driver_info_wo has new keys (%s), and driver_info_wo_version has not changed, so the provider would not send them. "+
+			"Change driver_info_wo_version.", strings.Join(keys, ", ")))
 	}
 }
 

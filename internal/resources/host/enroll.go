@@ -94,7 +94,7 @@ func (m *model) tenant() provision.Tenant {
 func (h *host) warnTakeOver(diags *diag.Diagnostics, plan *model, found *provision.Found) {
 	switch label := ironic.NodeLabel(found.Node); {
 	case found.Obstacle != "":
-		diags.AddWarning("Node is not taken over", fmt.Sprintf("Unless it goes before, the apply fails for host %s. Ironic has node %s already, and the provider does not take it over, because %s. "+
+		diags.AddWarning("Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", plan.describe(), label, found.Obstacle, found.Node.UUID))
 	case !h.Client.Announce(provision.MarkCreation, found.Node.UUID):
 	case found.By != nil:

@@ -232,9 +232,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and Terraform has passed no record "+
+		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and the provider has no record "+
 			"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
-			"A host of this configuration with the same name takes it over again.")
+			"If this configuration has a host of the same name, that host takes the node over again.")
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)

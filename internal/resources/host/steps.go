@@ -135,7 +135,7 @@ func (m *model) warnStray(config, state *model, steps steps, diags *diag.Diagnos
 	}
 	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.", m.goals()[0])
 	if !provision.InPool(state.node()) {
-		why = "That is no allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. If nothing runs on it, make it available with " +
+		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. If nothing runs on it, make it available with " +
 			"`baremetal node provide`, which cleans it, or remove its instance_uuid."
 	}
 	diags.AddAttributeWarning(path.Root("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s",
