@@ -216,6 +216,7 @@ func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
 		return s.Provider("provisioning_limit = { max_concurrent = 1 }") + strings.Replace(deployment, "{\n", fmt.Sprintf("{\n  for_each = toset([%q, %q])\n", node, other), 1)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
+	release := s.Hold(acctest.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	busy := func() bool {
 		return acctest.IsBusy(s, node, acctest.BusyDeploying()) || acctest.IsBusy(s, other, acctest.BusyDeploying())
@@ -236,7 +237,7 @@ func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
 		}
 	}
 	w.Configure(config("v1"))
-	w.Must("apply", "-auto-approve")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	for _, machine := range []string{node, other} {
 		acctest.WantVerbs(t, s, machine, "active")

@@ -16,11 +16,18 @@ const (
 	staysSummary   = "Destroying leaves the host in Ironic"
 )
 
-// planDestroy says what destroying a host does to its node, and tells the other hosts of the run that it gives up everything.
+// planDestroy says what destroying a host does to its node, and tells the other hosts of the run that it gives up everything. Terraform may
+// plan to destroy a host before it refreshes it, so planDestroy says nothing of a node that is gone.
 func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
 	foreign := false
 	if h.Known() {
-		foreign, _ = h.mayBeForeign(ctx, state.ID.ValueString(), before) // Delete reports an error
+		_, err := h.Client.NodeForRefresh(ctx, state.ID.ValueString())
+		if err == nil {
+			foreign, err = h.mayBeForeign(ctx, state.ID.ValueString(), before)
+		}
+		if err != nil {
+			return // Delete reports it
+		}
 	}
 	if state.warnDestroy(foreign, diags) && h.Known() {
 		h.Client.PlanHost(provision.Intent{Candidate: provision.Candidate{UUID: state.ID.ValueString()}, Ends: true})

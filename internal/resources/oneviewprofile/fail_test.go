@@ -93,7 +93,7 @@ func TestAccOneView_leftoverIsRemovedByNextApply(t *testing.T) {
 		t.Fatalf("profiles are left: %+v", left)
 	}
 	acctest.Mention(t, output, `Server profile "`+left[0].Name+`" (`+left[0].URI+`) is left on server hardware `+o.Hardware(1).Name,
-		"switch the server off and delete the profile in OneView")
+		"delete it in OneView; switch the server off first")
 	if p := acctest.InState(t, w, profileAddress); p == nil || !p.Tainted || p.Values["id"] != left[0].URI {
 		t.Errorf("the state has %+v", p)
 	}
