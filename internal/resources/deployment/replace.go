@@ -48,9 +48,9 @@ func (p inPlace) otherNode() bool {
 }
 
 // staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
-// time, and must not move a machine. The plan that imports compares instead: the import may have named the wrong node.
+// time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong node.
 func (p inPlace) staysOnNode() bool {
-	return !p.imported && !otherReservation(p.plan, p.state)
+	return !p.past.keepsMachine() && !otherReservation(p.plan, p.state)
 }
 
 // keepPlace plans that a deployment stays on its node, and keeps its name.
