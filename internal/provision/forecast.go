@@ -333,6 +333,13 @@ func (e *expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
 	return host, planned
 }
 
+// ReplacesHost reports whether this plan creates a host under the name of a node whose host it does not change. Names are unique, so Terraform
+// then deletes the node first.
+func (c *Site) ReplacesHost(node *ironic.Node) bool {
+	_, changes := c.expected.find(node)
+	return !changes && node.Name != "" && c.expected.any(func(h ExpectedHost) bool { return h.ID == "" && h.Name == node.Name })
+}
+
 // AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
 // the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
 func (c *Site) AsPlanned(node *ironic.Node) *ironic.Node {

@@ -107,6 +107,7 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 	unbegun, problems := private.GetKey(ctx, unbegunKey)
 	diags.Append(problems...)
 	p.unbegun = len(unbegun) > 0
+	p.losesNode = d.losesNode(plan, state, p.seen)
 	if state != nil {
 		p.state, p.records = p.past.baseline(ctx, plan, state)
 	}
@@ -178,6 +179,7 @@ type inPlace struct {
 	past                history
 	imported            bool   // by this plan: its apply touches no machine
 	unbegun             bool   // by the creation that was interrupted
+	losesNode           bool   // because the plan replaces its host
 	records             bool   // values of an imported machine for which nothing is deployed
 	onChange            string // in force
 	wanted              string // digest of the configured deployment

@@ -49,8 +49,14 @@ func (p inPlace) otherNode() bool {
 
 // staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
 // time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong node.
+// A deployment cannot stay on a node whose host the plan replaces: Ironic deletes no deployed node.
 func (p inPlace) staysOnNode() bool {
-	return !p.past.keepsMachine() && !otherReservation(p.plan, p.state)
+	return !p.past.keepsMachine() && !p.losesNode && !otherReservation(p.plan, p.state)
+}
+
+// losesNode reports whether the plan replaces the host of a deployment. Then node_id, which the host provides, is not known yet.
+func (d *deployment) losesNode(plan, state *model, seen sight) bool {
+	return state != nil && plan.NodeID.IsUnknown() && d.Known() && d.Client.ReplacesHost(&ironic.Node{UUID: state.ID.ValueString(), Name: seen.Name})
 }
 
 // keepPlace plans that a deployment stays on its node, and keeps its name.
