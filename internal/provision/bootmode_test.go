@@ -41,6 +41,27 @@ func redfishFleet(mode string, secure bool) *fakeironic.Server {
 	return fake
 }
 
+// A host is changed right before its boot mode is set, so updated_at does not show whether Ironic has executed the request.
+func TestBoot_isSetAgainAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, loss := range lateAnswers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := redfishFleet("bios", false)
+				asOther(t, fake, http.MethodPatch, "nodes/node-000", []any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
+				fake.Reject = once(http.MethodPut, "/v1/nodes/"+fake.Nodes()[0].UUID+"/states/boot_mode", loss)
+				if _, err := setBoot(t, fake, provision.BootSettings{Mode: ironic.BootUEFI}); err != nil {
+					t.Fatal(err)
+				}
+				if mode := fake.Nodes()[0].Raw["boot_mode"]; mode != "uefi" {
+					t.Errorf("the boot mode is %v", mode)
+				}
+			})
+		})
+	}
+}
+
 func TestBoot_changesWhatDiffersInOrder(t *testing.T) {
 	t.Parallel()
 	on, off := true, false

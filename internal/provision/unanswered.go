@@ -82,13 +82,14 @@ func callOfPower(target nodes.TargetPowerState, want string) call {
 	}}
 }
 
-// callOfBoot returns the request for settings of the firmware.
+// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to set
+// them again does no harm.
 func callOfBoot(change BootSettings) call {
 	return call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
 		if HasBoot(now, change) {
 			return traceFound
 		}
-		return traceHidden
+		return traceNone
 	}}
 }
 
