@@ -216,6 +216,9 @@ func (l *life) checkWipes(made *plan) {
 		if v.target == "manage" || v.target == "abort" || made.shows(v, l.space.state()) {
 			continue
 		}
+		if v.target == "active" && !l.wasWritten(v.node) && made.updates(v.node) { // an interrupted creation goes on
+			continue
+		}
 		l.broken("%s sent %s to %s, which the plan (%s) did not show", v.run, v.target, v.node, made)
 	}
 }
@@ -257,6 +260,16 @@ func (s *site) verbsOf() []sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.verbs)
+}
+
+// updates reports whether a plan changes the deployment on a node in place.
+func (p *plan) updates(node string) bool {
+	for address, c := range p.changes {
+		if kindName(address) == "metal_deployment" && c.action == update && c.refreshed.value.GetAttr("id").AsString() == node {
+			return true
+		}
+	}
+	return false
 }
 
 // shows reports whether a plan shows that a verb is sent to a node. now is the state after the apply.

@@ -54,6 +54,7 @@ type tale struct {
 	config    configuration
 	names     int
 	newest    string
+	recorded  any  // the hostname in a config drive that was recorded, and not deployed
 	surprised bool // another client has changed something since the last apply
 }
 
@@ -128,6 +129,9 @@ func (of theme) chapter(l *tale) {
 	end := l.run(l.t, l.config, d)
 	l.fake.Fail = nil
 	l.tidy()
+	if drive, _ := l.config["metal_deployment.a"]["config_drive"].(object); drive != nil && end.plan.warns("Imported deployment is recorded only") {
+		l.recorded = drive["hostname"] // Ironic does not tell what an imported machine has
+	}
 	switch {
 	case end.plan.failed && d.calm():
 		l.refuse(before)
