@@ -216,7 +216,7 @@ func (l *life) checkWipes(made *plan) {
 		if v.target == "manage" || v.target == "abort" || made.shows(v, l.space.state()) {
 			continue
 		}
-		if v.target == "active" && !l.wasWritten(v.node) && made.updates(v.node) { // an interrupted creation goes on
+		if v.target == "active" && !l.isWritten(v.node) && made.updates(v.node) { // an interrupted creation goes on
 			continue
 		}
 		l.broken("%s sent %s to %s, which the plan (%s) did not show", v.run, v.target, v.node, made)

@@ -276,15 +276,5 @@ func number(i *instance, name string) int {
 	return int(n)
 }
 
-// wasWritten reports whether a run has ever deployed a machine before the last apply.
-func (s *site) wasWritten(node string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.history[:len(s.history)-len(s.verbs)]
-	return slices.ContainsFunc(before, func(v sent) bool {
-		return v.node == node && (v.target == "active" || v.target == "rebuild" || v.target == "adopt")
-	})
-}
-
 // pause lets some steps of Ironic pass.
 func (l *tale) pause(steps int) { <-time.After(time.Duration(steps) * l.fake.StepTime) }
