@@ -66,7 +66,7 @@ func rules() map[string]rule {
 		"internal/sharing":                   {own: []string{"internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
 		"internal/ironictest":                {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                               // cty: as Terraform's core
-		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // as terraform-plugin-go's server demands
+		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
 	}
 }
 

@@ -261,6 +261,10 @@ func adviseReserved(err *ReservedError) string {
 	if err.Node.InstanceUUID == "" {
 		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
 	}
+	if id := err.Node.AllocationUUID; id != "" && err.Ours == "" && !Occupied(err.Node) {
+		return fmt.Sprintf("An allocation has reserved the node, and nothing is deployed on it. If the allocation is a metal_allocation of this configuration, set allocation_id "+
+			"to its id, %s. Otherwise choose another node.", id)
+	}
 	holder := "A metal_deployment of this or another configuration, or another client, has this node."
 	if err.Sibling {
 		holder = "Another metal_deployment of this apply has this node."

@@ -36,6 +36,8 @@ func TestExplain_advice(t *testing.T) {
 	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
 	faulty, reserved := in("clean failed"), in("available")
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
+	allocated := in("available")
+	allocated.InstanceUUID, allocated.AllocationUUID = "6f2f6c4e-0000-4000-8000-000000000002", "6f2f6c4e-0000-4000-8000-000000000002"
 	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
@@ -55,6 +57,7 @@ func TestExplain_advice(t *testing.T) {
 		{&provision.TimeoutError{Node: in("deploying"), After: time.Hour}, []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
 		{&provision.ReservedError{Node: reserved}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
 		{&provision.ReservedError{Node: reserved, Sibling: true}, []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
+		{&provision.ReservedError{Node: allocated}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000002", "An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002"}},
 		{&provision.ReservedError{Node: in("available"), Ours: "a-1"}, []string{"not reserved by a-1 any more", "terraform plan again"}},
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
 		{&provision.NoMatchError{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
