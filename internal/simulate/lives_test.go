@@ -277,13 +277,25 @@ func (p *plan) shows(v sent, now states) bool {
 	for address, c := range p.changes {
 		concerns := c.action == create || c.action == replace // its node may have become known during the apply
 		for _, i := range []*instance{c.refreshed, now[address]} {
-			concerns = concerns || i != nil && i.value.GetAttr("id").AsString() == v.node
+			concerns = concerns || i != nil && i.node() == v.node
 		}
 		if concerns && c.shows(kindName(address), v) {
 			return true
 		}
 	}
 	return false
+}
+
+// node returns the UUID of the node that a resource is about; "" if none.
+func (i *instance) node() string {
+	id := i.value.GetAttr("id")
+	if i.value.Type().HasAttribute("node_id") && i.value.Type().HasAttribute("on_unusable") { // an allocation
+		id = i.value.GetAttr("node_id")
+	}
+	if id.IsNull() || !id.IsKnown() {
+		return ""
+	}
+	return id.AsString()
 }
 
 // shows reports whether the planned change of a resource shows that a verb is sent to its node.

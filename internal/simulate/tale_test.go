@@ -96,6 +96,13 @@ func (of theme) tell(t *testing.T, seed uint64) {
 	l.settle(t, configuration{})
 }
 
+// settle is life.settle after the operator has freed machines that nothing knows any more.
+func (l *tale) settle(t *testing.T, config configuration) {
+	t.Helper()
+	l.freeMachines(config)
+	l.life.settle(t, config)
+}
+
 // unprotect ends the protection of all machines.
 func (l *tale) unprotect() {
 	for _, address := range l.deployments() {
@@ -143,7 +150,6 @@ func (of theme) chapter(l *tale) {
 			l.refuse(before)
 			return
 		}
-		l.freeMachines()
 		l.settle(l.t, l.config)
 	case end.failed && end.plan.warns("Too few nodes match now"):
 		l.refuse(before)
@@ -152,7 +158,7 @@ func (of theme) chapter(l *tale) {
 		l.broken("the apply has failed, though nothing disturbed it")
 		return
 	case end.failed:
-		l.freeMachines()
+		l.freeMachines(l.config)
 	default:
 		l.checkPromises(end.plan)
 		l.checkCounts(end.plan)
