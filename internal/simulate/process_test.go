@@ -120,6 +120,9 @@ func (p *process) said(address string, diagnostics []*tfprotov6.Diagnostic) (fai
 			p.site.tell("%s: %s: error: %s: %s", p.run, address, d.Summary, d.Detail)
 		} else {
 			p.site.tell("%s: %s: warning: %s", p.run, address, d.Summary)
+			if d.Summary == "Allocation is not kept" { // the next plan makes another one
+				p.site.released.Store(true)
+			}
 		}
 	}
 	return failed

@@ -138,7 +138,7 @@ func (l *tale) freeMachines(config configuration) {
 		}
 	}
 	for _, n := range l.fake.Nodes() {
-		if deployed[n.UUID] || n.ProvisionState != "active" && n.ProvisionState != "deploying" {
+		if deployed[n.UUID] || !slices.Contains([]string{"active", "deploying", "error"}, n.ProvisionState) {
 			continue
 		}
 		status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "deleted"})
