@@ -139,7 +139,8 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	patch = m.site.forgetCreations(patch, m.node.Extra)
 	guarded := m.guarded(patch)
 	node, err := m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
-	if ironic.IsStatus(err, http.StatusConflict, "is locked by host") && m.outlastLock(ctx) {
+	busy := ironic.IsStatus(err, http.StatusConflict, "is locked by host") || ironic.IsStatus(err, http.StatusConflict, "while a state transition is in progress")
+	if busy && m.outlastLock(ctx) {
 		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
 	}
 	if len(guarded) > len(patch) && ironic.IsStatus(err, http.StatusBadRequest, "") {

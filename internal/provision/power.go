@@ -178,17 +178,28 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 
 // order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
 // that starts the machine waits for a slot. order returns an error if the machine's instance or provision state has changed since the
-// record was made. It repeats a request without an answer only if Ironic has not executed it.
+// record was made. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
+// the node is locked: another client may have begun to change the power.
 func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
-	err = m.untilSettled(ctx, timeout, func() error {
-		return m.orderOnce(ctx, target, timeout, func(ctx context.Context) error {
-			if sent = needed(); !sent {
-				return nil
-			}
-			return m.ask(ctx, c, send)
+	for deadline := time.Now().Add(timeout); ; {
+		err = m.untilSettled(ctx, timeout, func() error {
+			return m.orderOnce(ctx, target, timeout, func(ctx context.Context) error {
+				if sent = needed(); !sent {
+					return nil
+				}
+				return m.ask(ctx, c, send)
+			})
 		})
-	})
-	return sent, err
+		if !ironic.IsStatus(err, http.StatusConflict, "is locked by host") || time.Now().After(deadline) {
+			return sent, err
+		}
+		if err := m.Refresh(ctx); err != nil {
+			return sent, err
+		}
+		if err := m.awaitUnlocked(ctx, deadline); err != nil {
+			return sent, err
+		}
+	}
 }
 
 // orderOnce is order without the search for the result; send may find that the request is not needed.

@@ -1,6 +1,7 @@
 package provision_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,6 +45,36 @@ func TestPower_waitsForChangeInProgress(t *testing.T) {
 				}
 				if sent := count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != want || nodeOf(t, fake, id).PowerState != "power on" {
 					t.Errorf("%d power changes were requested, want %d; the machine is %s", sent, want, nodeOf(t, fake, id).PowerState)
+				}
+			})
+		})
+	}
+}
+
+// Another client switches the machine off after this run has read it. Ironic refuses all changes until that has ended.
+func TestPower_waitsForChangeBegunSince(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(ctx context.Context, m *provision.Machine) error{
+		"off":     func(ctx context.Context, m *provision.Machine) error { return m.SetPower(ctx, false, time.Hour) },
+		"restart": func(ctx context.Context, m *provision.Machine) error { return m.Reboot(ctx, time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				fake.StepTime = 5 * time.Minute
+				client, id := newClient(fake), fake.Nodes()[0].UUID
+				fake.Set(id, "power_state", "power on")
+				machine, err := client.Machine(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				asOther(t, fake, http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "power off"})
+				if err := change(t.Context(), machine); err != nil {
+					t.Error(err)
+				}
+				if want := map[string]string{"off": "power off", "restart": "power on"}[name]; nodeOf(t, fake, id).PowerState != want {
+					t.Errorf("the machine is %s, want %s", nodeOf(t, fake, id).PowerState, want)
 				}
 			})
 		})

@@ -114,9 +114,15 @@ func (p *process) said(address string, diagnostics []*tfprotov6.Diagnostic) (fai
 		p.keepsSecrets("a diagnostic of "+address, d.Summary+d.Detail)
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			failed = true
+			if strings.Contains(d.Summary+" "+d.Detail, "Could not :") {
+				p.site.broken("%s: an error does not say what failed: %s", p.run, d.Detail)
+			}
 			p.site.tell("%s: %s: error: %s: %s", p.run, address, d.Summary, d.Detail)
 		} else {
 			p.site.tell("%s: %s: warning: %s", p.run, address, d.Summary)
+			if d.Summary == "Allocation is not kept" { // the next plan makes another one
+				p.site.released.Store(true)
+			}
 		}
 	}
 	return failed

@@ -123,22 +123,28 @@ func redeployByOther(l *tale) string {
 	return ""
 }
 
-// freeMachines lets the operator undeploy machines that occupy allocations that the configuration gives up: a killed run, or another client,
-// has deployed them, and no state has their deployment.
-func (l *tale) freeMachines() {
+// freeMachines lets the operator undeploy machines that no state knows and that no deployment of the configuration would take over: a
+// killed run, or another client, has deployed them.
+func (l *tale) freeMachines(config configuration) {
 	deployed := map[string]bool{}
 	for _, address := range slices.Sorted(maps.Keys(l.space.state())) {
 		if kindName(address) == "metal_deployment" {
 			deployed[l.space.text(address, "id")] = true
 		}
 	}
-	n, exists := l.reserved()
-	if !exists || l.config["metal_allocation.a"] != nil || deployed[n.UUID] || n.ProvisionState == "available" {
-		return
+	for address := range config {
+		if kindName(address) == "metal_deployment" {
+			return
+		}
 	}
-	status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "deleted"})
-	l.pause(4)
-	l.tell("the operator undeploys %s, which was in state %s: %d", n.Name, n.ProvisionState, status)
+	for _, n := range l.fake.Nodes() {
+		if deployed[n.UUID] || !slices.Contains([]string{"active", "deploying", "error"}, n.ProvisionState) {
+			continue
+		}
+		status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "deleted"})
+		l.pause(4)
+		l.tell("the operator undeploys %s, which was in state %s: %d", n.Name, n.ProvisionState, status)
+	}
 }
 
 // operateByOther lets another client change a record of Ironic.
@@ -170,6 +176,9 @@ func (l *tale) tidy() {
 	for _, n := range l.fake.Nodes() {
 		if n.InstanceUUID == "00000000-0000-4000-8000-0000000000ff" {
 			l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, []object{{"op": "remove", "path": "/instance_uuid"}})
+		}
+		if n.Maintenance {
+			l.call(l.t, http.MethodDelete, "nodes/"+n.UUID+"/maintenance", nil)
 		}
 		if n.Raw["retired"] == true && n.Raw["retired_reason"] == nil {
 			l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, []object{{"op": "add", "path": "/retired", "value": false}})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ type site struct {
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
-	meddled bool // other clients have changed machines
+	released atomic.Bool // a warning has said that an allocation is gone
+	meddled  bool        // other clients have changed machines
 
 	mu      sync.Mutex
 	random  *rand.Rand

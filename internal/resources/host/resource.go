@@ -2,6 +2,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -108,7 +109,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
 		return
 	}
 	plan.PendingChanges = partsValue(change.open)
