@@ -340,6 +340,14 @@ func (c *Site) ReplacesHost(node *ironic.Node) bool {
 	return !changes && node.Name != "" && c.expected.any(func(h ExpectedHost) bool { return h.ID == "" && h.Name == node.Name })
 }
 
+// PlannedName returns the name that this plan gives to a node; "" if it changes no host of the node, or has not planned that yet.
+func (c *Site) PlannedName(node *ironic.Node) string {
+	if host, planned := c.expected.find(node); planned {
+		return host.Name
+	}
+	return ""
+}
+
 // AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
 // the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
 func (c *Site) AsPlanned(node *ironic.Node) *ironic.Node {

@@ -108,6 +108,9 @@ func (d *deployment) newInPlace(ctx context.Context, plan, config, state *model,
 	diags.Append(problems...)
 	p.unbegun = len(unbegun) > 0
 	p.losesNode = d.losesNode(plan, state, p.seen)
+	if state != nil && d.Known() {
+		p.renamed = d.Client.PlannedName(&ironic.Node{UUID: state.ID.ValueString(), Name: p.seen.Name})
+	}
 	if state != nil {
 		p.state, p.records = p.past.baseline(ctx, plan, state)
 	}
@@ -180,6 +183,7 @@ type inPlace struct {
 	imported            bool   // by this plan: its apply touches no machine
 	unbegun             bool   // by the creation that was interrupted
 	losesNode           bool   // because the plan replaces its host
+	renamed             string // the name that the plan gives to the node; "" if none
 	records             bool   // values of an imported machine for which nothing is deployed
 	onChange            string // in force
 	wanted              string // digest of the configured deployment

@@ -67,14 +67,15 @@ func (p inPlace) keepPlace(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// keepNode plans that node_id stays as it is, if the deployment keeps its node.
+// keepNode plans that node_id stays as it is, if the deployment keeps its node. Also if it is the name that the plan gives to the node: that
+// name is known only if Terraform has planned the host before, and the next plan shows it.
 func (p inPlace) keepNode(diags *diag.Diagnostics) {
 	named := p.plan.NodeID
 	if !p.otherNode() || !p.staysOnNode() {
 		return
 	}
 	p.plan.NodeID = p.state.NodeID
-	if !named.IsUnknown() {
+	if !named.IsUnknown() && named.ValueString() != p.renamed {
 		diags.AddAttributeWarning(path.Root("node_id"), "Deployment stays on its node", fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id moves a deployment. "+
 			"To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise set node_id to %q.", p.label(), named.ValueString(), p.state.ID.ValueString()))
 	}

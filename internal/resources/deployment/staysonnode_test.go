@@ -21,6 +21,7 @@ func TestInPlace_staysOnNode(t *testing.T) {
 		"the name of the node":               {types.StringValue("n1"), null, notImported, false, false, false},
 		"another node":                       {types.StringValue("uuid-2"), null, notImported, false, false, true},
 		"another node, the same reservation": {types.StringValue("uuid-2"), types.StringValue("a-1"), notImported, false, false, true},
+		"the name that the plan gives it":    {types.StringValue("n2"), null, notImported, false, false, false},
 		"a node that is not known yet":       {unknown, null, notImported, false, false, false},
 		"a host that is replaced":            {unknown, null, notImported, true, true, false},
 		"another allocation":                 {types.StringValue("uuid-2"), types.StringValue("a-2"), notImported, false, true, false},
@@ -31,7 +32,7 @@ func TestInPlace_staysOnNode(t *testing.T) {
 	} {
 		state := &model{ID: types.StringValue("uuid-1"), NodeID: types.StringValue("uuid-1"), InstanceID: types.StringValue("a-1"), AllocationID: null}
 		plan := &model{NodeID: tt.node, AllocationID: tt.allocation}
-		p := inPlace{plan: plan, state: state, past: history{Phase: tt.phase}, imported: tt.phase == importing, losesNode: tt.loses, seen: sight{Name: "n1"}, label: func() string { return "n1" }}
+		p := inPlace{plan: plan, state: state, past: history{Phase: tt.phase}, imported: tt.phase == importing, losesNode: tt.loses, renamed: "n2", seen: sight{Name: "n1"}, label: func() string { return "n1" }}
 		var diags diag.Diagnostics
 		p.keepNode(&diags)
 		if stays := plan.NodeID.Equal(state.NodeID) || plan.NodeID.ValueString() == "n1"; stays == tt.moves || (len(diags) > 0) != tt.warns {
