@@ -19,8 +19,10 @@ func bmcTheme() theme {
 			l.config["metal_host."+name] = host
 		}
 		l.apply()
-	}, moves: []move{changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapMACs, takeMAC, addPort,
-		bondHost, changeTarget, deployOn, deployOn, undeployFrom, changeDeployment, changeDriver}}
+	}, moves: []move{
+		changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapMACs, takeMAC, addPort,
+		bondHost, changeTarget, deployOn, deployOn, undeployFrom, changeDeployment, changeDriver,
+	}}
 }
 
 // one returns one of several values.
