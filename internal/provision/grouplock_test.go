@@ -34,7 +34,7 @@ func named(name string, size int) *provision.Group {
 	return g
 }
 
-// Two runs reserve for groups of which the site has nodes for one, and each takes longer than a lock is valid without a renewal.
+// The site has nodes for one of two groups. Two runs reserve for them at once, and each takes longer than a lock is valid without a renewal.
 func TestGroup_slowerThanTheLease(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

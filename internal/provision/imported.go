@@ -37,7 +37,7 @@ func SettingsOf(n *ironic.Node) Settings {
 	return s
 }
 
-// Contradict reports whether a deployment has another value of a key than the node. Keys of which Settings tells nothing never
+// Contradict reports whether a deployment has another value of a key than the node. Keys that Settings does not have never
 // contradict.
 func (s Settings) Contradict(key string, d Deployment) bool {
 	return slices.Contains(settingKeys, key) && !ironic.SameJSON(s[key], d.instanceInfo()[key])

@@ -164,7 +164,7 @@ func (c *catalog) contested(l *lists, who Candidate, claims bool) (found []confl
 	return found, c.changed
 }
 
-// judge returns a conflict with a node that keeps what it has, and one with a node of which the run has not planned anything yet.
+// judge returns a conflict with a node that keeps what it has, and a conflict with a node whose host the run has not planned yet.
 func (c *catalog) judge(found []conflict) (stays, undecided *conflict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +222,8 @@ func (c *catalog) exchange(l *lists, found []conflict, who Intent) error {
 	return nil
 }
 
-// leadsBack reports whether a node gets the BMC of a host, or that of a node of which this is true. c.mu is held.
+// leadsBack reports whether a chain of planned changes leads from a node back to a host: the node gets the BMC of the host, or the BMC of
+// another node that such a chain leads back from. c.mu is held.
 func (c *catalog) leadsBack(l *lists, node, host string) bool {
 	for range c.planned {
 		p, planned := c.planned[node]

@@ -27,7 +27,7 @@ func TestStillness_isToldMoreAndMoreRarely(t *testing.T) {
 	})
 }
 
-// A database that was locked at the wrong moment leaves a node that nobody works on: seen on Ironic 21.4.
+// A database that was locked at the wrong moment leaves a node in a transient state without a conductor that works on it: seen on Ironic 21.4.
 func TestStillness_operationWithoutConductorIsAnError(t *testing.T) {
 	t.Parallel()
 	for state, tt := range map[string]struct {

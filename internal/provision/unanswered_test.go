@@ -125,7 +125,7 @@ func TestUnanswered_isNotExecutedTwice(t *testing.T) {
 					var unknown *provision.UnansweredError
 					times := len(slices.DeleteFunc(slices.Clone(*done), func(what string) bool { return what != move.as }))
 					executed := rejection.After || rejection.Late > 0
-					silent := move.path == "/vmedia" || move.path == "/management/inject_nmi" // of which a node shows nothing
+					silent := move.path == "/vmedia" || move.path == "/management/inject_nmi" // a node shows nothing of these
 					switch unsure := errors.As(err, &unknown); {
 					case times > 1 || times == 0 && !unsure:
 						t.Errorf("executed %d times: %v; error: %v", times, *done, err)

@@ -116,7 +116,7 @@ func (d *deployed) apply(t *testing.T, config, plan *model) {
 }
 
 // TestBootPlan_unchangedConfigurationHasNothingToDo changes the configuration of a machine in every kind of state in every way, applies
-// that, and plans again: there is no error, and nothing to do, and the state says of the boot what metal_boot_status says.
+// that, and plans again: the second plan has no error and no change, and boot_status in the state equals what metal_boot_status shows.
 func TestBootPlan_unchangedConfigurationHasNothingToDo(t *testing.T) {
 	t.Parallel()
 	inRescue := types.ObjectValueMust(rescueTypes, map[string]attr.Value{"password_wo": types.StringNull(), "password_wo_version": types.Int64Value(1)})
