@@ -158,7 +158,7 @@ func IsTransient(err error) bool {
 func MayPass(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		return status.Status >= http.StatusInternalServerError || IsTransient(err)
+		return !IsForbidden(err) && (status.Status >= http.StatusInternalServerError || IsTransient(err))
 	}
 	var op *net.OpError
 	var dns *net.DNSError
