@@ -47,6 +47,7 @@ type Procedure struct {
 	Extra map[string]any `json:"extra"`
 
 	// Only runbooks have the following fields.
+	Owner          string   `json:"owner"`
 	Description    string   `json:"description"`
 	Traits         []string `json:"traits"`
 	Public         bool     `json:"public"`

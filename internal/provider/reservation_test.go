@@ -30,6 +30,7 @@ func TestReservation_planOfDestroyTellsQuarantine(t *testing.T) {
 			}
 		}
 		s.fake.Set(node, "retired", true)
+		s.fake.Set(node, "retired_reason", "quarantine: the deployment for allocation web failed on it at "+failedAt)
 		s.fake.Set(node, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
 			"allocation": "web", "instance": allocation, "since": failedAt, "failed": failedAt,
 		}})

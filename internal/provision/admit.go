@@ -142,6 +142,7 @@ func (c *Site) taken(x *conflict) error {
 	err := &TakenError{What: x.what, Value: x.value, Node: x.node}
 	switch mark := creationOf(x.node.Extra, MarkCreation); {
 	case mark == nil || !mark.Done.IsZero() || mark.Run == c.run:
+	case !c.isPast(mark):
 	case !c.isDead(mark):
 		err.Making = mark
 	case !c.isRecent(mark):

@@ -134,6 +134,7 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 	if err := m.Patch(ctx, patch); err != nil {
 		return 0, err
 	}
+	m.site.lost.Store(m.node.UUID, note.Lost)
 	lost, err := m.undeploy(ctx, o.Instance, allocation, o.Timeout)
 	if err != nil {
 		return 0, err

@@ -60,12 +60,18 @@ func (m *Machine) toLose(ctx context.Context, instance string) (*losses, error) 
 	return l, nil
 }
 
-// lostBy returns what a node has lost because it was undeployed to be deployed again for an instance, and was not deployed since.
-func lostBy(n *ironic.Node, instance string) (l losses) {
-	if note := bootNoteOf(n); note != nil && note.Lost != nil && note.Lost.Instance == instance && !Occupied(n) {
-		return *note.Lost
+// lost returns what the node has lost because it was undeployed to be deployed again for an instance, and was not deployed since. It decides what
+// the machine boots and where it is connected: if another project may write notes on the node, only what this run has noted itself counts.
+func (m *Machine) lost(ctx context.Context, instance string) losses {
+	note := bootNoteOf(m.node)
+	if note == nil || note.Lost == nil || note.Lost.Instance != instance || Occupied(m.node) {
+		return losses{}
 	}
-	return losses{}
+	if noted, _ := m.site.lost.Load(m.node.UUID); m.site.isOfOthers(m.node) && !ironic.SameJSON(noted, note.Lost) {
+		m.site.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", nodeAttributes(m.node)...)
+		return losses{}
+	}
+	return *note.Lost
 }
 
 // bootNoteOf reads the boot note of a node; nil if there is none.
@@ -304,9 +310,10 @@ func (m *Machine) cleanAgain(ctx context.Context) error {
 	var patch ironic.Patch
 	switch {
 	case note.Again == nil, note.Again.Dirty: // restored earlier
+	case m.node.AutomatedClean == nil, *m.node.AutomatedClean: // another client has restored it, or the note is not of this provider
 	case note.Again.Clean == cleanTrue:
 		patch.Set("/automated_clean", true)
-	case note.Again.Clean == cleanUnset && m.node.AutomatedClean != nil:
+	case note.Again.Clean == cleanUnset:
 		patch.Remove("/automated_clean")
 	}
 	switch {

@@ -52,7 +52,7 @@ func (c *Creation) String() string {
 	return fmt.Sprintf("run %s, which began at %s", c.Run, c.Since.UTC().Format(time.RFC3339))
 }
 
-// creationOf returns the mark under a key of extra; nil if there is none.
+// creationOf returns the mark under a key of extra; nil if there is none, or if no run can have written it.
 func creationOf(extra map[string]any, key Mark) *Creation {
 	text, err := json.Marshal(extra[string(key)])
 	var runs map[string]Creation
@@ -60,8 +60,9 @@ func creationOf(extra map[string]any, key Mark) *Creation {
 		return nil
 	}
 	for run, mark := range runs {
-		mark.Run = run
-		return &mark
+		if mark.Run = run; ironic.IsUUID(run) && !mark.Since.IsZero() {
+			return &mark
+		}
 	}
 	return nil
 }
@@ -110,6 +111,9 @@ func (c *Site) isRecent(mark *Creation) bool {
 	return mark != nil && c.ServerNow().Sub(mark.Since) <= markAge
 }
 
+// isPast reports whether a mark has not a time that is still to come, which no run has written.
+func (c *Site) isPast(mark *Creation) bool { return !mark.Since.After(c.ServerNow().Add(clockSlack)) }
+
 // startedAt returns when this run began, by the server's clock.
 func (c *Site) startedAt() time.Time { return c.ServerNow().Add(-time.Since(c.started)) }
 
@@ -126,12 +130,12 @@ func (e *SupersededError) Error() string {
 
 func (e *SupersededError) advice() string {
 	return "This run stopped and has removed the resource from its state, because the other run manages it now. If two configurations create the " +
-		"same resource, remove it from one of them."
+		"same resource, remove it from one of them. If no other run manages it, import it: what was created is still there."
 }
 
-// superseded returns a SupersededError if extra has the mark of another run.
+// superseded returns a SupersededError if extra has the mark of another run that takes over what this one creates, so after this one has begun.
 func (c *Site) superseded(what string, extra map[string]any, key Mark) error {
-	if mark := creationOf(extra, key); mark != nil && mark.Run != c.run {
+	if mark := creationOf(extra, key); mark != nil && mark.Run != c.run && !mark.Since.Before(c.startedAt().Add(-clockSlack)) && c.isPast(mark) {
 		return &SupersededError{What: what, By: mark}
 	}
 	return nil

@@ -235,7 +235,7 @@ var deploymentKeys = []string{"root_device", "capabilities"}
 // prepare writes instance_info and the marker, and connects the machine. Ironic validates them when it receives the verb.
 func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) error {
 	node, want := m.node, d.instanceInfo()
-	before, lost := markerOf(node), lostBy(node, o.Instance)
+	before, lost := markerOf(node), m.lost(ctx, o.Instance)
 	if _, given := want[keyTraits]; !given && slices.Contains(before.Keys, keyTraits) && node.AllocationUUID != "" {
 		a, err := m.site.Allocation(ctx, node.AllocationUUID)
 		if err != nil {

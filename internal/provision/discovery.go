@@ -42,6 +42,14 @@ func DiscoveryOf(n *ironic.Node) *Discovery {
 	return &d
 }
 
+// ownRecord is DiscoveryOf without the records on nodes of other projects, whose users may have written them.
+func (c *Site) ownRecord(n *ironic.Node) *Discovery {
+	if c.isOfOthers(n) {
+		return nil
+	}
+	return DiscoveryOf(n)
+}
+
 // Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
 // metal_host manages it.
 func (c *Site) Enroll(ctx context.Context, e ironic.Enrollment) (*ironic.Node, error) {
@@ -80,7 +88,7 @@ func enrolledManually(n *ironic.Node, inventory *ironic.Inventory) bool {
 
 // surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
 // with all other fields.
-var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error"}
+var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error", "owner", "lessee"}
 
 // Survey is the part of a site that matters for one discovery. It can be stored as JSON.
 type Survey struct {
@@ -133,7 +141,7 @@ func (c *Site) Survey(ctx context.Context, owner string, held map[string]string)
 	}
 	held, replaced := follow(held, all)
 	isNew := func(n *ironic.Node) bool {
-		mark := DiscoveryOf(n)
+		mark := c.ownRecord(n)
 		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
 	}
 	facts, err := c.facts(ctx, all, isNew)
@@ -272,7 +280,7 @@ func (c *Site) discovered(node *ironic.Node, f *facts) discovery.Host {
 		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
 		Reserved: node.InstanceUUID != "" && !c.Abandoned(node), Locked: node.Reservation != "",
 	}
-	if mark := DiscoveryOf(node); mark != nil {
+	if mark := c.ownRecord(node); mark != nil {
 		h.Owner, h.OwnerName = mark.Owner, mark.Name
 	}
 	for _, port := range f.ports[node.UUID] {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // The notes that this provider keeps on a node besides the marks of creation, in extra unless stated otherwise. Ironic keeps extra and clears instance_info when
@@ -37,10 +38,10 @@ func OwnKey(key string) bool {
 }
 
 // failures returns how often operations on a node have failed since the last success. A node with more failures waits longer for a
-// slot, also in later runs.
+// slot, also in later runs. Another client may have written any number: as many count as the queue tells apart.
 func failures(node *ironic.Node) int {
 	n, _ := node.Extra[keyFailures].(float64)
-	return int(n)
+	return int(max(0, min(n, throttle.MaxFailures)))
 }
 
 // countFailures records a failed walk on the node, or resets the count after a success. Only the order of the queue depends on the

@@ -49,7 +49,7 @@ func (c *Site) finishProcedure(ctx context.Context, in ironic.Collection, name s
 			return nil, err
 		}
 		mark := creationOf(p.Extra, MarkCreation)
-		if !c.unfinished(mark, nil) || !same(p) {
+		if !c.unfinished(mark, nil) || !same(p) || (Tenant{project: c.Project()}).isForeign(p.Owner, "") {
 			return nil, c.refuseTakeOver(mark)
 		}
 		return mark, nil

@@ -35,11 +35,14 @@ func (q *Quarantine) String() string {
 	return fmt.Sprintf("the deployment for allocation %s failed on it at %s", q.Allocation, q.Since.UTC().Format(time.RFC3339))
 }
 
-// QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more is in none.
+// reason is retired_reason of a node in quarantine. Users who may write notes may not write it, such as the members of a lessee: it proves the note.
+func (q *Quarantine) reason() string { return "quarantine: " + q.String() }
+
+// QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more, or for another reason, is in none.
 func QuarantineOf(n *ironic.Node) *Quarantine {
 	text, err := json.Marshal(n.Extra[keyQuarantine])
 	var q Quarantine
-	if err != nil || !n.Retired || json.Unmarshal(text, &q) != nil || q.Allocation == "" {
+	if err != nil || !n.Retired || json.Unmarshal(text, &q) != nil || q.Allocation == "" || n.RetiredReason != q.reason() {
 		return nil
 	}
 	return &q
@@ -96,7 +99,7 @@ func (s *Site) CheckTries(ctx context.Context, allocation *ironic.Allocation, mo
 	}
 	for i := range retired {
 		q := QuarantineOf(&retired[i])
-		if q != nil && q.Allocation == allocation.Name && s.ServerNow().Sub(q.Since) < quarantineAge {
+		if q != nil && q.Allocation == allocation.Name && s.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
@@ -119,7 +122,7 @@ func (s *Site) retiredNodes(ctx context.Context) ([]ironic.Node, error) {
 		return s.stock.retired, nil
 	}
 	asked, yes := time.Now(), true
-	all, err := s.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "extra"})
+	all, err := s.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +144,8 @@ func (m *Machine) Quarantine(ctx context.Context, try Try, failed error, timeout
 	var patch ironic.Patch
 	if !m.node.Retired {
 		patch.Set("/retired", true)
-		patch.Set("/retired_reason", "quarantine: "+q.String())
 	}
+	patch.Set("/retired_reason", q.reason())
 	patch.Set("/extra/"+keyQuarantine, q)
 	if _, exists := m.node.Extra[keyAllocation]; exists { // it is not created again
 		patch.Remove("/extra/" + keyAllocation)

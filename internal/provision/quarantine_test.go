@@ -23,9 +23,9 @@ func TestQuarantine_countsForADay(t *testing.T) {
 			id := fake.Nodes()[i].UUID
 			fake.Set(id, "provision_state", "manageable")
 			fake.Set(id, "retired", note.retired)
-			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
-				"allocation": note.allocation, "instance": ironic.NewUUID(), "since": now.Add(-note.age).UTC().Format(time.RFC3339),
-			}})
+			since := now.Add(-note.age).UTC().Format(time.RFC3339)
+			fake.Set(id, "retired_reason", "quarantine: the deployment for allocation "+note.allocation+" failed on it at "+since)
+			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{"allocation": note.allocation, "instance": ironic.NewUUID(), "since": since}})
 		}
 		web := &ironic.Allocation{UUID: ironic.NewUUID(), Name: "web"}
 		if _, err := newClient(fake).CheckTries(t.Context(), web, 3); err != nil {

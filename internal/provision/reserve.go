@@ -125,7 +125,7 @@ func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string, isKnown
 // allocation is that of the caller; "" if it has none.
 func (s *Site) begunReservation(n *ironic.Node, allocation string) *Creation {
 	mark := creationOf(n.Extra, MarkReservation)
-	if mark == nil || !mark.describes(n, allocation) || !s.unfinished(mark, n.Extra) {
+	if mark == nil || !s.describes(mark, n, allocation) || !s.unfinished(mark, n.Extra) {
 		return nil
 	}
 	return mark

@@ -50,6 +50,7 @@ type Site struct {
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
 	announced   sync.Map // the take-overs that the user was told of, as Announce names them
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
+	lost        sync.Map // by UUID of the node, the losses that this run has noted
 	rules       sync.Map // UUIDs of the inspection rules that this run has created
 	held        sync.Map // by UUID, the allocations that this run changes or creates again, and the machines that actions operate: channels with room for one holder
 }

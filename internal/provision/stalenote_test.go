@@ -28,6 +28,7 @@ func quarantined(t *testing.T) (fake *fakeironic.Server, id, allocation string) 
 	fake.Set(id, "target_provision_state", "active")
 	fake.Set(id, "provision_updated_at", failed.Format(time.RFC3339))
 	fake.Set(id, "retired", true)
+	fake.Set(id, "retired_reason", "quarantine: the deployment for allocation web failed on it at "+failed.Format(time.RFC3339))
 	fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
 		"allocation": "web", "instance": made.UUID, "since": failed.Format(time.RFC3339), "failed": failed.Format(time.RFC3339),
 	}})

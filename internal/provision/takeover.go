@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -76,22 +77,31 @@ func (c *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 // instanceNamespace is the namespace of the instance UUIDs of this provider's own reservations.
 const instanceNamespace = "6b0f2d0c-6d65-5461-8c1e-7265736572ae"
 
-// newReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node and from the
-// origin in the mark, so that no mark can be written for an instance UUID that another client has set.
+// newReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node, the project of
+// this run and the origin in the mark, so that no mark can be written for an instance UUID that another client or project has set.
 func (c *Site) newReservation(node string) *Creation {
 	mark := c.begun()
 	mark.Origin = ironic.NewUUID()
-	mark.Instance = instanceOf(node, mark.Origin)
+	mark.Instance = instanceOf(node, c.Project(), mark.Origin)
 	return mark
 }
 
-func instanceOf(node, origin string) string { return ironic.UUID5(instanceNamespace, node+" "+origin) }
+func instanceOf(node, project, origin string) string {
+	return ironic.UUID5(instanceNamespace, strings.Join([]string{node, project, origin}, " "))
+}
 
 // describes reports whether a mark describes the reservation of a node: the allocation of the caller, or a reservation that a run of this
-// provider has made. allocation is "" if the caller has none.
-func (c *Creation) describes(n *ironic.Node, allocation string) bool {
-	if n.InstanceUUID == "" || c.Instance != n.InstanceUUID {
+// provider has made for the project of this run. allocation is "" if the caller has none.
+func (c *Site) describes(mark *Creation, n *ironic.Node, allocation string) bool {
+	if n.InstanceUUID == "" || mark.Instance != n.InstanceUUID {
 		return false
 	}
-	return c.Instance == allocation || c.Instance == instanceOf(n.UUID, c.Origin)
+	return mark.Instance == allocation || mark.Instance == instanceOf(n.UUID, c.Project(), mark.Origin)
+}
+
+// isOfOthers reports whether another project than that of this run owns or leases a node, so that its users may write notes on it. Without
+// Keystone there are no projects.
+func (c *Site) isOfOthers(n *ironic.Node) bool {
+	ours := Tenant{project: c.Project()}
+	return c.cfg.Auth == ironic.AuthKeystone && (ours.isForeign(n.Owner, "") || ours.isForeign(n.Lessee, ""))
 }

@@ -26,6 +26,8 @@ func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
 	if json.Unmarshal(text, &spec) != nil || spec.UUID == "" {
 		return nil
 	}
+	spec.CandidateNodes = []string{n.UUID} // another client may have written the note
+	delete(spec.Extra, string(MarkCreation))
 	return &spec
 }
 
@@ -209,12 +211,11 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 			suspended.ResourceClass = node.ResourceClass // a backfill may have no class
 		}
 		err := m.site.restore(ctx, *suspended, timeout)
-		var none *NoMatchError
-		if err != nil && !errors.As(err, &none) {
+		if err != nil && !isFinal(err) {
 			return "", fmt.Errorf("create allocation %s again: %w", suspended.UUID, err)
 		}
-		if none != nil {
-			lost = none.Error()
+		if err != nil {
+			lost = err.Error()
 		}
 	}
 	if _, exists := node.Extra[keyAllocation]; exists && suspended != nil {
@@ -231,6 +232,15 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 		return lost, nil
 	}
 	return lost, m.Patch(ctx, patch)
+}
+
+// isFinal reports whether an allocation cannot be created again: its node is taken, another project has taken its name, or Ironic refuses what the
+// note says, which any client may have written. The node is free then, and must not stay blocked for that.
+func isFinal(err error) bool {
+	var none *NoMatchError
+	return errors.As(err, &none) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
+		return ironic.IsStatus(err, status, "") && !ironic.IsTransient(err)
+	})
 }
 
 // restore creates an allocation again. It keeps one that an earlier run has created.

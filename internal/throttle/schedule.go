@@ -9,8 +9,8 @@ import (
 // The scheduler is a pure function from a census of machines to a decision. It has no clock and starts nothing.
 // reference/limit.md#order-of-admission describes its rules.
 
-// maxFailures is the number of failures that count at most, so that a machine that always fails still gets a slot.
-const maxFailures = 5
+// MaxFailures is the number of failures that count at most, so that a machine that always fails still gets a slot.
+const MaxFailures = 5
 
 // Busy is a machine with an operation in progress, whether this run or another one started it.
 type Busy struct {
@@ -36,7 +36,7 @@ type Ticket struct {
 // before is the order of the queue: failures, then time, then ID, which makes the order total.
 func (t Ticket) before(o Ticket) int {
 	return cmp.Or(
-		cmp.Compare(min(t.Failures, maxFailures), min(o.Failures, maxFailures)),
+		cmp.Compare(min(t.Failures, MaxFailures), min(o.Failures, MaxFailures)),
 		t.Queued.Compare(o.Queued),
 		cmp.Compare(t.ID, o.ID),
 	)
