@@ -14,8 +14,8 @@ func ReportUndone(diags *diag.Diagnostics, doing string, err error) {
 	diags.AddError(summary, detail)
 }
 
-// Report adds the result of an operation to the diagnostics. An interruption by the user is a warning: the state is complete,
-// nothing is tainted, and the next apply continues.
+// Report adds an error to the diagnostics. An interruption by the user is a warning: the state is complete, nothing is tainted, and the next
+// apply continues.
 func Report(diags *diag.Diagnostics, doing string, err error) {
 	if err == nil {
 		return
@@ -26,6 +26,18 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 		return
 	}
 	diags.AddError(summary, detail)
+}
+
+// ReportCreation is Report for a creation. An operation that cannot be watched any more is a warning, too: after an error, Terraform would
+// destroy and create again what may run already.
+func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
+	if !provision.IsUnwatched(err) {
+		Report(diags, doing, err)
+		return
+	}
+	summary, detail := provision.Explain(doing, err)
+	diags.AddWarning(summary, detail+"\n\nThis apply succeeds though the operation may not. After an error, Terraform would replace what may run already. To let an apply fail instead, without "+
+		"a replacement, give the resource a postcondition on its state: see the guide \"Interrupted applies\".")
 }
 
 // ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats

@@ -66,8 +66,8 @@ func (w *watch[T]) nextList() (at time.Time, wanted bool) {
 	return at, wanted
 }
 
-// list requests a list and answers all waiters that waited when it started. After a transient error the waiters that need a list
-// continue to wait.
+// list requests a list and answers all waiters that waited when it started. After an error that they outlast, the waiters that need a
+// list continue to wait.
 func (w *watch[T]) list(ctx context.Context) {
 	w.mu.Lock()
 	waiting := maps.Clone(w.waiters)
@@ -85,7 +85,7 @@ func (w *watch[T]) list(ctx context.Context) {
 		if _, waits := w.waiters[other]; !waits {
 			continue
 		}
-		if err != nil && MayPass(err) {
+		if err != nil && other.outlasts(err) {
 			w.putOff(other)
 			continue
 		}

@@ -48,6 +48,7 @@ type waiter[T any] struct {
 	id     string
 	wait   *wait
 	listAt time.Time // when it needs a list; zero: it needs none
+	fails  Patience
 	got    chan poll[T]
 }
 
@@ -80,9 +81,9 @@ func (w *watch[T]) next(ctx context.Context, id string, timeout time.Duration) (
 	return p.value, p.err
 }
 
-// poll waits for the next poll of an object and returns the object. It returns ErrNoPoll if no poll comes within the given time,
-// ctx's error if ctx ends, and an error that IsNotFound recognises if the object does not exist any more. It repeats polls that
-// fail with a transient error.
+// poll waits for the next poll of an object and returns the object. It returns ErrNoPoll if no poll comes within the given time, a
+// BlindError if polls have failed for the last minute of it, ctx's error if ctx ends, and an error that IsNotFound recognises if the object
+// does not exist any more. It repeats failed polls as Patience says.
 func (w *watch[T]) poll(ctx context.Context, id string, timeout time.Duration) poll[T] {
 	me, pause := w.join(id)
 	defer w.leave(me)
@@ -104,16 +105,42 @@ func (w *watch[T]) poll(ctx context.Context, id string, timeout time.Duration) p
 			if ctx.Err() != nil {
 				return poll[T]{err: ctx.Err()}
 			}
-			return poll[T]{err: ErrNoPoll}
+			return poll[T]{err: w.noPoll(me)}
 		}
 		asked := time.Now()
 		value, err := w.single(within, id)
 		pause = w.answered(me)
-		if err == nil || (!MayPass(err) && within.Err() == nil) {
+		if err == nil || within.Err() == nil && !w.goesOn(me, err) {
 			return poll[T]{value: value, asked: asked, err: err}
 		}
 		due.Reset(pause)
 	}
+}
+
+// goesOn reports whether a waiter continues after its poll has failed.
+func (w *watch[T]) goesOn(me *waiter[T], err error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return me.outlasts(err)
+}
+
+// outlasts reports whether a waiter continues after a poll has failed; mu is held. What waits for all objects has begun nothing, and so does
+// not continue if Ironic denies them.
+func (m *waiter[T]) outlasts(err error) bool {
+	if m.wait == nil {
+		return MayPass(err)
+	}
+	return m.fails.Outlasts(err)
+}
+
+// noPoll returns the error of a waiter whose time has ended.
+func (w *watch[T]) noPoll(me *waiter[T]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := me.fails.Blind(); err != nil {
+		return &BlindError{Err: err}
+	}
+	return ErrNoPoll
 }
 
 // nextAll waits for the next list of all objects. Its errors are those of next.

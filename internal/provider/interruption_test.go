@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
@@ -614,4 +616,51 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A role that is revoked hides the nodes. What Ironic deploys meanwhile is not tainted, with an apply that succeeds and, by a postcondition,
+// with one that fails. Once the role is granted again, the next apply waits for the same deployments.
+func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
+	t.Parallel()
+	var hidden atomic.Bool
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if r.Method != http.MethodGet || !hidden.Load() || !strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
+			return nil
+		}
+		return ironictest.Fault(http.StatusNotFound, "Node "+strings.TrimPrefix(r.URL.Path, "/v1/nodes/")+" could not be found.")
+	}})
+	plain, checked := acctest.AddNode(t, s, "plain", nil), acctest.AddNode(t, s, "checked", nil)
+	deployment := func(name, node, more string) string {
+		return fmt.Sprintf("resource \"metal_deployment\" %q {\n  node_id = %q\n%s\n%s\n}\n", name, node, acctest.Image("v1"), more)
+	}
+	w := acctest.NewWorkspace(t, s.Provider()+deployment("plain", plain, "")+deployment("checked", checked, `
+  lifecycle {
+    postcondition {
+      condition     = self.provision_state == "active"
+      error_message = "The machine is not known to run."
+    }
+  }`))
+	release := s.Hold(acctest.BusyDeploying()...)
+	running := w.Start("apply", "-auto-approve")
+	acctest.AwaitState(t, s, plain, acctest.BusyDeploying()...)
+	acctest.AwaitState(t, s, checked, acctest.BusyDeploying()...)
+	hidden.Store(true)
+	output, code := running.Wait()
+	acctest.Mention(t, output, "Unfinished: deploy node "+s.Name("plain"), "Unfinished: deploy node "+s.Name("checked"), "The machine is not known to run")
+	if code == 0 {
+		t.Error("the apply succeeds in spite of the postcondition")
+	}
+	hidden.Store(false)
+	for _, name := range []string{"plain", "checked"} {
+		if d := acctest.InState(t, w, "metal_deployment."+name); d == nil || d.Tainted {
+			t.Errorf("%s: in state is %+v", name, d)
+		}
+	}
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Unfinished deployment is continued", "0 to add, 2 to change, 0 to destroy")
+	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
+	acctest.WantVerbs(t, s, plain, "active")
+	acctest.WantVerbs(t, s, checked, "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }

@@ -176,7 +176,7 @@ func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
 
 // AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
 // creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
-// NoMatchError. The allocation stays when the user interrupts the run and when the time-out ends.
+// NoMatchError. The allocation stays when the user interrupts the run, when the time-out ends, and with an UnwatchedError.
 func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
 	spec := r.spec()
 	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
@@ -198,6 +198,9 @@ func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocat
 			}
 		}
 		polled, err := c.PollAllocation(ctx, spec.UUID, time.Until(deadline))
+		if unseen := unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); IsUnwatched(unseen) && !ironic.IsNotFound(err) {
+			return a, unseen
+		}
 		if errors.Is(err, ironic.ErrNoPoll) {
 			return nil, fmt.Errorf("allocation %s is still allocating after %s", spec.UUID, timeout)
 		}

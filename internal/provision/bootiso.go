@@ -57,7 +57,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var media *mediaError
 	var power *powerError
 	var queue *throttle.QueueError
-	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !errors.As(err, &queue))
+	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !isAccess(err) && !errors.As(err, &queue))
 	if errors.As(err, &media) || errors.As(err, &power) || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		refused := err
@@ -198,7 +198,7 @@ func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Ti
 		return err
 	}
 	if err := m.Refresh(ctx); err != nil {
-		return err
+		return m.unwatched(ctx, err)
 	}
 	if err := m.awaitUnlocked(ctx, deadline); err != nil {
 		return err

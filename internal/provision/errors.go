@@ -123,10 +123,12 @@ func Explain(doing string, err error) (summary, detail string) {
 	var stopped *StoppedError
 	var once *OnceError
 	switch {
-	case errors.As(err, &once) && ironic.IsInterrupted(err):
+	case errors.As(err, &once) && !IsUnwatched(err) && ironic.IsInterrupted(err):
 		return summary, once.interrupted()
 	case errors.As(err, &stopped) && stopped.Waiting:
 		return summary, fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it. Apply again.", ironic.NodeLabel(stopped.Node))
+	case IsUnwatched(err):
+		summary = "Unfinished: " + doing
 	case ironic.IsInterrupted(err):
 		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}

@@ -177,11 +177,12 @@ func (m *Machine) Changed(change func(n *ironic.Node)) {
 	m.node = &n
 }
 
-// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first.
+// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first, and an UnwatchedError if the node cannot
+// be read.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	polled, asked, err := m.site.PollNode(ctx, m.node.UUID, time.Until(deadline))
 	if err != nil {
-		return err
+		return m.unwatched(ctx, err)
 	}
 	m.applyPoll(polled)
 	m.logState(ctx)

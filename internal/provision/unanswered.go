@@ -175,15 +175,18 @@ func (m *Machine) unansweredError() *UnansweredError {
 }
 
 // settle finds out what became of the request without an answer: it reads the node until that shows it, and reports whether Ironic has
-// executed the request. It returns an UnansweredError if the node does not tell, or not before the deadline.
+// executed the request. It returns an UnansweredError if the node does not tell, or not before the deadline, and an UnwatchedError if the
+// node cannot be read.
 func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool, err error) {
 	waiting := &rest.Backoff{First: ironic.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
+	var fails ironic.Patience
 	for u := m.unanswered; ; {
 		node, err := m.site.Node(ctx, m.node.UUID)
-		if err != nil && !ironic.MayPass(err) {
-			return false, err
+		if err != nil && !fails.Outlasts(err) {
+			return false, m.unwatched(ctx, err)
 		}
 		if err == nil {
+			fails = ironic.Patience{}
 			m.node, m.asked = node, time.Time{}
 			m.logState(ctx)
 			u.seen = cmp.Or(u.seen, time.Now())
@@ -199,6 +202,9 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 		}
 		wait := waiting.Next()
 		if time.Now().Add(wait).After(deadline) {
+			if blind := fails.Blind(); blind != nil {
+				return false, m.unwatched(ctx, blind)
+			}
 			return false, m.unansweredError()
 		}
 		if err := rest.Sleep(ctx, wait); err != nil {

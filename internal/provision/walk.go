@@ -168,6 +168,9 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 		queued := time.Now()
 		err = w.next(ctx)
 		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
+		if unseen := (*UnwatchedError)(nil); errors.As(err, &unseen) {
+			return unseen.Err // nothing has begun
+		}
 		return err
 	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
 		return nil

@@ -99,7 +99,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		defer plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
 	}
-	framework.Report(&resp.Diagnostics, doing, err)
+	framework.ReportCreation(&resp.Diagnostics, doing, err)
 }
 
 // warnLeft names the allocations that killed runs have left, if the new one has no name by which it could take one of them over.

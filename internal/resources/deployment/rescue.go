@@ -206,7 +206,7 @@ func (u *update) rescueAfter(node *ironic.Node, failed updateStep, err error) ty
 	switch mode := provision.RescueOf(ironic.State(node.ProvisionState)); {
 	case err == nil:
 		return u.plan.Rescue
-	case failed == updateEntersRescue && ironic.IsInterrupted(err) && mode == provision.RescueChange:
+	case failed == updateEntersRescue && provision.IsInterrupted(err) && mode == provision.RescueChange:
 		return u.plan.Rescue // Ironic continues
 	case failed == updateEntersRescue && mode != provision.NotRescued:
 		return unsureRescue()

@@ -103,7 +103,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	framework.WarnCut(&resp.Diagnostics, machine.Node(), machine.Cut())
 	plan.record(machine.Node(), instance, attempts)
-	if err == nil || ironic.IsInterrupted(err) {
+	if err == nil || provision.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
 	} else {
 		plan.Protected = types.BoolValue(machine.Node().Protected)
@@ -111,7 +111,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeSight(ctx, resp.Private, machine.Node())...)
 	resp.Diagnostics.Append(plan.noteCreation(ctx, resp.Private, runs, err)...)
-	framework.Report(&resp.Diagnostics, doing, err)
+	framework.ReportCreation(&resp.Diagnostics, doing, err)
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
@@ -131,7 +131,7 @@ func (d *deployment) install(ctx context.Context, plan, config *model, machine *
 		doing = "switch node " + ironic.NodeLabel(machine.Node())
 		err = config.switchPower(ctx, machine, o.Timeout)
 	}
-	return doing, attempts, err
+	return doing, attempts, machine.Unwatched(ctx, err)
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
@@ -164,7 +164,7 @@ type reservation struct {
 func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
 	var refused *provision.RefusedError
 	switch {
-	case failed == nil, ironic.IsInterrupted(failed):
+	case failed == nil, provision.IsInterrupted(failed):
 		return false
 	case plan.adopted():
 		return provision.Occupied(node)
@@ -325,7 +325,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	node := machine.Node
 	attempts, failed, err := u.run(ctx, d.Client, machine)
 	framework.WarnCut(&resp.Diagnostics, node(), machine.Cut())
-	restarts := failed == updateRestarts && ironic.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
+	restarts := failed == updateRestarts && provision.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > updateRestarts || restarts || (failed == updateDeploys && u.what.DeployedWith(node()))
 	planned := *plan
 	switch {
@@ -333,7 +333,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	case !arrived: // the node still runs the former content: the state must say so
 		planned = *state
 		planned.ProvisionState = types.StringUnknown()
-	case failed == updateDeploys && !ironic.IsInterrupted(err): // it has to be repeated, and counts then
+	case failed == updateDeploys && !provision.IsInterrupted(err): // it has to be repeated, and counts then
 		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
 	}
 	if err == nil {
@@ -349,7 +349,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
 	framework.Keep(&next.LastError, planned.LastError)
 	framework.Keep(&next.Attempts, planned.Attempts)
-	if err != nil && !ironic.IsInterrupted(err) {
+	if err != nil && !provision.IsInterrupted(err) {
 		next.Protected = types.BoolValue(node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)

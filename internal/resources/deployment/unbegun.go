@@ -23,7 +23,7 @@ func (m *model) noteCreation(ctx context.Context, private framework.SettablePriv
 	switch {
 	case failed == nil:
 		return writeFootprint(ctx, private, runs)
-	case ironic.IsInterrupted(failed) && !m.begun():
+	case provision.IsInterrupted(failed) && !m.begun():
 		return private.SetKey(ctx, unbegunKey, []byte("true"))
 	}
 	return nil

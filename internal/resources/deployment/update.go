@@ -107,7 +107,7 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 			err = machine.EnterRescue(ctx, u.state.InstanceID.ValueString(), u.config.rescuePassword(ctx), u.limit)
 		}
 		if err != nil {
-			return attempts, step, err
+			return attempts, step, machine.Unwatched(ctx, err)
 		}
 	}
 	return attempts, updateDeploys, nil

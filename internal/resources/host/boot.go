@@ -115,7 +115,7 @@ func (h *host) setBoot(ctx context.Context, c *change) error {
 		}
 	}
 	err := c.machine.SetBoot(ctx, want, c.limit)
-	if err != nil && c.state != nil && !ironic.IsInterrupted(err) { // the next plan tries again
+	if err != nil && c.state != nil && !provision.IsInterrupted(err) { // the next plan tries again
 		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
 	}
 	return err

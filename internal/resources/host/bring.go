@@ -41,6 +41,11 @@ func (c *change) node() *ironic.Node { return c.machine.Node() }
 // bring applies a configuration to a node: settings, traits, ports and maintenance, then the walk to the target state, and
 // power last. With an error, it returns what it was doing.
 func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
+	doing, err = h.bringUp(ctx, c)
+	return doing, c.machine.Unwatched(ctx, err)
+}
+
+func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error) {
 	label, power, occupied := ironic.NodeLabel(c.node()), provision.Power(c.node()), isOccupied(c.node())
 	if err := c.asPlanned(c.node()); err != nil {
 		return "change node " + label, err

@@ -23,7 +23,7 @@ const (
 // mayFail reports whether a failure is a warning: Ironic has the node with its configuration, but could not prepare or switch the machine, and
 // on_failure says that the apply goes on without it.
 func mayFail(onFailure types.String, complete bool, err error) bool {
-	return err != nil && complete && onFailure.ValueString() == onFailureWarn && !ironic.IsInterrupted(err) && !provision.IsSuperseded(err)
+	return err != nil && complete && onFailure.ValueString() == onFailureWarn && !provision.IsInterrupted(err) && !provision.IsSuperseded(err)
 }
 
 // tolerates reports whether the error of bring is a warning.
@@ -35,7 +35,12 @@ func (c *change) report(diags *diag.Diagnostics, doing string, err error) {
 		diags.AddWarning("Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
 			"When the server is free, metal oneview sync cleans it and makes it available.", c.plan.label(), sharing.ReasonInUse, c.taken.Why()))
 	}
-	if !c.tolerates(err) {
+	switch {
+	case c.tolerates(err):
+	case c.state == nil:
+		framework.ReportCreation(diags, doing, err)
+		return
+	default:
 		framework.Report(diags, doing, err)
 		return
 	}

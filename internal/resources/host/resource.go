@@ -106,7 +106,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		err = why
 	}
 	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !ironic.IsInterrupted(err) && !change.tolerates(err)
+	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !provision.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)

@@ -141,7 +141,7 @@ func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest,
 			framework.ReportUndone(&resp.Diagnostics, doing, err) // the appliance has created nothing
 			return
 		}
-		framework.Report(&resp.Diagnostics, doing, err)
+		framework.ReportCreation(&resp.Diagnostics, doing, err)
 		return
 	}
 	plan.applied(applied)

@@ -1,0 +1,98 @@
+package provision
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// UnwatchedError says that an operation has begun, or something runs, and that the provider cannot see any more what becomes of it: the rights
+// of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed.
+type UnwatchedError struct {
+	Object string // such as "node rack1-01 (885f…)"
+	State  string // of the object as last seen; "" if it has none
+	Err    error  // of the last read; not unwrapped, because it says nothing about the object, not even if it is a 404
+}
+
+// Error names the object and what keeps the provider from watching it.
+func (e *UnwatchedError) Error() string {
+	seen := ""
+	if e.State != "" {
+		seen = fmt.Sprintf(" It was last seen in state %q.", e.State)
+	}
+	return fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", e.Object, trimmed(e.Err), seen)
+}
+
+// trimmed returns the text of an error without a full stop at its end.
+func trimmed(err error) string { return ended(err.Error())[:len(ended(err.Error()))-1] }
+
+func (e *UnwatchedError) advice() string {
+	next := "Then run the same command again: it continues from there, and neither repeats what has been begun nor replaces anything."
+	if ironic.IsNotFound(e.Err) {
+		return "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + next
+	}
+	if how := advise(e.Err); how != "" {
+		return how + " " + next
+	}
+	return "Restore the connection or the rights of the user. " + next
+}
+
+// unwatched returns the error of a wait for the machine: an UnwatchedError if the read has failed, unless the run was stopped.
+func (m *Machine) unwatched(ctx context.Context, err error) error {
+	return unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
+}
+
+// unwatched returns the error of a wait for an object, which was last seen in a state.
+func unwatched(ctx context.Context, object, state string, err error) error {
+	var known *UnwatchedError
+	var blind *ironic.BlindError
+	switch {
+	case err == nil, ctx.Err() != nil, errors.As(err, &known), errors.Is(err, ironic.ErrPanic):
+		return err
+	case errors.As(err, &blind):
+		err = blind.Err
+	case errors.Is(err, ironic.ErrNoPoll):
+		return err
+	}
+	return &UnwatchedError{Object: object, State: state, Err: err}
+}
+
+// Unwatched returns an UnwatchedError for an error that says nothing about the machine, if something is deployed on the machine or an
+// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
+func (m *Machine) Unwatched(ctx context.Context, err error) error {
+	begun := inProgress(m.state()) || occupied(m.state()) && !failed(m.state())
+	if !begun || !isAccess(err) {
+		return err
+	}
+	return m.unwatched(ctx, err)
+}
+
+// isAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
+// a node that the user may not see by a 404.
+func isAccess(err error) bool {
+	var status *ironic.StatusError
+	var auth *ironic.AuthError
+	var endpoint *ironic.EndpointError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &auth), errors.As(err, &endpoint), errors.As(err, &certificate), ironic.IsDenied(err):
+		return true
+	case errors.As(err, &status):
+		return ironic.IsNotFound(err) && strings.HasPrefix(status.Message, "Node ")
+	}
+	return ironic.MayPass(err)
+}
+
+// IsInterrupted reports whether an operation has ended for the provider though it has not failed: the user has stopped the run, or the
+// operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
+func IsInterrupted(err error) bool { return ironic.IsInterrupted(err) || IsUnwatched(err) }
+
+// IsUnwatched reports whether err is an UnwatchedError.
+func IsUnwatched(err error) bool {
+	var unwatched *UnwatchedError
+	return errors.As(err, &unwatched)
+}
