@@ -429,25 +429,13 @@ func (e *UnknownDriverError) Error() string {
 func (e *UnknownDriverError) Unwrap() error { return e.Err }
 
 // CheckDriver returns an UnknownDriverError if no conductor has enabled a driver. It returns nil if Ironic does not tell, or has no
-// conductor. It asks Ironic once. It is called during plan.
+// conductor. It is called during plan.
 func (s *Site) CheckDriver(ctx context.Context, driver string) error {
-	select {
-	case s.drivers.asking <- struct{}{}:
-		defer func() { <-s.drivers.asking }()
-	case <-ctx.Done():
+	names := namesOf(s.driversForPlan(ctx))
+	if len(names) == 0 || slices.Contains(names, driver) {
 		return nil
 	}
-	if s.drivers.enabled == nil {
-		enabled, err := s.Drivers(ctx)
-		if err != nil {
-			return nil //nolint:nilerr // the apply explains the refusal
-		}
-		s.drivers.enabled = enabled
-	}
-	if len(s.drivers.enabled) == 0 || slices.Contains(s.drivers.enabled, driver) {
-		return nil
-	}
-	return &UnknownDriverError{Driver: driver, Enabled: s.drivers.enabled}
+	return &UnknownDriverError{Driver: driver, Enabled: names}
 }
 
 // explainDriver returns an UnknownDriverError if Ironic has refused a driver that no conductor has enabled; else err.
@@ -456,7 +444,8 @@ func (s *Site) explainDriver(ctx context.Context, driver string, err error) erro
 	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
 		return err
 	}
-	enabled, problem := s.Drivers(ctx)
+	all, problem := s.Drivers(ctx)
+	enabled := namesOf(all)
 	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
 		return err
 	}

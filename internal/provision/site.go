@@ -36,8 +36,8 @@ type Site struct {
 
 	expected expected
 	drivers  struct {
-		asking  chan struct{} // has room for one, who may use enabled
-		enabled []string      // nil: not asked for
+		asking  chan struct{}   // has room for one, who may use enabled
+		enabled []ironic.Driver // nil: not asked for
 	}
 
 	left    leftovers
