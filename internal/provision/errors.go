@@ -27,6 +27,8 @@ type FailedError struct {
 
 	Step     string // the deploy step that failed, such as "deploy.write_image"; empty if Ironic does not tell
 	LastStep string // if so, the last deploy step that was seen in progress
+
+	MACs []string // of the cards from which the machine may boot, if they were looked up
 }
 
 // Error returns the node's state and last_error.
@@ -68,6 +70,7 @@ type TimeoutError struct {
 	Node  *ironic.Node // as last seen
 	Goal  Goal
 	After time.Duration
+	MACs  []string // of the cards from which the machine may boot, if they were looked up
 }
 
 // Error returns the node's state and the time.
@@ -131,7 +134,7 @@ func Explain(doing string, err error) (summary, detail string) {
 		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
 	fact, words := split(err)
-	paragraphs := []string{fact, advise(err), words}
+	paragraphs := []string{fact, advise(err), bootAdvice(err), words}
 	var status *ironic.StatusError
 	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
