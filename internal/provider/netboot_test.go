@@ -1,6 +1,8 @@
 package provider_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -91,4 +93,37 @@ func TestPlan_networkBootOfExistingNode(t *testing.T) {
 	s.again()
 	mentions(t, "a live ISO by PXE", s.shown("metal_deployment", iso, nil), "Boot interface boots no ISO", true)
 	mentions(t, "an image by PXE", s.shown("metal_deployment", image, nil), "Boot interface boots no ISO", false)
+}
+
+// A raw image of a whole disk needs disk_format. Only a plan that writes the image looks at it.
+func TestPlan_rawImageNeedsFormat(t *testing.T) {
+	t.Parallel()
+	s := startSession(t, nil)
+	s.fake.AddFleet(1, "baremetal")
+	looks := 0
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		looks++
+		disk := make([]byte, 4096)
+		disk[510], disk[511] = 0x55, 0xaa
+		_, _ = w.Write(disk)
+	}))
+	t.Cleanup(images.Close)
+	const needsFormat = "Raw image needs disk_format"
+	config := func(more object) object {
+		return object{"node_id": s.fake.Nodes()[0].UUID, "image": withAll(object{"url": images.URL + "/debian.img", "checksum": strings.Repeat("0", 64)}, more)}
+	}
+	mentions(t, "a raw image", s.shown("metal_deployment", config(nil), nil), needsFormat, true)
+	mentions(t, "a raw image, planned again", s.shown("metal_deployment", config(nil), nil), needsFormat, true)
+	mentions(t, "with its format", s.shown("metal_deployment", config(object{"disk_format": "raw"}), nil), needsFormat, false)
+	mentions(t, "with a format that is not known", s.shown("metal_deployment", config(object{"disk_format": notKnown}), nil), needsFormat, false)
+	if looks != 1 {
+		t.Errorf("the plans have looked at the image %d times", looks)
+	}
+	made, said := s.apply("metal_deployment", config(nil), nil)
+	if failed(said) {
+		t.Fatal(describe(said))
+	}
+	s.again()
+	mentions(t, "a deployed machine", s.shown("metal_deployment", config(nil), s.read(made)), needsFormat, false)
+	mentions(t, "a rebuild", s.shown("metal_deployment", withAll(config(nil), object{"rebuild_triggers": object{"a": "1"}}), made), needsFormat, true)
 }

@@ -33,6 +33,18 @@ func (d *deployment) checkBoot(ctx context.Context, plan, state *model, fresh bo
 	}
 }
 
+// checkFormat warns of a raw image without disk_format, if the plan writes the image.
+func (d *deployment) checkFormat(ctx context.Context, plan, config *model, fresh bool, diags *diag.Diagnostics) {
+	wanted, problems := config.deployment(ctx)
+	if wanted.Image == nil || problems.HasError() || !framework.FullyKnown(ctx, plan.Image) || !fresh && !plan.ProvisionState.IsUnknown() {
+		return
+	}
+	if why := d.Client.LookAtFormat(ctx, *wanted.Image); why != "" {
+		diags.AddAttributeWarning(path.Root("image").AtName("disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
+			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", provision.ImageName(wanted.Image.URL), why))
+	}
+}
+
 // overridesBoot reports whether instance_info has a boot interface of its own, or may have one.
 func (m *model) overridesBoot() bool {
 	_, overrides := framework.JSONObject(m.InstanceInfo)["boot_interface"]
