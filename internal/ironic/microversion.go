@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,22 +136,23 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	return version, nil
 }
 
-// Drivers returns the names of the drivers that the site's conductors have enabled, in order.
-func (c *Client) Drivers(ctx context.Context) ([]string, error) {
+// Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.
+type Driver struct {
+	Name    string `json:"name"`
+	Boot    string `json:"default_boot_interface"`
+	Inspect string `json:"default_inspect_interface"`
+}
+
+// Drivers returns the drivers that the site's conductors have enabled, by name.
+func (c *Client) Drivers(ctx context.Context) ([]Driver, error) {
 	var answer struct {
-		Drivers []struct {
-			Name string `json:"name"`
-		} `json:"drivers"`
+		Drivers []Driver `json:"drivers"`
 	}
-	if err := c.Request(ctx, http.MethodGet, "drivers", nil, &answer); err != nil {
+	if err := c.Request(ctx, http.MethodGet, "drivers?detail=true", nil, &answer); err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, driver := range answer.Drivers {
-		names = append(names, driver.Name)
-	}
-	slices.Sort(names)
-	return names, nil
+	slices.SortFunc(answer.Drivers, func(a, b Driver) int { return cmp.Compare(a.Name, b.Name) })
+	return answer.Drivers, nil
 }
 
 // anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation.

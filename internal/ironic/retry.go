@@ -115,6 +115,11 @@ func IsCapacity(text string) bool {
 	return strings.Contains(text, "concurrent action limit") || strings.Contains(text, "lack of free conductor workers")
 }
 
+// IsRamdiskTimeout reports whether last_error says that the ramdisk did not report in time. 21.4 writes "timeout" in one of the texts.
+func IsRamdiskTimeout(text string) bool {
+	return strings.Contains(text, "imeout reached while")
+}
+
 func isConductorDown(text string) bool {
 	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
 }

@@ -79,11 +79,19 @@ func (s *session) configure(settings block) {
 	}
 }
 
+// notKnown is the value of what is known after the apply only.
+const notKnown = unknownValue(true)
+
+type unknownValue bool
+
 // value makes a value of a type from maps, slices, strings, numbers and booleans; what is missing in an object is null.
 func (s *session) value(kind tftypes.Type, from any) tftypes.Value {
 	s.Helper()
 	if from == nil {
 		return tftypes.NewValue(kind, nil)
+	}
+	if from == notKnown {
+		return tftypes.NewValue(kind, tftypes.UnknownValue)
 	}
 	switch kind := kind.(type) {
 	case tftypes.Object:

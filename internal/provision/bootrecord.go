@@ -221,7 +221,7 @@ func (m *Machine) NoteWanted(ctx context.Context, what bootiso.Artifacts) error 
 // Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
 // it.
 func Restarted(n *ironic.Node, since time.Time) bool {
-	for _, key := range []string{keyPowerChanged, "agent_last_heartbeat"} {
+	for _, key := range []string{keyPowerChanged, keyHeartbeat} {
 		if internalTime(n, key).After(since) {
 			return true
 		}

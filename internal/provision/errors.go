@@ -27,6 +27,8 @@ type FailedError struct {
 
 	Step     string // the deploy step that failed, such as "deploy.write_image"; empty if Ironic does not tell
 	LastStep string // if so, the last deploy step that was seen in progress
+
+	MACs []string // of the cards from which the machine may boot, if they were looked up
 }
 
 // Error returns the node's state and last_error.
@@ -68,6 +70,7 @@ type TimeoutError struct {
 	Node  *ironic.Node // as last seen
 	Goal  Goal
 	After time.Duration
+	MACs  []string // of the cards from which the machine may boot, if they were looked up
 }
 
 // Error returns the node's state and the time.
@@ -133,7 +136,7 @@ func Explain(doing string, err error) (summary, detail string) {
 		return summary, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
 	fact, words := split(err)
-	paragraphs := []string{fact, advise(err), words}
+	paragraphs := []string{fact, advise(err), bootAdvice(err), words}
 	var status *ironic.StatusError
 	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !ironic.IsForbidden(err) {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
@@ -431,25 +434,13 @@ func (e *UnknownDriverError) Error() string {
 func (e *UnknownDriverError) Unwrap() error { return e.Err }
 
 // CheckDriver returns an UnknownDriverError if no conductor has enabled a driver. It returns nil if Ironic does not tell, or has no
-// conductor. It asks Ironic once. It is called during plan.
+// conductor. It is called during plan.
 func (s *Site) CheckDriver(ctx context.Context, driver string) error {
-	select {
-	case s.drivers.asking <- struct{}{}:
-		defer func() { <-s.drivers.asking }()
-	case <-ctx.Done():
+	names := namesOf(s.driversForPlan(ctx))
+	if len(names) == 0 || slices.Contains(names, driver) {
 		return nil
 	}
-	if s.drivers.enabled == nil {
-		enabled, err := s.Drivers(ctx)
-		if err != nil && !ironic.IsForbidden(err) {
-			return nil //nolint:nilerr // the apply explains the refusal
-		}
-		s.drivers.enabled = append([]string{}, enabled...) // not nil: a user who may not see them does not ask again
-	}
-	if len(s.drivers.enabled) == 0 || slices.Contains(s.drivers.enabled, driver) {
-		return nil
-	}
-	return &UnknownDriverError{Driver: driver, Enabled: s.drivers.enabled}
+	return &UnknownDriverError{Driver: driver, Enabled: names}
 }
 
 // explainDriver returns an UnknownDriverError if Ironic has refused a driver that no conductor has enabled; else err.
@@ -458,7 +449,8 @@ func (s *Site) explainDriver(ctx context.Context, driver string, err error) erro
 	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
 		return err
 	}
-	enabled, problem := s.Drivers(ctx)
+	all, problem := s.Drivers(ctx)
+	enabled := namesOf(all)
 	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
 		return err
 	}

@@ -283,6 +283,7 @@ type ExpectedHost struct {
 	Target          string // its target_state
 	Network, Boot   string // its network and boot interfaces
 	NeverOff        *bool  // disable_power_off
+	BootPort        bool   // it may get a port from which it can boot
 }
 
 // expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it

@@ -29,6 +29,8 @@ type Machine struct {
 	cut         string      // why SwitchOff has cut the power; empty: it has not
 	marks       []Mark      // the marks of this run that the node had when the record began
 
+	macs []string // of the cards from which the machine may boot; nil: not looked up
+
 	quarantine *Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 
 	tell func(status string) // is told of every change of state; may be nil

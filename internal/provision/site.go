@@ -16,7 +16,7 @@ import (
 type Config struct {
 	ironic.Config
 	Limit  throttle.Limit    // how many machines may have an operation in progress at once
-	Images http.RoundTripper // for HEAD requests to live ISO servers; nil: http.DefaultTransport, without the client's settings
+	Images http.RoundTripper // for requests to the servers of live ISOs and images; nil: http.DefaultTransport, without the client's settings
 	Guard  Guard             // decides about operations on machines; nil: everything is allowed
 }
 
@@ -28,6 +28,7 @@ type Site struct {
 	limiter *limiter
 	locks   *throttle.Locks
 	images  images
+	heads   heads
 	catalog *catalog
 	stock   *stock
 	guard   Guard
@@ -36,8 +37,8 @@ type Site struct {
 
 	expected expected
 	drivers  struct {
-		asking  chan struct{} // has room for one, who may use enabled
-		enabled []string      // nil: not asked for
+		asking  chan struct{}   // has room for one, who may use enabled
+		enabled []ironic.Driver // nil: not asked for
 	}
 
 	left    leftovers

@@ -37,6 +37,11 @@ func (m *Machine) walk(ctx context.Context, goal Goal, instance string, with iro
 	var failed *FailedError
 	if errors.As(err, &failed) {
 		w.explain(ctx, failed)
+		failed.MACs = m.macs
+	}
+	var timedOut *TimeoutError
+	if errors.As(err, &timedOut) {
+		timedOut.MACs = m.macs
 	}
 	m.countFailures(ctx, err)
 	if err == nil && goal == GoalInspected {

@@ -77,6 +77,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
 		d.checkVIFs(ctx, &plan, state, &resp.Diagnostics)
 		d.checkRescue(ctx, &plan, state, &resp.Diagnostics)
+		d.checkFormat(ctx, &plan, &config, fresh, &resp.Diagnostics)
+		d.checkBoot(ctx, &plan, state, fresh, &resp.Diagnostics)
 	}
 }
 

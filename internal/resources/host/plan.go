@@ -72,6 +72,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
 		expected.Target, expected.Network, expected.Boot = plan.TargetState.ValueString(), plan.plannedInterface(ctx, "network"), plan.plannedInterface(ctx, "boot")
+		expected.BootPort = plan.hasBootPort(ctx)
 		if !plan.DisablePowerOff.IsUnknown() {
 			expected.NeverOff = plan.DisablePowerOff.ValueBoolPointer()
 		}
@@ -96,6 +97,9 @@ func (h *host) planNew(ctx context.Context, plan, config *model, diags *diag.Dia
 		return
 	}
 	h.planTakeOver(ctx, plan, config, diags)
+	if inspects := plan.mayBeInspected(); (inspects || plan.mayBeCleaned()) && !framework.IsFalse(plan.PowerManaged) {
+		h.warnNoPort(ctx, plan, config, nil, inspects, diags)
+	}
 }
 
 // powerManaged returns whether a configuration names a BMC; unknown if that is known only after apply. A driver that needs none
@@ -112,15 +116,19 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 }
 
 // warnBoot warns of the steps that boot an existing machine or, if OneView users have it, that the apply does not take them.
-func (h *host) warnBoot(ctx context.Context, plan, config *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
+func (h *host) warnBoot(ctx context.Context, plan, config, state *model, steps steps, becomesAvailable bool, diags *diag.Diagnostics) {
 	if (steps.inspects || becomesAvailable) && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
+	cleans := becomesAvailable && plan.mayBeCleaned()
 	switch {
-	case becomesAvailable && plan.mayBeCleaned():
+	case cleans:
 		warnCleaning(diags, plan, steps.inspects)
 	case steps.inspects:
 		warnInspection(ctx, diags, plan, steps.again)
+	}
+	if cleans || steps.inspects || steps.configures {
+		h.warnNoPort(ctx, plan, config, state, steps.inspects, diags)
 	}
 }
 
@@ -244,7 +252,7 @@ func (h *host) planWalk(ctx context.Context, plan, config, state *model, known n
 	if leaves && !steps.inspects && h.warnTaken(ctx, plan, config, diags) {
 		return
 	}
-	h.warnBoot(ctx, plan, config, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
+	h.warnBoot(ctx, plan, config, state, steps, !leaves && steps.walks && slices.Contains(plan.goals(), provision.GoalAvailable), diags)
 	if steps.switches {
 		warnPower(diags, plan)
 	}

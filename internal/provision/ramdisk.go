@@ -1,0 +1,132 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// absentAfter is how long Ironic may wait for its ramdisk before the log says what to check. Large servers need minutes until they boot.
+const absentAfter = 4 * time.Minute
+
+// warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up after
+// 30 minutes by default. It reads the node, and the ports if it boots from the network.
+func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
+	if !awaitsAgent(m.state()) || time.Since(since) < absentAfter {
+		return false
+	}
+	n, err := m.site.Node(ctx, m.node.UUID)
+	if err != nil || n.ProvisionState != m.node.ProvisionState || BootsFromPort(n.BootInterface) && m.lookUpMACs(ctx) != nil {
+		return false
+	}
+	absent := absence(n, m.site.ServerNow())
+	if absent == "" {
+		return false
+	}
+	m.site.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, checkBoot(n, m.macs)), append(nodeAttributes(n), "state", n.ProvisionState)...)
+	return true
+}
+
+// lookUpMACs reads the MAC addresses from which the machine may boot.
+func (m *Machine) lookUpMACs(ctx context.Context) error {
+	ports, err := m.site.PortsForRefresh(ctx, m.node.UUID)
+	if err != nil {
+		return err
+	}
+	m.macs = nil
+	for _, mac := range ironic.Addresses(ports) {
+		if ports[mac].PXEEnabled {
+			m.macs = append(m.macs, mac)
+		}
+	}
+	return nil
+}
+
+// absence says since when the ramdisk of a node has not reported, as a predicate; "" if it has, or need not. now is the time of Ironic's
+// clock.
+func absence(n *ironic.Node, now time.Time) string {
+	if !awaitsAgent(ironic.State(n.ProvisionState)) || !boots(n) || n.Hidden.DriverInternalInfo {
+		return ""
+	}
+	began, heard := n.ProvisionUpdatedAt, internalTime(n, keyHeartbeat)
+	says := "its ramdisk has not reported since then"
+	if heard.After(began) {
+		if now.Sub(heard) < absentAfter {
+			return ""
+		}
+		began, says = heard, "its ramdisk has reported last at that time"
+	}
+	if waited := now.Sub(began); waited >= absentAfter {
+		return fmt.Sprintf("is in state %s, and %s: %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"), waited.Round(time.Second))
+	}
+	return ""
+}
+
+// keyHeartbeat is when the ramdisk reported last, in driver_internal_info.
+const keyHeartbeat = "agent_last_heartbeat"
+
+// boots reports whether the machine boots Ironic's ramdisk in the present step: steps of these interfaces are the BMC's, and may take long.
+func boots(n *ironic.Node) bool {
+	for _, step := range []map[string]any{n.CleanStep, n.DeployStep, n.ServiceStep} {
+		switch textOf(step, "interface") {
+		case "bios", "firmware", "management", "power", "raid", "vendor":
+			return false
+		}
+	}
+	return true
+}
+
+// checkBoot says what to check if a machine does not boot Ironic's ramdisk. macs are the addresses of the cards that may boot, as far as known.
+func checkBoot(n *ironic.Node, macs []string) string {
+	text := "Check how it boots"
+	switch boot := n.BootInterface; {
+	case BootsFromPort(boot):
+		card := "the card that boots has a port with pxe_enabled"
+		if len(macs) > 0 {
+			card = "the card that boots has the MAC address " + strings.Join(macs, " or ")
+		}
+		text = fmt.Sprintf("It boots from the network (boot interface %s). Check that %s, that DHCP answers that card and names %s, "+
+			"that the machine tries the network first, and that its boot mode (UEFI or BIOS) is the one that Ironic expects", boot, card, loaders(boot))
+	case strings.Contains(boot, "virtual-media"):
+		text = fmt.Sprintf("It boots from virtual media (boot interface %s). Check that the BMC reaches the conductor's web server ([deploy]http_url, or external_http_url in driver_info), "+
+			"that it shows the image in its virtual drive, and that its licence includes virtual media", boot)
+	case strings.HasSuffix(boot, "-https"):
+		text = fmt.Sprintf("Its firmware loads the ramdisk by HTTP (boot interface %s). Check that it supports UEFI HTTP boot, and reaches the conductor's web server", boot)
+	}
+	if n.ManagementInterface == "ipmitool" {
+		text += ". What the BMC has kept of Ironic's wish: baremetal node boot device show " + n.UUID
+	}
+	text += ". If the ramdisk runs, it must reach Ironic's API. Its console shows where it stops"
+	if n.ConsoleEnabled {
+		text += ": baremetal node console show " + n.UUID
+	}
+	return text + "."
+}
+
+// loaders says what the DHCP server of a network boot names, and what serves it.
+func loaders(boot string) string {
+	switch {
+	case strings.HasPrefix(boot, "http"):
+		return "a boot file by HTTP, which the conductor's web server has"
+	case strings.HasSuffix(boot, "ipxe"):
+		return "the iPXE loader on a TFTP server, and to iPXE the script boot.ipxe on the conductor's web server"
+	}
+	return "the boot loader on the conductor's TFTP server"
+}
+
+// bootAdvice says what to check after an error whose cause is a ramdisk that did not report; "" for other errors.
+func bootAdvice(err error) string {
+	var failed *FailedError
+	var timeout *TimeoutError
+	switch {
+	case errors.As(err, &failed) && ironic.IsRamdiskTimeout(failed.Node.LastError):
+		return checkBoot(failed.Node, failed.MACs)
+	case errors.As(err, &timeout) && awaitsAgent(ironic.State(timeout.Node.ProvisionState)) && boots(timeout.Node):
+		return "Ironic waits for its ramdisk on the machine. " + checkBoot(timeout.Node, timeout.MACs)
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package provision_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// waiting is a state in which Ironic waits for its ramdisk, with the goal of a run that waits with it.
+var waiting = map[string]provision.Goal{
+	"clean wait": provision.GoalAvailable, "inspect wait": provision.GoalInspected, "wait call-back": provision.GoalDeployed, "rescue wait": provision.GoalRescued,
+}
+
+func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
+	t.Parallel()
+	for state, goal := range waiting {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				var log logbook
+				client := newClient(fake, log.record, func(cfg *provision.Config) { cfg.PollInterval = 10 * time.Second })
+				id := fake.Nodes()[0].UUID
+				fake.Set(id, "provision_state", state)
+				fake.Set(id, "boot_interface", "ipxe")
+				start := time.Now()
+				_, err := client.Reach(t.Context(), id, goal, 25*time.Minute)
+				warnings := log.lines("level=WARN", "is in state "+state, "its ramdisk has not reported since then", "boot interface ipxe", "DHCP", "TFTP", "52:54:00:", "Its console")
+				if len(warnings) < 2 || len(warnings) > 4 {
+					t.Fatalf("%d warnings: %q", len(warnings), log.lines("level="))
+				}
+				var timeout *provision.TimeoutError
+				_, detail := provision.Explain("prepare it", err)
+				if !errors.As(err, &timeout) || !strings.Contains(detail, "52:54:00:") || !strings.Contains(detail, "DHCP answers that card") {
+					t.Errorf("the error is %v: %s", err, detail)
+				}
+				reads := 0
+				for _, r := range since(fake, start) {
+					if r.Method == http.MethodGet && r.Query == "" && strings.HasPrefix(r.Path, "/v1/nodes/") {
+						reads++
+					}
+				}
+				if reads > len(warnings)+2 {
+					t.Errorf("%d reads of the node", reads)
+				}
+			})
+		})
+	}
+}
+
+func TestAbsence_ofMachineThatReports(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := fleet(1)
+		var log logbook
+		client := newClient(fake, log.record, func(cfg *provision.Config) { cfg.PollInterval = 10 * time.Second })
+		id := fake.Nodes()[0].UUID
+		fake.Set(id, "provision_state", "clean wait")
+		reports := time.NewTicker(100 * time.Second)
+		defer reports.Stop()
+		done := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-reports.C:
+					fake.Set(id, "driver_internal_info", map[string]any{"agent_last_heartbeat": time.Now().UTC().Format("2006-01-02T15:04:05.000000")})
+				case <-done:
+					return
+				}
+			}
+		}()
+		_, err := client.Reach(t.Context(), id, provision.GoalAvailable, time.Hour)
+		close(done)
+		if got := log.lines("level=WARN"); err == nil || len(got) > 0 {
+			t.Errorf("%v; the log warns: %q", err, got)
+		}
+		if got := log.lines("is still clean wait"); len(got) < 5 {
+			t.Errorf("the log: %q", got)
+		}
+	})
+}
