@@ -31,7 +31,7 @@ type rule struct {
 func rules() map[string]rule {
 	return map[string]rule{
 		"":                                   {own: []string{"internal/provider"}, foreign: []string{terraform}},
-		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakebmc/qemu", "internal/fakehttp"}},
+		"cmd/fakebmc":                        {own: []string{"internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu", "internal/fakehttp"}},
 		"cmd/fakeironic":                     {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":                    {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":                          {own: []string{"internal/sharing", "internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/watch", "internal/rest"}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
@@ -57,7 +57,8 @@ func rules() map[string]rule {
 		"internal/discovery":                 {},
 		"internal/bootiso":                   {},
 		"internal/fakebmc":                   {},
-		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/fakebmc/ipmi":              {own: []string{"internal/fakebmc"}},
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
 		"internal/fakeoneview":               {},
@@ -65,8 +66,8 @@ func rules() map[string]rule {
 		"internal/oneview":                   {own: []string{"internal/rest"}},
 		"internal/sharing":                   {own: []string{"internal/oneview", "internal/provision", "internal/ironic", "internal/throttle", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"}}, // the names of states
 		"internal/ironictest":                {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                                                              // cty: as Terraform's core
-		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
+		"internal/simulate":                  {own: []string{"internal/provider"}, foreign: []string{terraform, "github.com/zclconf/go-cty"}, testOnly: true},                                                                                                                                                                                       // cty: as Terraform's core
+		"internal/acctest":                   {own: []string{"internal/provider", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
 	}
 }
 

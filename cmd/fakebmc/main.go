@@ -1,5 +1,6 @@
-// Command fakebmc serves BMCs that speak Redfish, for demonstrations and try-outs. It prints the URLs (http, then https), the path
-// of the CA file that clients need, and for each machine its address for metal_host.bmc, its user name and its password.
+// Command fakebmc serves BMCs that speak Redfish, and IPMI if asked to, for demonstrations and try-outs. It prints the URLs (http,
+// then https), the path of the CA file that clients need, and for each machine its addresses for metal_host.bmc, each with its user
+// name and its password.
 package main
 
 import (
@@ -14,10 +15,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/ipmi"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 )
@@ -35,6 +38,7 @@ func main() {
 // options are the flags.
 type options struct {
 	listen, listenTLS, caFile string
+	ipmi                      []string
 	machines                  int
 	username, password        string
 	startTime, shutdownTime   time.Duration
@@ -93,6 +97,21 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
+	var faces sync.WaitGroup
+	defer faces.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i, address := range o.ipmi {
+		conn, err := listen.ListenPacket(ctx, "udp", address)
+		if err != nil {
+			return err
+		}
+		faces.Go(func() { _ = (&ipmi.Server{Fake: fake, BMC: bmcs[i]}).Serve(ctx, conn) }) // a network that fails is not the BMC's
+		username, password := bmcs[i].Credentials()
+		if _, err := fmt.Fprintf(stdout, "ipmi://%s %s %s\n", conn.LocalAddr(), username, password); err != nil {
+			return err
+		}
+	}
 	return fakehttp.Serve(ctx, fake, plain, secure)
 }
 
@@ -103,6 +122,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address for http; port 0 takes a free one")
 	flags.StringVar(&o.listenTLS, "listen-tls", "127.0.0.1:0", "address for https; port 0 takes a free one")
 	flags.StringVar(&o.caFile, "ca-file", "", "file for the certificate of the CA; empty uses a temporary file")
+	addresses := flags.String("ipmi", "", "UDP addresses for IPMI, separated by commas, one for each machine; port 0 takes a free one, empty serves no IPMI. Ironic waits between commands to the same IP address")
 	flags.IntVar(&o.machines, "machines", 1, "number of machines, named m1, m2, ...")
 	flags.StringVar(&o.username, "username", "admin", "user name")
 	flags.StringVar(&o.password, "password", "", "password of all machines; empty gives each its own")
@@ -118,6 +138,11 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.emulate, "vm-emulate", false, "emulate the processor of -vm even if KVM is there")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if *addresses != "" {
+		if o.ipmi = strings.Split(*addresses, ","); len(o.ipmi) != o.machines {
+			return o, fmt.Errorf("-ipmi names %d addresses for %d machines", len(o.ipmi), o.machines)
+		}
 	}
 	if taps := strings.Split(o.vmTaps, ","); o.vmTaps != "" && len(taps) != o.machines {
 		return o, fmt.Errorf("-vm-taps names %d interfaces for %d machines", len(taps), o.machines)

@@ -33,6 +33,7 @@ type Controller struct {
 	Server *fakebmc.Server
 	URL    string // without a path
 	CAFile string // for https; "" for http
+	IPMI   string // host and port of StartIPMI
 
 	t testing.TB
 }

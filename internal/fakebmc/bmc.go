@@ -59,12 +59,13 @@ type BMC struct {
 	history   []Event
 	downUntil time.Time // until then the BMC restarts
 
-	led        string
-	override   string // boot source, overrideNone and so on
-	duration   string // of the override
-	mode       string // of booting
-	secureBoot struct{ enabled, now bool }
-	bios       struct {
+	led         string
+	override    string    // boot source, overrideNone and so on
+	duration    string    // of the override
+	mode        string    // of booting
+	overrideEnd time.Time // the override that no boot used ends then; zero means never
+	secureBoot  struct{ enabled, now bool }
+	bios        struct {
 		now, pending object
 		applied      time.Time
 	}
@@ -157,6 +158,12 @@ func (b *BMC) manager() string { return root + "/Managers/" + b.config.Name }
 
 func (b *BMC) chassis() string { return root + "/Chassis/" + b.config.Name }
 
+// Name returns the name of the machine.
+func (b *BMC) Name() string { return b.config.Name }
+
+// UUID returns the UUID of the BMC itself.
+func (b *BMC) UUID() string { return b.uuid("manager") }
+
 // restarting reports whether the BMC of the machine in the path restarts, or, without one, all BMCs.
 func (s *Server) restarting(names []string) bool {
 	s.mu.Lock()
@@ -164,9 +171,7 @@ func (s *Server) restarting(names []string) bool {
 	s.mu.Unlock()
 	down := 0
 	for _, b := range bmcs {
-		b.mu.Lock()
-		is := time.Now().Before(b.downUntil)
-		b.mu.Unlock()
+		is := b.Restarting()
 		if is && slices.Contains(names, b.config.Name) {
 			return true
 		}
@@ -177,8 +182,15 @@ func (s *Server) restarting(names []string) bool {
 	return down > 0 && down == len(bmcs)
 }
 
-// restart makes the BMC silent for the time of its restart. The machine keeps running.
-func (b *BMC) restart() {
+// Restarting reports whether the BMC is silent because it restarts.
+func (b *BMC) Restarting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Before(b.downUntil)
+}
+
+// Restart makes the BMC silent for the time of its restart. The machine keeps running.
+func (b *BMC) Restart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.downUntil = time.Now().Add(b.config.RestartTime)

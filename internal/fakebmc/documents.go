@@ -35,6 +35,7 @@ func systemDocument(c *call) object {
 	b, power := c.bmc, power(c.bmc)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.expireOverride()
 	path := b.Path()
 	return document(path, "ComputerSystem.v1_20_0", b.config.Name, object{
 		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
@@ -129,7 +130,7 @@ func resetManager(c *call) (reply, *fault) {
 	if kind := c.text("ResetType"); kind != "" && kind != "GracefulRestart" && kind != "ForceRestart" {
 		return reply{}, c.badParameter("ResetType", kind)
 	}
-	c.bmc.restart()
+	c.bmc.Restart()
 	return done(nil)
 }
 

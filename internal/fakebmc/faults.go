@@ -10,21 +10,26 @@ import (
 // Always is a Fault.Count without limit.
 const Always = -1
 
-// Fault selects requests that the BMC does not answer as it should. The request has no effect.
+// Fault selects requests that the BMC does not answer as it should. Except with Delay, the request has no effect. Commands of IPMI
+// are requests with the method IPMI: see package ipmi.
 type Fault struct {
 	Method string // empty means any
 	Path   string // regular expression for the path; empty means any
+	Every  int    // hits every nth of these requests; zero means each
 	Count  int    // number of requests to hit; zero means 1, Always means no limit
 
 	Status     int           // answers with this status, such as 503; zero breaks the connection
 	RetryAfter time.Duration // of the answer; zero means none
 	Hang       bool          // keeps the connection open without an answer until the client closes it
+	Delay      time.Duration // answers rightly, this much later
+	Accept     bool          // answers as if the BMC had done it
 }
 
-// injected is a fault with its counter.
+// injected is a fault with its counters.
 type injected struct {
 	Fault
 	path *regexp.Regexp
+	seen int // requests that the fault selects
 	hits int
 }
 
@@ -59,15 +64,23 @@ func (s *Server) Unplug() (plug func()) {
 
 // strike answers a request that a fault hits.
 func (s *Server) strike(r *http.Request) (reply, bool) {
-	hit := s.hit(r)
-	if hit == nil {
+	hit, struck := s.Strike(r.Method, r.URL.Path)
+	switch {
+	case !struck:
 		return reply{}, false
-	}
-	if hit.Hang {
+	case hit.Delay > 0:
+		select {
+		case <-time.After(hit.Delay):
+			return reply{}, false
+		case <-r.Context().Done():
+			return reply{}, true
+		}
+	case hit.Hang:
 		<-r.Context().Done()
 		return reply{}, true
-	}
-	if hit.Status == 0 {
+	case hit.Accept:
+		return reply{status: http.StatusNoContent}, true
+	case hit.Status == 0:
 		return reply{}, true
 	}
 	answer := problem(hit.Status, "ServiceTemporarilyUnavailable", "The service is temporarily unavailable.").reply()
@@ -77,15 +90,18 @@ func (s *Server) strike(r *http.Request) (reply, bool) {
 	return answer, true
 }
 
-// hit returns the first fault that hits a request, and counts it; nil if there is none.
-func (s *Server) hit(r *http.Request) *Fault {
+// Strike returns the first fault that hits a request, and counts it. Faces of other protocols call it for each of their requests.
+func (s *Server) Strike(method, path string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
-		if (f.Method == "" || f.Method == r.Method) && f.path.MatchString(r.URL.Path) && (f.Count == Always || f.hits < f.Count) {
+		if f.Method != "" && f.Method != method || !f.path.MatchString(path) || f.Count != Always && f.hits >= f.Count {
+			continue
+		}
+		if f.seen++; f.seen%max(f.Every, 1) == 0 {
 			f.hits++
-			return &f.Fault
+			return f.Fault, true
 		}
 	}
-	return nil
+	return Fault{}, false
 }

@@ -1,6 +1,7 @@
 package fakebmc
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -36,31 +37,9 @@ func reset(c *call) (reply, *fault) {
 	if !slices.Contains(resetTypes, kind) {
 		return reply{}, c.badParameter("ResetType", kind)
 	}
-	m, on := c.bmc.machine, c.bmc.On()
-	if kind == "PushPowerButton" {
-		kind = "On"
-		if on {
-			kind = "GracefulShutdown"
-		}
-	}
-	if !on && slices.Contains([]string{"GracefulShutdown", "GracefulRestart", "ForceRestart", "Nmi"}, kind) {
+	err := c.bmc.Power(kind)
+	if errors.Is(err, ErrStandby) {
 		return reply{}, problem(http.StatusConflict, "ResourceInStandby", "The request could not be performed because the resource is in standby.")
-	}
-	c.bmc.Note(Commanded, kind)
-	var err error
-	switch kind {
-	case "On":
-		err = m.Start()
-	case "ForceOff":
-		err = m.Stop()
-	case "GracefulShutdown":
-		err = m.Shutdown()
-	case "GracefulRestart":
-		err = m.Reboot()
-	case "ForceRestart":
-		err = m.Reset()
-	case "Nmi":
-		err = m.Interrupt()
 	}
 	return done(err)
 }
@@ -87,12 +66,14 @@ func (b *BMC) post() Boot {
 	b.staged = nil
 	b.secureBoot.now = b.secureBoot.enabled && b.mode == modeUEFI
 	boot := Boot{Source: overrideNone, Mode: b.mode, SecureBoot: b.secureBoot.now, Image: b.drives[driveCD].image}
+	b.expireOverride()
 	if b.duration != overrideDisabled {
 		boot.Source = b.override
 	}
 	if b.duration == overrideOnce {
 		b.override, b.duration = overrideNone, overrideDisabled
 	}
+	b.overrideEnd = time.Time{} // the firmware has taken over what is continuous
 	fromCD := boot.Source == sourceCD || boot.Source == sourceUSBCD
 	if fromCD && (boot.Image == "" || b.has(USBCD) && boot.Source == sourceCD) {
 		boot.Source = overrideNone // such a drive does not boot
@@ -156,6 +137,7 @@ func changeSystem(c *call) *fault {
 
 // changeBoot changes the boot override.
 func (b *BMC) changeBoot(boot object) *fault {
+	b.expireOverride()
 	override, duration, mode := b.override, b.duration, b.mode
 	for _, field := range []struct {
 		key     string
@@ -183,7 +165,7 @@ func (b *BMC) changeBoot(boot object) *fault {
 	if b.has(USBCD) && boot["BootSourceOverrideTarget"] != nil && boot["BootSourceOverrideEnabled"] == nil {
 		duration = overrideDisabled
 	}
-	b.override, b.duration, b.mode = override, duration, mode
+	b.override, b.duration, b.mode, b.overrideEnd = override, duration, mode, time.Time{}
 	return nil
 }
 

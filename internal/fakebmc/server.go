@@ -3,7 +3,7 @@
 //
 // It follows DMTF's specification (DSP0266) and schemas. It knows nothing about its clients. A Server serves many machines, each
 // under /redfish/v1/Systems/NAME with a password of its own. What is behind a BMC is a Machine: Simulated, or for example a
-// virtual one.
+// virtual one. Package ipmi has another face of the same BMC.
 //
 // Besides the REST API it has a history of each machine (Booted, PoweredOff, Inserted, ...), faults that tests inject, the quirks
 // of some vendors, and a log of requests.
@@ -39,8 +39,16 @@ type Request struct {
 	Time   time.Time
 	Method string
 	Path   string
-	Status int // 0 if there was no answer
+	Status int // 0 if there was no answer; of IPMI the completion code, or -1
 	Body   string
+}
+
+// Log adds a request of now to the log.
+func (s *Server) Log(r Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Time = time.Now()
+	s.requests = append(s.requests, r)
 }
 
 // Requests returns the log of all requests since the start or the last ResetRequests.
@@ -83,9 +91,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !struck {
 		answer = s.answer(r, body)
 	}
-	s.mu.Lock()
-	s.requests = append(s.requests, Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path, Status: answer.status, Body: string(body)})
-	s.mu.Unlock()
+	s.Log(Request{Method: r.Method, Path: r.URL.Path, Status: answer.status, Body: string(body)})
 	if answer.status == 0 {
 		panic(http.ErrAbortHandler)
 	}

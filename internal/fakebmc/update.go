@@ -197,6 +197,6 @@ func (b *BMC) update(component, version string, t *task) {
 	b.mu.Unlock()
 	t.end()
 	if component == componentBMC {
-		b.restart()
+		b.Restart()
 	}
 }
