@@ -13,6 +13,7 @@ import (
 const (
 	sessionLimit = 32
 	sessionTime  = time.Minute // without a message
+	loginTime    = 5 * time.Second
 )
 
 // privilege is a level of privilege.
@@ -66,15 +67,16 @@ func (s *Server) expire() {
 // setup is a message of the establishment of a session.
 type setup struct {
 	name   string
+	level  privilege // that the answer names
 	answer byte
 	length int // at least
 	run    func(*Server, []byte) (completion, []byte)
 }
 
 var setups = map[byte]setup{
-	payloadOpenRequest: {"Open Session", payloadOpenResponse, 32, (*Server).open},
-	payloadRAKP1:       {"RAKP 1", payloadRAKP2, 28, (*Server).rakp1},
-	payloadRAKP3:       {"RAKP 3", payloadRAKP4, 8, (*Server).rakp3},
+	payloadOpenRequest: {"Open Session", administrator, payloadOpenResponse, 32, (*Server).open},
+	payloadRAKP1:       {"RAKP 1", none, payloadRAKP2, 28, (*Server).rakp1},
+	payloadRAKP3:       {"RAKP 3", none, payloadRAKP4, 8, (*Server).rakp3},
 }
 
 // before answers a message outside a session.
@@ -95,7 +97,7 @@ func (s *Server) before(ctx context.Context, p packet) []byte {
 	if done == nil {
 		return nil
 	}
-	content := []byte{p.content[0], byte(done.code), 0, 0}
+	content := []byte{p.content[0], byte(done.code), byte(step.level), 0}
 	return packet{format: authRMCP, payload: step.answer, content: append(content, done.data...)}.encode(nil)
 }
 
@@ -157,9 +159,25 @@ func (s *Server) rakp1(b []byte) (completion, []byte) {
 	}
 	one.highest, one.password, one.user = level, password, slices.Clone(name)
 	one.role, one.theirs, one.ours = b[24], slices.Clone(b[8:24]), s.random("session", one.id)
+	time.AfterFunc(loginTime, func() { s.giveUp(one) })
 	guid := s.guid()
 	code := one.suite.mac([]byte(password), remote, one.number(), one.theirs, one.ours, guid, one.identity())
 	return statusOK, slices.Concat(remote, one.ours, guid, code)
+}
+
+// giveUp ends a login that the client has not finished: ipmitool sends nothing more when RAKP 2 tells it that the password is wrong.
+func (s *Server) giveUp(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !one.active && s.sessions[one.id] == one {
+		s.refuse(one)
+	}
+}
+
+// refuse ends a login with a wrong password.
+func (s *Server) refuse(one *session) {
+	s.BMC.Note(fakebmc.LoginRefused, string(one.user))
+	delete(s.sessions, one.id)
 }
 
 // rakp3 answers RAKP message 3: the client proves that it knows the password, or says why it gives up.
@@ -171,14 +189,12 @@ func (s *Server) rakp3(b []byte) (completion, []byte) {
 	one.last = time.Now()
 	remote := binary.LittleEndian.AppendUint32(nil, one.remote)
 	if b[1] != 0 {
-		s.BMC.Note(fakebmc.LoginRefused, string(one.user))
-		delete(s.sessions, one.id)
+		s.refuse(one)
 		return silent, nil
 	}
 	password := []byte(one.password)
 	if !hmac.Equal(b[8:], one.suite.mac(password, one.ours, remote, one.identity())) {
-		s.BMC.Note(fakebmc.LoginRefused, string(one.user))
-		delete(s.sessions, one.id)
+		s.refuse(one)
 		return statusInvalidCode, remote
 	}
 	if len(s.Kg) > 0 {
