@@ -39,10 +39,13 @@ const patience = 15 * time.Minute
 
 // network is a network of tools/test-metal, with an Ironic of its own.
 type network struct {
-	endpoint string      // of Ironic
-	address  string      // of this process and Ironic
-	taps     chan string // that no machine uses
+	endpoint string     // of Ironic
+	address  string     // of this process and Ironic
+	free     chan place // where no machine is
 }
+
+// place is where a machine can be.
+type place struct{ tap, ipmi string }
 
 // provisioning is the network of most machines. In the other one Ironic tells dnsmasq what each machine boots.
 var provisioning, toldByIronic *network
@@ -69,12 +72,13 @@ type computer struct {
 	*qemu.Machine
 	rack    *rack
 	mac     string
+	place   place
 	network bool // boots what Ironic wants from the network
 }
 
 func TestMain(m *testing.M) {
-	provisioning = openNetwork("METAL_MACHINE", "metal1", "metal2", "metal3", "metal4")
-	toldByIronic = openNetwork("METAL_DNSMASQ", "dnsmasq1", "dnsmasq2")
+	provisioning = openNetwork("METAL_MACHINE", place{"metal1", "127.0.1.1:623"}, place{"metal2", "127.0.1.2:623"}, place{"metal3", "127.0.1.3:623"}, place{"metal4", "127.0.1.4:623"})
+	toldByIronic = openNetwork("METAL_DNSMASQ", place{"dnsmasq1", "127.0.1.5:623"}, place{"dnsmasq2", "127.0.1.6:623"})
 	if images := os.Getenv(imagesFolder); images != "" {
 		listen(":"+imagesPort, http.FileServer(http.Dir(images)))
 		listen(":"+reportPort, http.HandlerFunc(takeReport))
@@ -84,8 +88,8 @@ func TestMain(m *testing.M) {
 
 // openNetwork returns the network of the Ironic whose variables begin with prefix, and serves that Ironic's files. iPXE asks for
 // parts of a live ISO, which http.FileServer serves.
-func openNetwork(prefix string, taps ...string) *network {
-	n := &network{endpoint: os.Getenv(prefix + "_ENDPOINT"), taps: make(chan string, len(taps))}
+func openNetwork(prefix string, places ...place) *network {
+	n := &network{endpoint: os.Getenv(prefix + "_ENDPOINT"), free: make(chan place, len(places))}
 	if n.endpoint == "" {
 		return n
 	}
@@ -94,8 +98,8 @@ func openNetwork(prefix string, taps ...string) *network {
 		panic(err)
 	}
 	n.address = endpoint.Hostname()
-	for _, tap := range taps {
-		n.taps <- tap
+	for _, p := range places {
+		n.free <- p
 	}
 	listen(net.JoinHostPort(n.address, filesPort), http.FileServer(http.Dir(filepath.Join(os.Getenv(prefix+"_STATE"), "http"))))
 	return n
@@ -127,17 +131,17 @@ func startRack(t *testing.T, n *network) *rack {
 // machine returns the nth machine, which is off.
 func (r *rack) machine(n int) *computer {
 	r.t.Helper()
-	tap := <-r.taps
-	r.t.Cleanup(func() { r.taps <- tap })
+	at := <-r.free
+	r.t.Cleanup(func() { r.free <- at })
 	dir := filepath.Join(os.Getenv(logsFolder), r.Name(fmt.Sprintf("machine-%d", n)))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	c := &computer{rack: r, mac: r.MAC(n)}
+	c := &computer{rack: r, mac: r.MAC(n), place: at}
 	serial := r.Name(fmt.Sprintf("sn%d", n))
 	var err error
 	c.Machine, err = qemu.New(qemu.Config{
-		Dir: dir, MAC: c.mac, Serial: serial, Tap: tap, CPUs: 1, DiskBytes: diskBytes, Emulate: os.Getenv(accelerator) != "kvm",
+		Dir: dir, MAC: c.mac, Serial: serial, Tap: at.tap, CPUs: 1, DiskBytes: diskBytes, Emulate: os.Getenv(accelerator) != "kvm",
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -169,16 +173,24 @@ func (r *rack) networkMachine(n int) *computer {
 	return c
 }
 
+// ipmiMachine is networkMachine with IPMI.
+func (r *rack) ipmiMachine(n int) *computer {
+	r.t.Helper()
+	c := r.networkMachine(n)
+	c.StartIPMI(c.place.ipmi)
+	return c
+}
+
 // hardware returns the HCL of the host's BMC, and of its interfaces, such as inspect = "agent".
 func (c *computer) hardware(interfaces ...string) string {
-	scheme := "redfish-virtualmedia"
+	bmc := c.Block()
 	if c.network {
-		scheme = "redfish"
-		interfaces = append(interfaces, `boot = "ipxe"`)
+		interfaces = append(interfaces, `boot = "ipxe"`, `deploy = "direct"`)
+		if bmc = c.BlockOf("redfish"); c.IPMI != "" {
+			bmc = c.IPMIBlock()
+		}
 	}
-	username, password := c.Credentials()
-	return acctest.BMC(c.Address(scheme), "username = "+acctest.Quoted(username), "password = "+acctest.Quoted(password)) +
-		fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
+	return bmc + fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
 }
 
 // ports returns the HCL of the host's ports.
