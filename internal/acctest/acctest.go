@@ -27,7 +27,6 @@ const (
 	slowEndpointVariable      = "METAL_ACC_SLOW_ENDPOINT"      // an Ironic that takes seconds to deploy and clean
 	discoveryEndpointVariable = "METAL_ACC_DISCOVERY_ENDPOINT" // an Ironic with discovery
 	bmcEndpointVariable       = "METAL_ACC_BMC_ENDPOINT"       // an Ironic for machines with simulated BMCs
-	machineEndpointVariable   = "METAL_MACHINE_ENDPOINT"       // an Ironic for machines that boot
 )
 
 // Factories returns the provider for the plugin testing framework.
@@ -80,13 +79,13 @@ func (s *Site) Hold(states ...string) (release func()) {
 	return s.Fake.Hold(states...)
 }
 
-// StartMachines is Start with the Ironic of tools/test-metal. It skips the test without one.
-func StartMachines(t testing.TB) *Site {
+// StartMachines is Start with an Ironic of tools/test-metal. It skips the test without one.
+func StartMachines(t testing.TB, endpoint string) *Site {
 	t.Helper()
-	if os.Getenv(machineEndpointVariable) == "" {
+	if endpoint == "" {
 		t.Skip("machines boot in tools/test-metal only")
 	}
-	return start(t, os.Getenv(machineEndpointVariable), nil)
+	return start(t, endpoint, nil)
 }
 
 // StartFake is Start for tests that need the fake.

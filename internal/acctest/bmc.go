@@ -99,8 +99,13 @@ func (b *Controller) Address(scheme string) string {
 
 // Block returns the HCL of the host's bmc, with the right password and further settings.
 func (b *Controller) Block(settings ...string) string {
+	return b.BlockOf("redfish-virtualmedia", settings...)
+}
+
+// BlockOf is Block with another scheme: see Address.
+func (b *Controller) BlockOf(scheme string, settings ...string) string {
 	username, password := b.Credentials()
-	return BMC(b.Address("redfish-virtualmedia"), append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
+	return BMC(b.Address(scheme), append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
 }
 
 // Count returns how often a kind of events is in the history of the machine.

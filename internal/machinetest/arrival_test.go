@@ -10,13 +10,22 @@ import (
 
 // TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed powers a machine on that Ironic does not know.
 func TestMetal_anUnknownMachineIsDiscoveredNamedAndDeployed(t *testing.T) {
-	r := startRack(t)
-	c := r.machine(1)
+	t.Parallel()
+	startRack(t, provisioning).machine(1).arrive()
+}
+
+// arrive powers the machine on, as a person in front of it does, and follows it to a running system.
+func (c *computer) arrive() {
+	r, t := c.rack, c.rack.t
+	t.Helper()
+	if !c.network {
+		if err := c.Insert("Cd", r.image("discovery.iso")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r.step("discover", func() {
-		for _, err := range []error{c.Insert("Cd", r.image("discovery.iso")), c.Start()} { // an operator does this
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
 		}
 		r.await("the machine to be discovered", func() bool {
 			list, _ := r.Must(http.MethodGet, "ports?address="+c.mac, nil)["ports"].([]any)
@@ -48,7 +57,7 @@ resource "metal_host" "h" {
 	r.step("name", func() { w.Must(acctest.Apply()...) })
 	acctest.NoChanges(t, w)
 
-	known := config(c.Block() + "\n  " + acctest.Target("available"))
+	known := config(c.hardware() + "\n  " + acctest.Target("available"))
 	w.Configure(known)
 	r.step("credentials, and clean", func() { w.Must(acctest.Apply()...) })
 	acctest.NoChanges(t, w)
@@ -57,4 +66,5 @@ resource "metal_host" "h" {
 	r.step("deploy", func() { w.Must(acctest.Apply()...) })
 	r.step("boot from disk", func() { c.want(c.await("one"), "one", "found") })
 	acctest.NoChanges(t, w)
+	c.wantDisk()
 }

@@ -9,7 +9,8 @@ import (
 
 // TestMetal_aLiveISORestartsTheMachineThatAChangeConcerns boots two machines from one live ISO.
 func TestMetal_aLiveISORestartsTheMachineThatAChangeConcerns(t *testing.T) {
-	r := startRack(t)
+	t.Parallel()
+	r := startRack(t, provisioning)
 	machines := []*computer{r.machine(1), r.machine(2)}
 	hosts := r.Provider()
 	for i, c := range machines {

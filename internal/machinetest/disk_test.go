@@ -16,11 +16,9 @@ const fastTrackTimeout = 65 * time.Second
 
 const userData = "#cloud-config\npackages: [nginx]\n"
 
-// host returns the HCL of the machine's host "h" with further settings.
+// host returns the HCL of the machine's host "h", which the agent inspects, with further settings.
 func (c *computer) host(settings ...string) string {
-	return c.rack.Provider() + acctest.HostBlock(c.rack.Name("host"), append([]string{
-		c.Block(), "ports = { " + acctest.Quoted(c.mac) + " = {} }",
-	}, settings...)...)
+	return c.rack.Provider() + acctest.HostBlock(c.rack.Name("host"), append([]string{c.hardware(`inspect = "agent"`), c.ports()}, settings...)...)
 }
 
 // deployment returns the HCL of a deployment of an image of tools/metal/images.
@@ -39,11 +37,11 @@ func (c *computer) want(got report, image, hostname string) {
 	}
 }
 
-// ramdisks returns how often the machine has booted from virtual media.
-func (c *computer) ramdisks() int {
+// boots returns how often the machine has booted from virtual media or, if it boots from there, from the network.
+func (c *computer) boots() int {
 	n := 0
 	for _, e := range c.History(fakebmc.Booted) {
-		if strings.HasPrefix(e.Detail, "Cd ") {
+		if c.network && e.Detail == "Pxe" || !c.network && strings.HasPrefix(e.Detail, "Cd ") {
 			n++
 		}
 	}
@@ -60,12 +58,12 @@ func (c *computer) cutOff(w *acctest.Workspace, end acctest.Stop) {
 	w.Must(acctest.Apply()...)
 }
 
-// wantBoots fails the test unless the machine has booted from virtual media n times: a run that continues another's work does not
-// repeat it.
+// wantBoots fails the test unless Ironic has booted the machine n times from virtual media or the network: a run that continues
+// another's work does not repeat it.
 func (c *computer) wantBoots(n int) {
 	c.rack.t.Helper()
-	if got := c.ramdisks(); got != n {
-		c.rack.t.Errorf("the machine has booted %d times from virtual media, want %d: %v", got, n, c.History(fakebmc.Booted))
+	if got := c.boots(); got != n {
+		c.rack.t.Errorf("Ironic has booted the machine %d times, want %d: %v", got, n, c.History(fakebmc.Booted))
 	}
 }
 
@@ -82,42 +80,62 @@ func (c *computer) awaitEndOfFastTrack() {
 
 // TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned follows a machine from the BMC's address to a running system and back.
 func TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned(t *testing.T) {
-	r := startRack(t)
-	c := r.machine(1)
-	inspected := []string{`hardware_interfaces = { inspect = "agent" }`, "inspect = true"}
-	w := r.workspace(c.host(inspected...) + "data \"metal_host\" \"h\" {\n  id = metal_host.h.id\n}\noutput \"inventory\" { value = jsonencode(data.metal_host.h.inventory) }\n")
+	t.Parallel()
+	startRack(t, provisioning).machine(1).live(acctest.Kill, interrupt)
+}
+
+// interrupt is a Stop.
+func interrupt(t *testing.T, _ *acctest.Site, running *acctest.Running) {
+	acctest.Interrupt(t, running)
+}
+
+// live follows the machine from the BMC's address to a running system and back, and ends the deployment and the rebuild before their
+// time.
+func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
+	r, t := c.rack, c.rack.t
+	t.Helper()
+	inspected := "inspect = true"
+	w := r.workspace(c.host(inspected) + "data \"metal_host\" \"h\" {\n  id = metal_host.h.id\n}\noutput \"inventory\" { value = jsonencode(data.metal_host.h.inventory) }\n")
 	defer acctest.Destroy(t, r.Site, w)
 	r.step("enroll and inspect", func() { w.Must(acctest.Apply()...) })
 	acctest.Mention(t, strings.ReplaceAll(w.Must("output", "-raw", "inventory"), `\"`, `"`),
 		fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`, fmt.Sprintf(`"serial_number":%q`, r.Name("sn1")))
 	acctest.NoChanges(t, w)
 
-	available := append(inspected, acctest.Target("available"))
-	w.Configure(c.host(available...))
+	available := c.host(inspected, acctest.Target("available"))
+	w.Configure(available)
 	r.step("clean", func() { w.Must(acctest.Apply()...) })
 
-	w.Configure(c.host(available...) + c.deployment("metal_host.h.id", "one", "first"))
-	r.step("deploy, killed in between", func() { c.cutOff(w, acctest.Kill) })
+	w.Configure(available + c.deployment("metal_host.h.id", "one", "first"))
+	r.step("deploy, cut off in between", func() { c.cutOff(w, endDeploy) })
 	r.step("boot from disk", func() { c.want(c.await("one"), "one", "first") })
 	acctest.NoChanges(t, w)
 	c.wantBoots(1)
+	c.wantDisk()
 
 	c.awaitEndOfFastTrack()
-	w.Configure(c.host(available...) + c.deployment("metal_host.h.id", "two", "second"))
-	r.step("rebuild, interrupted in between", func() {
-		c.cutOff(w, func(t *testing.T, _ *acctest.Site, running *acctest.Running) { acctest.Interrupt(t, running) })
-	})
+	w.Configure(available + c.deployment("metal_host.h.id", "two", "second"))
+	r.step("rebuild, cut off in between", func() { c.cutOff(w, endRebuild) })
 	r.step("boot from disk", func() { c.want(c.await("two"), "two", "second") })
 	acctest.NoChanges(t, w)
 	c.wantBoots(2)
+	c.wantDisk()
 	if !c.isPartitioned() {
 		t.Error("the disk of a deployed machine has no partition table")
 	}
 
-	w.Configure(c.host(available...))
+	w.Configure(available)
 	r.step("undeploy and clean", func() { w.Must(acctest.Apply()...) })
 	if c.isPartitioned() {
 		t.Error("the disk of an undeployed machine has the partition table of the image")
 	}
 	c.wantBoots(3)
+}
+
+// wantDisk fails the test unless the BMC boots the machine from its disk, now and later.
+func (c *computer) wantDisk() {
+	c.rack.t.Helper()
+	if got := c.LastBoot().Source; got != "Hdd" {
+		c.rack.t.Errorf("the deployed machine boots from %s, want Hdd: %v", got, c.History(fakebmc.Booted))
+	}
 }

@@ -1,13 +1,13 @@
 package machinetest_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,13 +17,18 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
 )
 
-// What the files of tools/metal expect, and what tools/test-metal tells.
+// What tools/test-metal tells.
 const (
-	reportPort   = "8099"
-	imagesPort   = "8098"
 	imagesFolder = "METAL_MACHINE_IMAGES"
 	logsFolder   = "METAL_MACHINE_LOGS"
 	accelerator  = "METAL_ACCEL"
+)
+
+// What the files of tools/metal and Ironic's configuration expect.
+const (
+	filesPort  = "8097" // Ironic's own, such as a configuration of iPXE for each machine
+	imagesPort = "8098"
+	reportPort = "8099"
 )
 
 // diskBytes is the size of a disk: Ironic rounds it to GB, and refuses less than an image.
@@ -32,66 +37,111 @@ const diskBytes = 4 << 30
 // patience is how long a step may take on a slow machine without KVM.
 const patience = 15 * time.Minute
 
+// network is a network of tools/test-metal, with an Ironic of its own.
+type network struct {
+	endpoint string     // of Ironic
+	address  string     // of this process and Ironic
+	free     chan place // where no machine is
+}
+
+// place is where a machine can be.
+type place struct{ tap, ipmi string }
+
+// provisioning is the network of most machines. In the other one Ironic tells dnsmasq what each machine boots.
+var provisioning, toldByIronic *network
+
 // rack is an Ironic with machines that boot.
 type rack struct {
 	*acctest.Site
-	t       *testing.T
-	address string // where machines reach this process
-
-	mu      sync.Mutex
-	reports []report
+	*network
+	t *testing.T
 }
 
 // report is what a booted image tells.
 type report struct{ Image, Boot, MAC, Hostname, UserData string }
 
+// reports are what all images told so far.
+var reports struct {
+	sync.Mutex
+	all []report
+}
+
 // computer is a machine with its BMC.
 type computer struct {
 	*acctest.Controller
 	*qemu.Machine
-	rack *rack
-	mac  string
+	rack    *rack
+	mac     string
+	place   place
+	network bool // boots what Ironic wants from the network
 }
 
-// startRack returns the Ironic of tools/test-metal.
-func startRack(t *testing.T) *rack {
+func TestMain(m *testing.M) {
+	provisioning = openNetwork("METAL_MACHINE", place{"metal1", "127.0.1.1:623"}, place{"metal2", "127.0.1.2:623"}, place{"metal3", "127.0.1.3:623"}, place{"metal4", "127.0.1.4:623"})
+	toldByIronic = openNetwork("METAL_DNSMASQ", place{"dnsmasq1", "127.0.1.5:623"}, place{"dnsmasq2", "127.0.1.6:623"})
+	if images := os.Getenv(imagesFolder); images != "" {
+		listen(":"+imagesPort, http.FileServer(http.Dir(images)))
+		listen(":"+reportPort, http.HandlerFunc(takeReport))
+	}
+	os.Exit(m.Run())
+}
+
+// openNetwork returns the network of the Ironic whose variables begin with prefix, and serves that Ironic's files. iPXE asks for
+// parts of a live ISO, which http.FileServer serves.
+func openNetwork(prefix string, places ...place) *network {
+	n := &network{endpoint: os.Getenv(prefix + "_ENDPOINT"), free: make(chan place, len(places))}
+	if n.endpoint == "" {
+		return n
+	}
+	endpoint, err := url.Parse(n.endpoint)
+	if err != nil {
+		panic(err)
+	}
+	n.address = endpoint.Hostname()
+	for _, p := range places {
+		n.free <- p
+	}
+	listen(net.JoinHostPort(n.address, filesPort), http.FileServer(http.Dir(filepath.Join(os.Getenv(prefix+"_STATE"), "http"))))
+	return n
+}
+
+// listen serves until the process ends.
+func listen(address string, handler http.Handler) {
+	listener, err := net.Listen("tcp", address) //nolint:noctx // until the process ends
+	if err != nil {
+		panic(err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() { panic(server.Serve(listener)) }()
+}
+
+func takeReport(_ http.ResponseWriter, q *http.Request) {
+	f := q.FormValue
+	reports.Lock()
+	defer reports.Unlock()
+	reports.all = append(reports.all, report{Image: f("image"), Boot: f("boot"), MAC: f("mac"), Hostname: f("hostname"), UserData: f("user_data")})
+}
+
+// startRack returns the Ironic of a network.
+func startRack(t *testing.T, n *network) *rack {
 	t.Helper()
-	s := acctest.StartMachines(t)
-	endpoint, err := url.Parse(s.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rack{Site: s, t: t, address: endpoint.Hostname()}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /report", func(_ http.ResponseWriter, q *http.Request) {
-		f := q.FormValue
-		got := report{Image: f("image"), Boot: f("boot"), MAC: f("mac"), Hostname: f("hostname"), UserData: f("user_data")}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.reports = append(r.reports, got)
-	})
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(r.address, reportPort))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Shutdown(context.WithoutCancel(t.Context())) })
-	return r
+	return &rack{Site: acctest.StartMachines(t, n.endpoint), network: n, t: t}
 }
 
-// machine returns the nth machine, which is off; n is 1 or 2.
+// machine returns the nth machine, which is off.
 func (r *rack) machine(n int) *computer {
 	r.t.Helper()
+	at := <-r.free
+	r.t.Cleanup(func() { r.free <- at })
 	dir := filepath.Join(os.Getenv(logsFolder), r.Name(fmt.Sprintf("machine-%d", n)))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	c := &computer{rack: r, mac: r.MAC(n)}
+	c := &computer{rack: r, mac: r.MAC(n), place: at}
 	serial := r.Name(fmt.Sprintf("sn%d", n))
 	var err error
 	c.Machine, err = qemu.New(qemu.Config{
-		Dir: dir, MAC: c.mac, Serial: serial, Tap: fmt.Sprintf("metal%d", n), CPUs: 1, DiskBytes: diskBytes, Emulate: os.Getenv(accelerator) != "kvm",
+		Dir: dir, MAC: c.mac, Serial: serial, Tap: at.tap, CPUs: 1, DiskBytes: diskBytes, Emulate: os.Getenv(accelerator) != "kvm",
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -114,6 +164,37 @@ func (r *rack) machine(n int) *computer {
 	})
 	return c
 }
+
+// networkMachine returns the nth machine, which is off, and boots what Ironic wants from the network.
+func (r *rack) networkMachine(n int) *computer {
+	r.t.Helper()
+	c := r.machine(n)
+	c.network = true
+	return c
+}
+
+// ipmiMachine is networkMachine with IPMI.
+func (r *rack) ipmiMachine(n int) *computer {
+	r.t.Helper()
+	c := r.networkMachine(n)
+	c.StartIPMI(c.place.ipmi)
+	return c
+}
+
+// hardware returns the HCL of the host's BMC, and of its interfaces, such as inspect = "agent".
+func (c *computer) hardware(interfaces ...string) string {
+	bmc := c.Block()
+	if c.network {
+		interfaces = append(interfaces, `boot = "ipxe"`, `deploy = "direct"`)
+		if bmc = c.BlockOf("redfish"); c.IPMI != "" {
+			bmc = c.IPMIBlock()
+		}
+	}
+	return bmc + fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
+}
+
+// ports returns the HCL of the host's ports.
+func (c *computer) ports() string { return fmt.Sprintf("ports = { %q = {} }", c.mac) }
 
 // image returns the URL of a file of tools/metal/images.
 func (r *rack) image(name string) string {
@@ -154,10 +235,10 @@ func (c *computer) await(image string) (got report) {
 
 // reports returns what the images of the machine told so far.
 func (c *computer) reports() []report {
-	c.rack.mu.Lock()
-	defer c.rack.mu.Unlock()
+	reports.Lock()
+	defer reports.Unlock()
 	var own []report
-	for _, got := range c.rack.reports {
+	for _, got := range reports.all {
 		if got.MAC == c.mac {
 			own = append(own, got)
 		}

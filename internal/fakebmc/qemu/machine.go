@@ -329,6 +329,9 @@ const (
 	cdDevice = "cd"
 )
 
+// modeUEFI is a fakebmc.Boot's mode. Any other means a BIOS.
+const modeUEFI = "UEFI"
+
 // arguments returns the command line of QEMU for one boot.
 func (m *Machine) arguments(boot fakebmc.Boot) []string {
 	c := m.config
@@ -347,7 +350,10 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 	if m.medium != "" {
 		cd += ",format=raw,file=" + m.medium
 	}
-	card := "virtio-net-pci,netdev=net,romfile="
+	card := "virtio-net-pci,netdev=net"
+	if boot.Mode == modeUEFI {
+		card += ",romfile=" // the firmware boots from the network itself, as a server's does; a BIOS needs the ROM of the card
+	}
 	if c.MAC != "" {
 		card += ",mac=" + c.MAC
 	}
@@ -366,7 +372,7 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 		"-drive", cd, "-device", "scsi-cd,drive=cdrom,id="+cdDevice+index("cd"),
 		"-netdev", network, "-device", card+index("network"),
 	)
-	if boot.Mode == "UEFI" {
+	if boot.Mode == modeUEFI {
 		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+firmware, "-drive", "if=pflash,format=raw,file="+m.file("variables"))
 	}
 	return args

@@ -31,9 +31,12 @@ func TestMachine_bootsFirstFromTheSourceOfTheOverride(t *testing.T) {
 func TestMachine_hasTheFirmwareOfItsBootMode(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{"UEFI": true, "Legacy": false} {
-		got := strings.Contains(strings.Join((&Machine{}).arguments(fakebmc.Boot{Mode: mode}), " "), firmware)
-		if got != want {
+		line := strings.Join((&Machine{}).arguments(fakebmc.Boot{Mode: mode}), " ")
+		if got := strings.Contains(line, firmware); got != want {
 			t.Errorf("%s: UEFI firmware %v, want %v", mode, got, want)
+		}
+		if withoutROM := strings.Contains(line, "romfile="); withoutROM != want {
+			t.Errorf("%s: a network card without ROM %v, want %v", mode, withoutROM, want)
 		}
 	}
 }
