@@ -16,20 +16,23 @@ type ask struct {
 	body         any
 }
 
-func (a ask) String() string {
+// String returns what the page says: method and path, and what is changed or asked for there.
+func (a ask) String() string { return strings.TrimSpace(a.where() + " " + a.what()) }
+
+func (a ask) where() string {
 	path, _, _ := strings.Cut(a.path, "?")
-	text := a.method + " " + strings.NewReplacer("{", "", "}", "").Replace(path)
+	return a.method + " " + strings.NewReplacer("{", "", "}", "").Replace(path)
+}
+
+func (a ask) what() string {
 	switch body := a.body.(type) {
 	case []edit:
-		for _, e := range body {
-			text += " " + e.Path
-		}
+		return strings.TrimSuffix(body[0].Path, "/k")
 	case map[string]any:
-		if target, ok := body["target"].(string); ok {
-			text += " " + target
-		}
+		target, _ := body["target"].(string)
+		return target
 	}
-	return text
+	return ""
 }
 
 // content is the body in a scene.
@@ -53,11 +56,21 @@ type deed struct {
 }
 
 func (d deed) String() string {
-	texts := make([]string, len(d.requests))
-	for i, r := range d.requests {
-		texts[i] = r.String()
+	var text strings.Builder
+	where := ""
+	for _, r := range d.requests {
+		if r.where() != where {
+			if where != "" {
+				text.WriteString(", ")
+			}
+			where = r.where()
+			text.WriteString(where)
+		}
+		if r.what() != "" {
+			text.WriteString(" " + r.what())
+		}
 	}
-	return strings.Join(texts, ", ")
+	return text.String()
 }
 
 func get(paths ...string) (requests []ask) {
@@ -139,7 +152,7 @@ var deeds = []deed{
 	{"VIFs", 0, all(ready(http.MethodPost, "nodes/{node}/vifs", map[string]any{"id": "{instance}"}), ready(http.MethodDelete, "nodes/{node}/vifs/{instance}", nil))},
 	{"protection", 0, set("/protected", false)},
 	{"maintenance", 0, all(ready(http.MethodPut, "nodes/{node}/maintenance", map[string]any{"reason": "x"}), ready(http.MethodDelete, "nodes/{node}/maintenance", nil))},
-	{"quarantine: retire", 0, set("/retired", true, "/retired_reason", "x", "/retired", false)},
+	{"quarantine: retire", 0, set("/retired", true, "/retired_reason", "x")},
 	{"marks of interrupted runs, notes", 0, set("/extra/k", "v")},
 	{"limit over runs (its lock record)", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
 		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "chassis/{chassis}", nil))},
@@ -180,11 +193,11 @@ func (s *site) scene(t *testing.T, user string) *strings.Replacer {
 		add(name, "portgroups", map[string]any{"node_uuid": node})
 	}
 	add("chassis", "chassis", map[string]any{})
-	allocation := map[string]any{"resource_class": "none"}
-	if project := tenant(user); project != "" {
-		allocation["owner"] = id(t, project)
+	project := owner
+	if name := tenant(user); name != "" {
+		project = id(t, name)
 	}
-	add("allocation", "allocations", allocation)
+	add("allocation", "allocations", map[string]any{"resource_class": "none", "owner": project})
 	return strings.NewReplacer(pairs...)
 }
 

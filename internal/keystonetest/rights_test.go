@@ -126,15 +126,15 @@ func least(prefix string, roles []string, may map[string]bool) string {
 	return "only " + strings.Join(have, ", ")
 }
 
-// try does all deeds as a user, on a node of its own, and reports which are allowed, and which rules refuse the others.
-func (s *site) try(t *testing.T, user string) (allowed map[string]bool, refusedBy map[string]map[string]bool) {
+// try does deeds as a user, by default all, on a node of its own. It reports which are allowed, and which rules refuse the others.
+func (s *site) try(t *testing.T, user string, only ...string) (allowed map[string]bool, refusedBy map[string]map[string]bool) {
 	own := &site{acctest.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
 	scene := own.scene(t, user)
 	token := tokenOf(t, user)
 	newest := own.Newest()
 	allowed, refusedBy = map[string]bool{}, map[string]map[string]bool{}
 	for _, deed := range deeds {
-		if deed.since > newest {
+		if deed.since > newest || len(only) > 0 && !slices.Contains(only, deed.what) {
 			continue
 		}
 		allowed[deed.what], refusedBy[deed.what] = true, map[string]bool{}
