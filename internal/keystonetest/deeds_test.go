@@ -90,7 +90,7 @@ func set(pairs ...any) (requests []ask) {
 }
 
 // verb is a verb of provisioning. The node is in the state enroll, in which Ironic refuses all but manage, after it has looked at the
-// rights: nothing happens to the node.
+// rights: nothing happens to the node (reference/keystone.md#checks-of-rights).
 func verb(targets ...string) (requests []ask) {
 	for _, target := range targets {
 		body := map[string]any{"target": target}

@@ -155,7 +155,7 @@ func (s *site) try(t *testing.T, user string, only ...string) (allowed map[strin
 var ruleName = regexp.MustCompile(`baremetal:[a-z_:]*[a-z]`)
 
 // refused reports whether an answer is a refusal by Ironic's policy. Machines that the user may not see do not exist, and a rule that
-// needs another scope answers 500.
+// needs another scope answers 500 (reference/keystone.md#scopes).
 func refused(status int, answer string) bool {
 	switch status {
 	case http.StatusForbidden:

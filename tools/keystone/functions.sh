@@ -37,7 +37,7 @@ END
 serve_keystone() { # NAME EXPIRATION PROCESSES
   free_port
   keystone_configuration "$2" > "$keystone/$1.conf"
-  # uwsgi's router closes each connection: its workers take no second request from one.
+  # Debian's Keystone needs uwsgi's router, which closes each connection (reference/keystone.md#running-keystone).
   OS_KEYSTONE_CONFIG_FILES=$keystone/$1.conf launch "$dir/$1.log" uwsgi --plugin http,python3 --http "127.0.0.1:$port" --http-auto-chunked \
     --add-header 'Connection: close' --wsgi-file /usr/bin/keystone-wsgi-public --master --processes "$3" --enable-threads --lazy-apps \
     --die-on-term --buffer-size 65535
@@ -58,7 +58,7 @@ start_keystone() {
   } > "$dir/keystone-manage.log" 2>&1 || { tail -n 40 "$dir/keystone-manage.log" >&2; die "cannot make the database of Keystone"; }
   serve_keystone keystone 3600 2
   identity=$url
-  serve_keystone brief "${TOKEN_EXPIRATION:-15}" 1
+  serve_keystone brief "${TOKEN_EXPIRATION:-6}" 1
   export METAL_KEYSTONE_DIR=$keystone METAL_KEYSTONE_URL=$identity METAL_KEYSTONE_BRIEF_URL=$url
 }
 
