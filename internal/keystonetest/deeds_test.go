@@ -116,13 +116,13 @@ func all(lists ...[]ask) (requests []ask) {
 
 // deeds are in the order of the page.
 var deeds = []deed{
-	{"see a machine, its ports, traits and reservation", 0, get("nodes/{node}", "ports?node_uuid={node}", "nodes/{node}/traits", "nodes/{node}/bios", "nodes/{node}/vifs")},
+	{"read a machine", 0, get("nodes/{node}", "ports?node_uuid={node}", "nodes/{node}/traits", "nodes/{node}/bios", "nodes/{node}/vifs")},
 	{"inventory", 81, get("nodes/{node}/inventory")},
 	{"history", 78, get("nodes/{node}/history")},
 	{"firmware versions", 86, get("nodes/{node}/firmware")},
-	{"drivers, and whether they validate", 0, all(get("drivers", "drivers/fake-hardware/properties"))},
-	{"validation of a machine", 0, get("nodes/{node}/validate")},
-	{"enrol or delete a host", 0, all(ready(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware"}), ready(http.MethodDelete, "nodes/{spare}", nil))},
+	{"drivers", 0, all(get("drivers", "drivers/fake-hardware/properties"))},
+	{"validation", 0, get("nodes/{node}/validate")},
+	{"enrol, delete hosts", 0, all(ready(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware"}), ready(http.MethodDelete, "nodes/{spare}", nil))},
 	{"name, BMC, properties", 0, set("/name", "{name}", "/driver_info/fake", "x", "/properties/cpu_arch", "x86_64")},
 	{"resource class, description", 0, set("/resource_class", "x", "/description", "x")},
 	{"interfaces", 0, set("/bios_interface", "fake", "/deploy_interface", "fake")},
@@ -130,10 +130,10 @@ var deeds = []deed{
 	{"lessee", 0, set("/lessee", "{lessee}")},
 	{"conductor group", 0, set("/conductor_group", "")},
 	{"automated cleaning", 0, set("/automated_clean", false)},
-	{"ports and port groups: create, delete", 0, all(
+	{"create, delete ports, groups", 0, all(
 		ready(http.MethodPost, "ports", map[string]any{"node_uuid": "{node}", "address": "{mac}"}), ready(http.MethodDelete, "ports/{port}", nil),
 		ready(http.MethodPost, "portgroups", map[string]any{"node_uuid": "{node}"}), ready(http.MethodDelete, "portgroups/{group}", nil))},
-	{"ports and port groups: change", 0, all(
+	{"change ports, groups", 0, all(
 		ready(http.MethodPatch, "ports/{kept}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodPatch, "portgroups/{keptgroup}", []edit{{"add", "/extra/k", "v"}}))},
 	{"traits", 0, all(ready(http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil), ready(http.MethodPut, "nodes/{node}/traits", map[string]any{"traits": []string{"CUSTOM_T"}}), ready(http.MethodDelete, "nodes/{node}/traits/CUSTOM_T", nil))},
 	{"manage, provide, inspect, clean", 0, verb("provide", "inspect", "clean", "abort")},
@@ -145,21 +145,21 @@ var deeds = []deed{
 	{"service", 87, verb("service")},
 	{"allocation", 0, all(ready(http.MethodPost, "allocations", map[string]any{"resource_class": "none"}), get("allocations/{allocation}"),
 		ready(http.MethodPatch, "allocations/{allocation}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "allocations/{allocation}", nil))},
-	{"allocation of a given node (`backfill_node`)", 0, ready(http.MethodPost, "allocations", map[string]any{"node": "{node}", "resource_class": "none"})},
+	{"`backfill_node`", 0, ready(http.MethodPost, "allocations", map[string]any{"node": "{node}", "resource_class": "none"})},
 	{"reservation without allocation", 0, set("/instance_uuid", "{instance}")},
 	{"deploy, rebuild, undeploy; live ISO", 0, all(set("/instance_info/k", "v"), verb("active", "rebuild", "deleted"))},
 	{"rescue", 0, verb("rescue", "unrescue")},
 	{"VIFs", 0, all(ready(http.MethodPost, "nodes/{node}/vifs", map[string]any{"id": "{instance}"}), ready(http.MethodDelete, "nodes/{node}/vifs/{instance}", nil))},
 	{"protection", 0, set("/protected", false)},
 	{"maintenance", 0, all(ready(http.MethodPut, "nodes/{node}/maintenance", map[string]any{"reason": "x"}), ready(http.MethodDelete, "nodes/{node}/maintenance", nil))},
-	{"quarantine: retire", 0, set("/retired", true, "/retired_reason", "x")},
-	{"marks of interrupted runs, notes", 0, set("/extra/k", "v")},
-	{"limit over runs (its lock record)", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
+	{"retire (quarantine)", 0, set("/retired", true, "/retired_reason", "x")},
+	{"marks of runs", 0, set("/extra/k", "v")},
+	{"limit over runs", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
 		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "chassis/{chassis}", nil))},
-	{"deploy templates: read", 0, get("deploy_templates")},
-	{"deploy templates: write", 0, ready(http.MethodPost, "deploy_templates", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}})},
-	{"runbooks: write", 92, ready(http.MethodPost, "runbooks", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "order": 1}}})},
-	{"inspection rules: write", 96, ready(http.MethodPost, "inspection_rules", map[string]any{"actions": []any{map[string]any{"op": "set-attribute", "args": map[string]any{"path": "/extra/k", "value": "v"}}}})},
+	{"read deploy templates", 0, get("deploy_templates")},
+	{"write deploy templates", 0, ready(http.MethodPost, "deploy_templates", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}})},
+	{"write runbooks", 92, ready(http.MethodPost, "runbooks", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "order": 1}}})},
+	{"write inspection rules", 96, ready(http.MethodPost, "inspection_rules", map[string]any{"actions": []any{map[string]any{"op": "set-attribute", "args": map[string]any{"path": "/extra/k", "value": "v"}}}})},
 }
 
 // made returns the UUID of what an answer says was made.

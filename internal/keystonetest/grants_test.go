@@ -30,10 +30,10 @@ func TestKeystone_policyGrants(t *testing.T) { //nolint:paralleltest // it chang
 		t.Fatal(err)
 	}
 	granted := map[string][]string{
-		"a-member":  {"ports and port groups: create, delete", "traits", "interfaces"},
+		"a-member":  {"create, delete ports, groups", "traits", "interfaces"},
 		"b-manager": {"reservation without allocation", "inventory"},
 	}
-	limit := "limit over runs (its lock record)"
+	limit := "limit over runs"
 	for user, deeds := range granted {
 		before, _ := s.try(t, user, append(deeds, limit)...)
 		for _, deed := range deeds {

@@ -44,9 +44,14 @@ func rights(root string) (string, error) {
 	for _, right := range tables["39"] {
 		cells := []string{cell(right.deed, "", 0), cell(right.deed, "", 1), cell(right.deed, "", 2), cell(right.deed, "-legacy", 3)}
 		rules := cmp.Or(strings.ReplaceAll(right.rules, "baremetal:", ""), "-")
-		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` |\n", right.deed, strings.Join(cells, " | "), rules, right.requests)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", right.deed, strings.Join(cells, " | "), lines(rules, " "), lines(right.requests, ", "))
 	}
 	return b.String(), nil
+}
+
+// lines returns a list as code, one item a line of a cell.
+func lines(list, separator string) string {
+	return "`" + strings.ReplaceAll(list, separator, "`<br>`") + "`"
 }
 
 func readRights(file string) (all []right, err error) {
