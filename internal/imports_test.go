@@ -57,6 +57,7 @@ func rules() map[string]rule {
 		"internal/discovery":                 {},
 		"internal/bootiso":                   {},
 		"internal/fakebmc":                   {},
+		"internal/keystonetest":              {own: []string{"internal/acctest"}, testOnly: true},
 		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/fakebmc/ipmi":              {own: []string{"internal/fakebmc"}},
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},

@@ -13,7 +13,7 @@ import (
 const statusFile = "../tools/parts/status.md"
 
 // family matches the name of a test of a part of the product, up to the first underscore.
-var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Screen|Kill|Stop|Simulate)[A-Za-z]*)_`)
+var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Screen|Kill|Stop|Simulate)[A-Za-z]*)_`)
 
 // The status names only tests that exist, and all families of tests: what is tested cannot be called missing.
 func TestStatus_agreesWithTheTests(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStatus_claimsOnlyWhatATestRunsOn(t *testing.T) {
 	t.Parallel()
 	for _, row := range statusRows(t) {
 		has := func(prefix string) bool { return strings.Contains(" "+strings.Join(row.tests, " "), " "+prefix) }
-		for claim, prefix := range map[string]string{"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC", "machines that boot": "TestMetal"} {
+		for claim, prefix := range map[string]string{"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC", "machines that boot": "TestMetal", "Keystone": "TestKeystone"} {
 			// BIOS settings and the like are tests of hosts with a simulated BMC.
 			if strings.Contains(row.on, claim) && !has(prefix) && (claim != "simulated BMC" || !has("TestAccHostBIOS")) {
 				t.Errorf("%s: tested on %q, and no test is named %s...", row.part, claim, prefix)
@@ -48,6 +48,21 @@ func TestStatus_claimsOnlyWhatATestRunsOn(t *testing.T) {
 		}
 		if untested := row.on == "not tested"; untested != (len(row.tests) == 0) {
 			t.Errorf("%s: tested on %q by %v", row.part, row.on, row.tests)
+		}
+	}
+}
+
+// The variants that make test-ironic leaves out exist.
+func TestVariants_exist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../tools/variants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exist := tests(t, regexp.MustCompile(`(?m)^func (TestAcc\w+)\(`))
+	for _, name := range strings.Fields(regexp.MustCompile(`(?m)^#.*`).ReplaceAllString(string(text), "")) {
+		if !exist[name] {
+			t.Errorf("there is no test %s", name)
 		}
 	}
 }
@@ -80,6 +95,12 @@ func statusRows(t *testing.T) []statusRow {
 // families returns the families of tests in the repository.
 func families(t *testing.T) map[string]bool {
 	t.Helper()
+	return tests(t, family)
+}
+
+// tests returns what a pattern finds in the tests of the repository.
+func tests(t *testing.T, pattern *regexp.Regexp) map[string]bool {
+	t.Helper()
 	found := map[string]bool{}
 	for _, root := range []string{".", "../cmd"} {
 		err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
@@ -87,7 +108,7 @@ func families(t *testing.T) map[string]bool {
 				return err
 			}
 			text, err := os.ReadFile(path)
-			for _, match := range family.FindAllStringSubmatch(string(text), -1) {
+			for _, match := range pattern.FindAllStringSubmatch(string(text), -1) {
 				found[match[1]] = true
 			}
 			return err

@@ -43,6 +43,7 @@ type Site struct {
 	Fake *fakeironic.Server
 
 	t          testing.TB
+	token      string // of Keystone
 	unique     string
 	discovered []string // UUIDs of the nodes that Discover created
 }
@@ -86,6 +87,14 @@ func StartMachines(t testing.TB, endpoint string) *Site {
 		t.Skip("machines boot in tools/test-metal only")
 	}
 	return start(t, endpoint, nil)
+}
+
+// StartAt is Start with a real Ironic that accepts a token of Keystone.
+func StartAt(t testing.TB, endpoint, token string) *Site {
+	t.Helper()
+	s := start(t, endpoint, nil)
+	s.token = token
+	return s
 }
 
 // StartFake is Start for tests that need the fake.
@@ -203,6 +212,7 @@ func (s *Site) send(version, method, path string, body []byte) (status int, answ
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-OpenStack-Ironic-API-Version", version)
+	req.Header.Set("X-Auth-Token", s.token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)

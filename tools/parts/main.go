@@ -46,7 +46,12 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	table, err := rights(root)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
+		update(filepath.Join(root, "templates", "guides", "rights.md.tmpl"), map[string]string{"rights": table}),
 		update(filepath.Join(root, "README.md"), map[string]string{"parts": list(schemas.Schemas[provider]), "status": untested(string(status))}),
 		update(filepath.Join(root, "templates", "guides", "how-this-is-tested.md"), map[string]string{"status": withoutTests(string(status))}),
 	)
