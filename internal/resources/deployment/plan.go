@@ -73,13 +73,18 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	d.refuseOff(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if changes && d.Known() {
-		d.checkVersions(ctx, &config, &resp.Diagnostics)
-		d.checkConfigDrive(ctx, &plan, &resp.Diagnostics)
-		d.checkVIFs(ctx, &plan, state, &resp.Diagnostics)
-		d.checkRescue(ctx, &plan, state, &resp.Diagnostics)
-		d.checkFormat(ctx, &plan, &config, fresh, &resp.Diagnostics)
-		d.checkBoot(ctx, &plan, state, fresh, &resp.Diagnostics)
+		d.checkServer(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	}
+}
+
+// checkServer refuses what Ironic does not support, and warns of what the node or the image lacks.
+func (d *deployment) checkServer(ctx context.Context, plan, config, state *model, fresh bool, diags *diag.Diagnostics) {
+	d.checkVersions(ctx, config, diags)
+	d.checkConfigDrive(ctx, plan, diags)
+	d.checkVIFs(ctx, plan, state, diags)
+	d.checkRescue(ctx, plan, state, diags)
+	d.checkFormat(ctx, plan, config, fresh, diags)
+	d.checkBoot(ctx, plan, state, fresh, diags)
 }
 
 // refuseOff refuses a plan that has to switch off a machine which Ironic never switches off.

@@ -151,7 +151,8 @@ func imageSchema() schema.Attribute {
 				Validators: []validator.String{framework.Checksum},
 			},
 			"disk_format": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "`qcow2` or `raw`. **A raw image of a whole disk needs `raw`**, unless Ironic's conductor downloads the image (`image_download_source = local`). Without it, the deployment fails: `qemu-img: Unknown driver 'gpt'`. Default: Ironic's ramdisk detects qcow2.", Validators: []validator.String{stringvalidator.OneOf("qcow2", "raw")},
+				Optional: true, MarkdownDescription: "`qcow2` or `raw`. [Raw whole-disk images need it](../guides/network-boot.md#the-machine).",
+				Validators: []validator.String{stringvalidator.OneOf("qcow2", "raw")},
 			},
 			"type": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "`whole-disk` (default) or `partition`.",

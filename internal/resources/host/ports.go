@@ -45,7 +45,7 @@ func portsSchema() schema.Attribute {
 		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are. If you remove `port_group` or `extra`, the provider removes it in Ironic.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"pxe_enabled":      flag("Whether the machine may boot from this card. Default: `true`."),
+			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
 			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
