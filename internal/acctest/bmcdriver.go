@@ -19,7 +19,10 @@ import (
 // that tests check at the BMC. It returns the last_error of the operation.
 func bmcDriver(node fakeironic.Node, verb string) string {
 	info, _ := node.Raw["driver_info"].(map[string]any)
-	if Text(info["redfish_address"]) == "" {
+	switch {
+	case Text(info["ipmi_address"]) != "":
+		return ipmiDriver(node, info, verb)
+	case Text(info["redfish_address"]) == "":
 		return ""
 	}
 	c := bmcClient{node: node, info: info}

@@ -301,6 +301,20 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 	}
 }
 
+func TestAccBMC_nmiOverIPMI(t *testing.T) {
+	t.Parallel()
+	s := acctest.StartBMCSite(t, nil)
+	bmc := s.StartBMC("b", fakebmc.Config{})
+	bmc.StartIPMI("127.1.0.3:0")
+	node := acctest.AddNode(t, s, "n", bmc.IPMINode("ipxe"))
+	acctest.Works(t, s, on(node, "power", "action", "on"), "power on")
+	acctest.Works(t, s, on(node, "nmi"))
+	if sent := bmc.History(fakebmc.Commanded); len(sent) != 2 || sent[1].Detail != "Nmi" {
+		t.Errorf("the BMC was told %v", sent)
+	}
+	acctest.Works(t, s, on(node, "power", "action", "off"), "power off")
+}
+
 func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,7 +67,7 @@ var (
 	likeIPv4     = regexp.MustCompile(`^(\d+(?:\.\d+)+)([^.\d][^.]*)?$`) // no host name ends with a label that begins with a digit
 )
 
-// ParseBMC parses a BMC address: ipmi://HOST[:PORT], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with another scheme of
+// ParseBMC parses a BMC address: ipmi://HOST[:PORT][?privilegelevel=LEVEL], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with another scheme of
 // Redfish, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it stands alone.
 func ParseBMC(address string) (*BMC, error) {
 	written := address
@@ -112,8 +113,14 @@ func ParseBMC(address string) (*BMC, error) {
 	if err := checkHost(u.Hostname()); err != nil {
 		return nil, fmt.Errorf("the BMC address %q has %w", written, err)
 	}
+	if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+		return nil, fmt.Errorf("the BMC address %q has the port %s; a port is a number from 1 to 65535", written, u.Port())
+	}
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport, written)
+	}
+	if rest := afterPath(u); rest != "" {
+		return nil, strangeRest(written, rest)
 	}
 	if !slices.Contains([]string{"", "http", "https"}, transport) {
 		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", written, transport)
@@ -186,10 +193,36 @@ func ipmiBMC(u *url.URL, transport, written string) (*BMC, error) {
 	if u.Port() != "" {
 		bmc.Info["ipmi_port"] = u.Port()
 	}
-	if level := u.Query().Get("privilegelevel"); level != "" {
+	rest := afterPath(u)
+	level, given := strings.CutPrefix(rest, "?privilegelevel=")
+	switch {
+	case rest == "":
+	case !given || strings.ContainsAny(level, "&#"):
+		return nil, strangeRest(written, rest)
+	case !slices.Contains(privilegeLevels, level):
+		return nil, fmt.Errorf("the BMC address %q has the privilege level %q; known are %s", written, level, strings.Join(privilegeLevels, ", "))
+	default:
 		bmc.Info["ipmi_priv_level"] = level
 	}
 	return bmc, nil
+}
+
+// privilegeLevels are the values of ipmi_priv_level (reference/ironic.md#ipmi).
+var privilegeLevels = []string{"ADMINISTRATOR", "CALLBACK", "OPERATOR", "USER"}
+
+// afterPath returns what follows the path of a URL.
+func afterPath(u *url.URL) (rest string) {
+	if u.RawQuery != "" || u.ForceQuery {
+		rest = "?" + u.RawQuery
+	}
+	if u.Fragment != "" {
+		rest += "#" + u.Fragment
+	}
+	return rest
+}
+
+func strangeRest(written, rest string) error {
+	return fmt.Errorf("the BMC address %q has %q; only ?privilegelevel=LEVEL of ipmi:// may follow the host", written, rest)
 }
 
 // AddressKey returns the key of driver_info that holds the BMC's address, or "" if there is none.
@@ -235,6 +268,9 @@ func DescribeBMC(n *Node) string {
 			u.Host = net.JoinHostPort(u.Host, fmt.Sprint(port))
 		case strings.Contains(u.Host, ":"):
 			u.Host = "[" + u.Host + "]"
+		}
+		if level := text("ipmi_priv_level"); level != "" {
+			u.RawQuery = "privilegelevel=" + url.QueryEscape(level)
 		}
 		return u.String()
 	}

@@ -66,17 +66,25 @@ func TestBMC_parse(t *testing.T) {
 func TestBMC_parseErrors(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"":                                      "has no host",
-		"redfish://":                            "has no host",
-		"redfish:///redfish/v1/Systems":         "has no host",
-		"telnet://b":                            `unknown scheme "telnet"; known are idrac-redfish, idrac-virtualmedia, ilo5-redfish, ilo5-virtualmedia, ipmi, redfish, redfish-uefihttp, redfish-virtualmedia`,
-		"redfish+ftp://b":                       `unknown transport "ftp"`,
-		"ipmi+https://b":                        "must be ipmi://HOST",
-		"redfish://fd00::1/s":                   "must have the IPv6 address in brackets",
-		"::1:6230:x":                            "is not the address of a BMC: invalid",
-		"ipmi://b/s":                            "must be ipmi://HOST",
-		"https://10.0.0.1/redfish/v1/Systems/1": `the BMC address "https://10.0.0.1/redfish/v1/Systems/1" lacks the scheme of a driver; write "redfish://10.0.0.1/redfish/v1/Systems/1"`,
-		"http://10.0.0.1:8000/redfish/v1/Systems/1/":    `write "redfish+http://10.0.0.1:8000/redfish/v1/Systems/1"`,
+		"":                                           "has no host",
+		"redfish://":                                 "has no host",
+		"redfish:///redfish/v1/Systems":              "has no host",
+		"telnet://b":                                 `unknown scheme "telnet"; known are idrac-redfish, idrac-virtualmedia, ilo5-redfish, ilo5-virtualmedia, ipmi, redfish, redfish-uefihttp, redfish-virtualmedia`,
+		"redfish+ftp://b":                            `unknown transport "ftp"`,
+		"ipmi+https://b":                             "must be ipmi://HOST",
+		"redfish://fd00::1/s":                        "must have the IPv6 address in brackets",
+		"::1:6230:x":                                 "is not the address of a BMC: invalid",
+		"ipmi://b/s":                                 "must be ipmi://HOST",
+		"ipmi://b?privilegelevel=operator":           `has the privilege level "operator"; known are ADMINISTRATOR, CALLBACK, OPERATOR, USER`,
+		"ipmi://b?privilegelevel=":                   `has the privilege level ""`,
+		"ipmi://b?privilege=USER":                    `has "?privilege=USER"; only ?privilegelevel=LEVEL of ipmi:// may follow the host`,
+		"ipmi://b?privilegelevel=USER&port=1":        "only ?privilegelevel=LEVEL",
+		"redfish://b/s?privilegelevel=USER":          `has "?privilegelevel=USER"`,
+		"ipmi://b#1":                                 `has "#1"`,
+		"ipmi://b:70000":                             `has the port 70000; a port is a number from 1 to 65535`,
+		"redfish://b:0/s":                            "has the port 0",
+		"https://10.0.0.1/redfish/v1/Systems/1":      `the BMC address "https://10.0.0.1/redfish/v1/Systems/1" lacks the scheme of a driver; write "redfish://10.0.0.1/redfish/v1/Systems/1"`,
+		"http://10.0.0.1:8000/redfish/v1/Systems/1/": `write "redfish+http://10.0.0.1:8000/redfish/v1/Systems/1"`,
 		"idrac.example.com/redfish/v1/Systems/System.1": `the BMC address "idrac.example.com/redfish/v1/Systems/System.1" lacks the scheme of a driver; write "redfish://idrac.example.com/redfish/v1/Systems/System.1"`,
 		"redfish-virtualmedia//192.0.2.61/redfish/v1":   `has no :// after its scheme; write "redfish-virtualmedia://192.0.2.61/redfish/v1"`,
 		"redfish+http:/b:8000/s":                        `write "redfish+http://b:8000/s"`,
@@ -181,7 +189,8 @@ func TestBMC_secretKeys(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
 		"ipmi_password": true, "redfish_password": true, "My_PassWord_x": true, "secret": true, "auth_token": true, "snmp_auth_passphrase": true,
-		"passwd": false, "ipmi_username": false, "redfish_address": false, "deploy_kernel": false,
+		"ipmi_hex_kg_key": true,
+		"passwd":          false, "ipmi_username": false, "redfish_address": false, "deploy_kernel": false,
 	} {
 		if got := ironic.IsSecretKey(key); got != want {
 			t.Errorf("IsSecretKey(%q) = %t", key, got)

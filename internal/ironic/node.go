@@ -151,8 +151,11 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	return c.redacted(&node), nil
 }
 
-// redacted returns a node without the secrets that Ironic repeats in its messages.
+// redacted returns a node without the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked.
 func (c *Client) redacted(n *Node) *Node {
+	if n.DriverInfo[kgKey] != nil {
+		n.DriverInfo[kgKey] = Masked
+	}
 	n.LastError, n.MaintenanceReason = c.words(n.LastError), c.cfg.Secrets.Redact(n.MaintenanceReason)
 	return n
 }
@@ -368,9 +371,15 @@ const Masked = "******"
 // secretWords are the words by which Ironic recognises keys whose values it masks (reference/ironic.md#masked-secrets).
 var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
 
+// kgKey is the key of driver_info for the key of a BMC, a secret that Ironic does not mask (reference/ironic.md#ipmi).
+const kgKey = "ipmi_hex_kg_key"
+
 // IsSecretKey reports whether the value of a key of driver_info is a secret.
 func IsSecretKey(key string) bool {
 	key = strings.ToLower(key)
+	if key == kgKey {
+		return true
+	}
 	for _, word := range secretWords {
 		if strings.Contains(key, word) {
 			return true

@@ -199,7 +199,7 @@ func advise(err error) string {
 		}
 		return "Upgrade Ironic, or remove the setting."
 	case errors.As(err, &failed):
-		return adviseFailed(failed)
+		return adviseFailed(failed) + orAskIPMI(failed.Node)
 	case errors.As(err, &timeout):
 		return "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
 			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first."

@@ -38,6 +38,9 @@ func TestExplain_advice(t *testing.T) {
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
 	allocated := in("available")
 	allocated.InstanceUUID, allocated.AllocationUUID = "6f2f6c4e-0000-4000-8000-000000000002", "6f2f6c4e-0000-4000-8000-000000000002"
+	ipmi := in("enroll")
+	ipmi.LastError = "Failed to get power state for node 6f2f6c4e-0000-4000-8000-000000000009. Error: IPMI call failed: power status."
+	ipmi.DriverInfo = map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": 6230, "ipmi_username": "o'neill", "ipmi_password": "******"}
 	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
@@ -47,6 +50,7 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.AuthError{Auth: ironic.AuthKeystone, Err: errors.New("no")}, []string{"keystone", "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID", "clouds.yaml"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
+		{&provision.FailedError{Node: ipmi}, []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},
 		{&provision.FailedError{Node: in("enroll")}, []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
 		{&provision.FailedError{Node: in("deploy failed")}, []string{"it broke", "the image, the checksum, the network and"}},
 		{&provision.FailedError{Node: in("clean failed")}, []string{"repeats the cleaning"}},

@@ -117,7 +117,7 @@ func (e *OnceError) advice() string {
 	case isUnanswered(e.Err):
 		return "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still."
 	case errors.As(e.Err, &power):
-		return "Check the machine's BMC, and invoke the action again."
+		return "Check the machine's BMC, and invoke the action again." + orAskIPMI(power.node)
 	case errors.As(e.Err, &failed) && ironic.State(failed.Node.ProvisionState) == nodes.CleanFail:
 		return "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	case errors.As(e.Err, &failed):

@@ -273,7 +273,9 @@ func (e *powerError) quote() (fact, words string) {
 	return fmt.Sprintf("node %s: Ironic could not change its power", ironic.NodeLabel(e.node)), words
 }
 
-func (e *powerError) advice() string { return "Check the machine's BMC, then apply again." }
+func (e *powerError) advice() string {
+	return "Check the machine's BMC, then apply again." + orAskIPMI(e.node)
+}
 
 // noSoftOffError says that a power interface has no soft power-off.
 type noSoftOffError struct {

@@ -13,7 +13,7 @@ import (
 const (
 	sessionLimit = 32
 	sessionTime  = time.Minute // without a message
-	loginTime    = 5 * time.Second
+	loginTime    = 3 * time.Second
 )
 
 // privilege is a level of privilege.
@@ -50,6 +50,7 @@ type session struct {
 	theirs, ours []byte // random numbers
 	keys         keys
 	active       bool
+	finished     bool   // the client has sent RAKP 3
 	in, out      uint32 // last sequence numbers
 	last         time.Time
 }
@@ -87,6 +88,9 @@ func (s *Server) before(ctx context.Context, p packet) []byte {
 	step, found := setups[p.payload]
 	if !found || p.format != authRMCP || p.encrypted || p.authenticated || len(p.content) < step.length {
 		return nil
+	}
+	if p.payload == payloadRAKP3 {
+		s.heard(p.content) // a client whose packet is lost has not given up
 	}
 	done := s.strike(ctx, step.name, p.content, func() (completion, []byte) {
 		s.mu.Lock()
@@ -165,11 +169,20 @@ func (s *Server) rakp1(b []byte) (completion, []byte) {
 	return statusOK, slices.Concat(remote, one.ours, guid, code)
 }
 
+// heard notes that a client has sent RAKP 3.
+func (s *Server) heard(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.sessions[binary.LittleEndian.Uint32(b[4:])]; one != nil {
+		one.finished = true
+	}
+}
+
 // giveUp ends a login that the client has not finished: ipmitool sends nothing more when RAKP 2 tells it that the password is wrong.
 func (s *Server) giveUp(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !one.active && s.sessions[one.id] == one {
+	if !one.finished && s.sessions[one.id] == one {
 		s.refuse(one)
 	}
 }
