@@ -9,7 +9,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 )
 
-// What Ironic sends a BMC with IPMI as boot flags: parameter 5, then valid with UEFI, once or persistent, and the device.
+// What Ironic sends a BMC with IPMI as boot flags: parameter 5, once or persistent with UEFI or without, and the device
+// (reference/ironic.md#ipxe).
 const (
 	networkOnce = "05a004000000"
 	diskForEver = "05e008000000"
