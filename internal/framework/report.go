@@ -37,7 +37,7 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
 	}
 	summary, detail := provision.Explain(doing, err)
 	diags.AddWarning(summary, detail+"\n\nThis apply succeeds though the operation may not. After an error, Terraform would replace what may run already. To let an apply fail instead, without "+
-		"a replacement, give the resource a postcondition on its state: see the guide \"Interrupted applies\".")
+		"a replacement, give the resource a postcondition on its state: see the guide \"Lost access\".")
 }
 
 // ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats

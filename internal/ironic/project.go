@@ -1,6 +1,10 @@
 package ironic
 
-import "github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+import (
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+)
 
 // Project returns the ID of the project that Keystone has authenticated the client for: Ironic makes it the owner of what its users create.
 // It is empty without Keystone, with another scope, and before the first request.
@@ -20,4 +24,40 @@ func (c *Client) Project() string {
 		return ""
 	}
 	return project.ID
+}
+
+// Rights are what Keystone says of a user. Ironic hides objects from users without rights: see IsNotFound.
+type Rights struct {
+	Project string   `json:"project,omitempty"` // ID; empty with another scope, which shows all projects
+	Roles   []string `json:"roles"`             // names, sorted
+}
+
+// Covers reports whether a user with these rights sees all that one with the other rights sees, as far as Ironic's default policy goes.
+func (r Rights) Covers(other Rights) bool {
+	lacks := func(role string) bool { return !slices.Contains(r.Roles, role) }
+	return (r.Project == "" || r.Project == other.Project) && !slices.ContainsFunc(other.Roles, lacks)
+}
+
+// Rights returns the rights of the present token; nil without Keystone, and before the first request.
+func (c *Client) Rights() *Rights {
+	service := c.connected()
+	if service == nil || service.ProviderClient == nil {
+		return nil
+	}
+	result, ok := service.GetAuthResult().(interface {
+		ExtractRoles() ([]tokens.Role, error)
+	})
+	if !ok {
+		return nil
+	}
+	roles, err := result.ExtractRoles()
+	if err != nil {
+		return nil
+	}
+	rights := &Rights{Project: c.Project()}
+	for _, role := range roles {
+		rights.Roles = append(rights.Roles, role.Name)
+	}
+	slices.Sort(rights.Roles)
+	return rights
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 // configured is what the server knows of the provider's configuration.
 type configured struct {
 	conditions framework.Conditions
-	refreshers map[string]refresher // by resource type
+	refreshers map[string]refresher  // by resource type
+	rights     func() *ironic.Rights // of the user
 }
 
 // refresher is a framework.Refresher with its clients and its schema.
@@ -62,7 +64,7 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 		return &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, Private: fresh.Private, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp != nil {
-		resp.Private = framework.Private(resp.Private).WithConditions(s.conditions())
+		resp.Private = s.withRights(framework.Private(resp.Private).WithConditions(s.conditions()), resp.NewState, resp.Diagnostics)
 		resp.NewState = framework.WithTextNumbers(resp.NewState)
 	}
 	return resp, err
@@ -188,11 +190,21 @@ func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 		resp.Private = framework.Private(resp.Private).WithoutUnchanged()
 		return resp, err
 	}
-	resp.Private = framework.Private(resp.Private).WithConditions(s.conditions())
+	resp.Private = s.withRights(framework.Private(resp.Private).WithConditions(s.conditions()), resp.NewState, resp.Diagnostics)
 	if fingerprint := s.fingerprint(req.TypeName, req.Config); fingerprint != "" {
 		resp.Private = framework.Private(resp.Private).WithApplied(fingerprint)
 	}
 	return resp, err
+}
+
+// withRights returns the private state of a resource after a Read, Create or Update, with the user's rights if the resource exists for
+// the user.
+func (s *Server) withRights(private framework.Private, state *tfprotov6.DynamicValue, diags []*tfprotov6.Diagnostic) framework.Private {
+	known := s.known()
+	if known == nil || isNull(state) || slices.ContainsFunc(diags, isError) {
+		return private
+	}
+	return private.WithRights(known.rights())
 }
 
 func isError(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError }

@@ -57,7 +57,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	var media *mediaError
 	var power *powerError
 	var queue *throttle.QueueError
-	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !isAccess(err) && !errors.As(err, &queue))
+	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !IsAccess(err) && !errors.As(err, &queue))
 	if errors.As(err, &media) || errors.As(err, &power) || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		refused := err

@@ -65,15 +65,15 @@ func unwatched(ctx context.Context, object, state string, err error) error {
 // operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
 func (m *Machine) Unwatched(ctx context.Context, err error) error {
 	begun := inProgress(m.state()) || occupied(m.state()) && !failed(m.state())
-	if !begun || !isAccess(err) {
+	if !begun || !IsAccess(err) {
 		return err
 	}
 	return m.unwatched(ctx, err)
 }
 
-// isAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
+// IsAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
 // a node that the user may not see by a 404.
-func isAccess(err error) bool {
+func IsAccess(err error) bool {
 	var status *ironic.StatusError
 	var auth *ironic.AuthError
 	var endpoint *ironic.EndpointError

@@ -44,7 +44,7 @@ type Applied struct {
 // of ours that exists already, including that of an interrupted run.
 //
 // Prepare can be repeated after it was killed at any request, because the profile's description names the node from the start (see
-// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are InUseError,
+// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are InUseError, UnwatchedError,
 // MismatchError, NameTakenError, OccupiedError, PreAllocatedError, TaskError, TimeoutError and LeftoverError, besides those of the
 // two APIs. It may leave a profile behind only after a TimeoutError, a LeftoverError, an interruption or an error of the two APIs.
 func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
@@ -54,9 +54,21 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	}
 	applied, err := r.run(ctx)
 	if err != nil {
-		return nil, r.clearUp(ctx, err)
+		return nil, r.unwatched(ctx, r.clearUp(ctx, err))
 	}
 	return applied, nil
+}
+
+// unwatched returns a provision.UnwatchedError if the appliance has the profile, and the user lacks the rights or one of the APIs does not
+// answer, so that nothing is known of the profile.
+func (r *preparation) unwatched(ctx context.Context, err error) error {
+	var login *oneview.LoginError
+	var left *LeftoverError
+	access := errors.As(err, &login) || oneview.IsForbidden(err) || oneview.IsTransient(err) || provision.IsAccess(err)
+	if r.recorded == "" || !access || errors.As(err, &left) || ctx.Err() != nil {
+		return err
+	}
+	return &provision.UnwatchedError{Object: fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), Err: err}
 }
 
 // preparation is the state of one call of Prepare.

@@ -124,6 +124,9 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, err := a.Client.AllocationForRefresh(ctx, state.ID.ValueString())
+	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
 	switch {
 	case ironic.IsNotFound(err):
 		switch suspended, err := a.Client.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
@@ -244,6 +247,13 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	ask := func(ctx context.Context) error {
+		_, err := a.Client.Allocation(ctx, state.ID.ValueString())
+		return err
+	}
+	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), ask, &resp.Diagnostics) {
 		return
 	}
 	if a.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {

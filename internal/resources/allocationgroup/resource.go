@@ -107,7 +107,13 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
 		return
 	case !exists:
-		resp.State.RemoveResource(ctx)
+		ask := func(ctx context.Context) error {
+			_, err := r.Client.Allocation(ctx, state.ID.ValueString())
+			return err
+		}
+		if !r.RefuseHidden(ctx, req.Private, state.label(), ask, &resp.Diagnostics) {
+			resp.State.RemoveResource(ctx)
+		}
 		return
 	}
 	if state.Name = nameOf(found.Members); !state.Name.IsNull() {

@@ -219,6 +219,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	twice := d.Client.DeploymentInState(state.ID.ValueString())
 	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
+	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
 	if ironic.IsNotFound(err) {
 		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
 		resp.State.RemoveResource(ctx)
@@ -381,6 +384,9 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	if state.endsAdoption() {

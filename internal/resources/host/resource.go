@@ -133,6 +133,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, err := h.look(ctx, &state)
+	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
 	if ironic.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -221,6 +224,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), h.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	if state.OnDestroy.ValueString() == destroyForget {
