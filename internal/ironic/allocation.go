@@ -38,6 +38,11 @@ type Allocation struct {
 	CreatedAt      string          `json:"created_at"`
 }
 
+// RecordClass is the resource class of the allocations that are records of this provider and reserve nothing. No list shows them.
+const RecordClass = "terraform-provider-metal-lock"
+
+func (a *Allocation) isRecord() bool { return a.ResourceClass == RecordClass && a.NodeUUID == "" }
+
 // AllocationSpec is the request for an allocation. Empty values are not sent.
 type AllocationSpec struct {
 	UUID           string         `json:"uuid"` // required; chosen by the caller, so that it can find the allocation if the answer is lost
@@ -136,6 +141,7 @@ func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, er
 // ListAllocations lists the allocations that Ironic selects by a query: state, resource_class, node, owner.
 func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Allocation, error) {
 	all, err := List[Allocation](ctx, c, "allocations", "allocations", query)
+	all = slices.DeleteFunc(all, func(a Allocation) bool { return a.isRecord() })
 	for i := range all {
 		all[i].LastError = c.words(all[i].LastError)
 	}
@@ -147,6 +153,9 @@ func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Alloc
 func (c *Client) StreamAllocations(ctx context.Context, query url.Values, limit int64) iter.Seq2[*Allocation, error] {
 	return func(yield func(*Allocation, error) bool) {
 		for a, err := range Stream(ctx, c, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
+			if a != nil && a.isRecord() {
+				continue
+			}
 			if a != nil {
 				a.LastError = c.words(a.LastError)
 			}

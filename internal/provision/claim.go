@@ -153,7 +153,7 @@ func errClaimed() error { return &ClaimLostError{Reason: "another run is claimin
 func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
 	lock := throttle.Lock{
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
-		For: "claim node " + node.UUID, Wait: claimWait,
+		For: "claim node " + node.UUID, Wait: takeOverWait,
 	}
 	err := c.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
 	var locked *throttle.LockedError

@@ -22,6 +22,9 @@ const doneAge = 15 * time.Minute
 // markAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is now.
 const markAge = 24 * time.Hour
 
+// takeOverWait is how long a run waits for another one that takes over the same creation.
+const takeOverWait = 2 * time.Minute
+
 // Mark is the key of a mark in extra.
 type Mark string
 
@@ -330,7 +333,9 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 		return nil, errOurs
 	}
 	var mark *Creation
-	lock := throttle.Lock{Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id}
+	lock := throttle.Lock{
+		Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id, Wait: takeOverWait,
+	}
 	err := c.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
 			return err

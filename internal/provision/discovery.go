@@ -19,9 +19,6 @@ import (
 // abandonedAfter is the age after which a claim counts as left behind by a run that died.
 const abandonedAfter = 10 * time.Minute
 
-// claimWait is how long a run waits for another one that removes the claim of a dead run.
-const claimWait = 2 * time.Minute
-
 // Discovery is the record on a node of its discovery.
 type Discovery struct {
 	Version int    `json:"v"`

@@ -18,6 +18,7 @@
 //	lock    POST /v1/chassis                     takes the lock of a round of admissions
 //	lock    GET /v1/chassis/{id}                 reads who holds the lock, if another run does
 //	lock    DELETE /v1/chassis/{id}              releases the lock
+//	lock    the same of /v1/allocations          in place of a chassis, if the user may not create one
 //
 // Host, create:
 //

@@ -338,6 +338,9 @@ func adviseLock(err error) string {
 	var locked *throttle.LockedError
 	var lost *throttle.LostError
 	switch {
+	case errors.As(err, &locked) && locked.Lock.Hold > 0:
+		return fmt.Sprintf("A run does that for seconds. Find out who holds the lock, %s in Ironic, and end that, or delete the record. To do without the lock, set coordination = \"process\" "+
+			"in provisioning_limit. Nothing was started.", locked.Where)
 	case errors.As(err, &locked):
 		return "Apply again when that has ended, or raise timeouts."
 	case errors.As(err, &lost):

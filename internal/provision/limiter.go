@@ -102,6 +102,9 @@ func (s limited) NextMachines(ctx context.Context) ([]throttle.Machine, error) {
 // Now returns the time of Ironic's clock.
 func (s limited) Now() time.Time { return s.c.ServerNow() }
 
+// Partial reports whether the user may be unable to see some nodes of the site.
+func (s limited) Partial() bool { return s.c.Project() != "" }
+
 // Refused reports whether Ironic refused a verb because of its own limit.
 func (s limited) Refused(err error) bool { return isCapacityError(err) }
 

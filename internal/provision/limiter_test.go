@@ -202,7 +202,7 @@ func TestGate_withoutRightToLock(t *testing.T) {
 		inVirtualTime(t, func(t *testing.T) {
 			fake := manageableFleet(9, 10*time.Minute)
 			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-				if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
+				if strings.HasPrefix(r.URL.Path, "/v1/chassis") || r.Method == http.MethodPost && r.URL.Path == "/v1/allocations" {
 					return refusal
 				}
 				return nil
@@ -218,6 +218,61 @@ func TestGate_withoutRightToLock(t *testing.T) {
 			if got := count(fake, http.MethodPost, "/v1/chassis"); got != 1 {
 				t.Errorf("asked %d times for the lock, want once", got)
 			}
+		})
+	}
+}
+
+// Runs of one project may not create chassis. Allocations that reserve nothing are their lock, so the limit holds over both runs.
+func TestGate_runsOfOneProject(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(12, 10*time.Minute)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
+				return fault(http.StatusInternalServerError, systemOnly)
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		runs := []*site{run(fake, upTo(3)), run(fake, upTo(3))}
+		for i, node := range fake.Nodes() {
+			wg.Go(func() {
+				if _, err := runs[i%2].Reach(t.Context(), node.UUID, provision.GoalAvailable, time.Hour); err != nil {
+					t.Error(err)
+				}
+				if all, err := runs[0].ListAllocations(t.Context(), nil); err != nil || len(all) > 0 {
+					t.Errorf("the list shows %v, %v", all, err)
+				}
+			})
+		}
+		wg.Wait()
+		if peak := fake.MaxBusy(atWork...); peak != 3 {
+			t.Errorf("%d hosts were at work at once, want 3", peak)
+		}
+		left, _ := asOther(t, fake, http.MethodGet, "allocations", nil)["allocations"].([]any)
+		if notices := noticed(runs[0], "applies to this run only"); notices > 0 || len(left) > 0 || count(fake, http.MethodPost, "/v1/chassis") != 2 {
+			t.Errorf("%d notices, the records %v are left", notices, left)
+		}
+	})
+}
+
+// A record that another client has filled with something else holds nothing up for longer than the lease, and neither does a huge one.
+func TestGate_rubbishInTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, extra := range map[string]any{
+		"other types": map[string]any{"holders": "x", "run": 5}, "two holders": map[string]any{"holders": map[string]any{"a": 1, "b": 2}},
+		"a text as number": map[string]any{"holders": map[string]any{"a": "x"}}, "nothing": map[string]any{}, "huge": map[string]any{"run": strings.Repeat("x", 100_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				fake, began := manageableFleet(2, time.Minute), time.Now()
+				asOther(t, fake, http.MethodPost, "chassis", map[string]any{"uuid": admissionLock, "extra": extra})
+				cleanAll(t, fake, run(fake, upTo(2)))
+				if took := time.Since(began); took > 5*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
 		})
 	}
 }

@@ -2,6 +2,8 @@ package provision
 
 import (
 	"context"
+	"encoding/json"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -9,14 +11,24 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// chassis is the kind of record in Ironic that a lock needs: it can be created only once under a given UUID, nothing else depends
-// on it, and it carries data.
-type chassis struct {
-	UUID        string      `json:"uuid"`
-	Description string      `json:"description"`
-	Extra       recordExtra `json:"extra"`
-	CreatedAt   string      `json:"created_at,omitempty"`
-	UpdatedAt   string      `json:"updated_at,omitempty"`
+// A record of a lock is an object in Ironic that can be created only once under a given UUID, that nothing depends on, and that carries data. That is
+// a chassis. A user who may not create one, such as that of a project, takes an allocation of a class that no node has: it fails at once and stays,
+// and all users of the project see it (reference/limit.md#locks-of-a-project).
+type recordKind string
+
+const (
+	chassisRecords    recordKind = "chassis"
+	allocationRecords recordKind = "allocations"
+)
+
+// record is a record in Ironic.
+type record struct {
+	UUID        string          `json:"uuid"`
+	Description string          `json:"description,omitempty"`    // of a chassis
+	Class       string          `json:"resource_class,omitempty"` // of an allocation
+	Extra       json.RawMessage `json:"extra"`
+	CreatedAt   string          `json:"created_at,omitempty"`
+	UpdatedAt   string          `json:"updated_at,omitempty"`
 }
 
 // recordExtra is extra of a record. The holder is the only key of an object: a patch that replaces this key fails if the record has another
@@ -25,6 +37,7 @@ type recordExtra struct {
 	Holders map[string]int `json:"holders,omitempty"` // holder -> how often it has renewed the record
 	From    string         `json:"from,omitempty"`
 	Run     string         `json:"run,omitempty"`
+	About   string         `json:"about,omitempty"` // for people who find an allocation
 }
 
 func (s limited) extraOf(record throttle.Record) recordExtra {
@@ -32,48 +45,112 @@ func (s limited) extraOf(record throttle.Record) recordExtra {
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
 	}
+	if s.kind() == allocationRecords {
+		extra.About = record.Description
+	}
 	return extra
 }
 
 // recordNamespace is the namespace of the records' UUIDs. All versions of this provider must use the same.
 const recordNamespace = "2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21"
 
-func chassisPath(name string) string { return "chassis/" + ironic.UUID5(recordNamespace, name) }
+// kind returns which records this user may write, as far as the run knows.
+func (s limited) kind() recordKind {
+	if s.c.noChassis.Load() {
+		return allocationRecords
+	}
+	return chassisRecords
+}
+
+// recordID returns the UUID of a record. UUIDs are unique over all projects, and an allocation of another project cannot even be read.
+func (s limited) recordID(name string) string {
+	if s.kind() == allocationRecords {
+		name += " " + s.c.Project()
+	}
+	return ironic.UUID5(recordNamespace, name)
+}
+
+func (s limited) recordPath(name string) string { return string(s.kind()) + "/" + s.recordID(name) }
+
+// Where names a record, for messages.
+func (s limited) Where(name string) string {
+	if s.kind() == allocationRecords {
+		return "allocation " + s.recordID(name)
+	}
+	return "chassis " + s.recordID(name)
+}
 
 // Create creates a record.
-func (s limited) Create(ctx context.Context, record throttle.Record) (created bool, err error) {
-	body := chassis{UUID: ironic.UUID5(recordNamespace, record.Name), Description: record.Description, Extra: s.extraOf(record)}
-	err = s.c.Request(ctx, http.MethodPost, "chassis", body, nil)
-	switch {
-	case ironic.IsStatus(err, http.StatusConflict, ""):
-		return false, nil
-	case ironic.IsForbidden(err) || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, ""): // or this Ironic has none
+func (s limited) Create(ctx context.Context, r throttle.Record) (created bool, err error) {
+	created, err = s.create(ctx, r)
+	if s.kind() == chassisRecords && isNoRight(err) {
+		refused := err
+		s.c.noChassis.Store(true)
+		if created, err = s.create(ctx, r); !isNoRight(err) {
+			s.Log(ctx, slog.LevelInfo, "this user may not create a chassis, so its locks are allocations, which only users of its project see")
+			return created, err
+		}
+		err = refused
+	}
+	if isNoRight(err) {
 		return false, &throttle.NotAllowedError{Err: err}
+	}
+	return created, err
+}
+
+// create creates a record of the present kind.
+func (s limited) create(ctx context.Context, r throttle.Record) (created bool, err error) {
+	extra, err := json.Marshal(s.extraOf(r))
+	if err != nil {
+		return false, err
+	}
+	body := record{UUID: s.recordID(r.Name), Extra: extra}
+	if s.kind() == allocationRecords {
+		body.Class = ironic.RecordClass
+	} else {
+		body.Description = r.Description
+	}
+	err = s.c.Request(ctx, http.MethodPost, string(s.kind()), body, nil)
+	if ironic.IsStatus(err, http.StatusConflict, "") {
+		return false, nil
 	}
 	return err == nil, err
 }
 
-// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown.
+// isNoRight reports whether the user may not write records, or this Ironic has none.
+func isNoRight(err error) bool {
+	return ironic.IsForbidden(err) || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, "")
+}
+
+// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown. A record that another client has
+// changed into something else has no holder.
 func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
-	var body chassis
-	err := s.c.Request(ctx, http.MethodGet, chassisPath(name), nil, &body)
+	var body record
+	err := s.c.Request(ctx, http.MethodGet, s.recordPath(name), nil, &body)
 	if ironic.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	record := throttle.Record{Name: name, Description: body.Description, From: body.Extra.From, Run: body.Extra.Run}
-	for holder, renewals := range body.Extra.Holders {
-		record.Holder, record.Renewals = holder, renewals
+	r := throttle.Record{Name: name, Description: body.Description}
+	var extra recordExtra
+	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
+		r.From = extra.From
+		if ironic.IsUUID(extra.Run) {
+			r.Run = extra.Run
+		}
+		for holder, renewals := range extra.Holders {
+			r.Holder, r.Renewals = holder, renewals
+		}
 	}
 	for _, at := range []string{body.UpdatedAt, body.CreatedAt} {
 		if since, err := time.Parse(time.RFC3339, at); err == nil {
-			record.Age = s.c.ServerNow().Sub(since)
+			r.Age = s.c.ServerNow().Sub(since)
 			break
 		}
 	}
-	return &record, nil
+	return &r, nil
 }
 
 // Replace replaces the record of a holder.
@@ -81,7 +158,7 @@ func (s limited) Replace(ctx context.Context, holder string, record throttle.Rec
 	var patch ironic.Patch
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
 	patch.Set("/extra", s.extraOf(record))
-	err = s.c.Request(ctx, http.MethodPatch, chassisPath(record.Name), patch, nil)
+	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(record.Name), patch, nil)
 	if ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusBadRequest, "") {
 		return false, nil
 	}
@@ -90,7 +167,7 @@ func (s limited) Replace(ctx context.Context, holder string, record throttle.Rec
 
 // Delete deletes a record. It succeeds if there is none.
 func (s limited) Delete(ctx context.Context, name string) error {
-	err := s.c.Request(ctx, http.MethodDelete, chassisPath(name), nil, nil)
+	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(name), nil, nil)
 	if ironic.IsNotFound(err) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -35,8 +36,9 @@ type Site struct {
 	states  stateLog
 	stills  stillLog
 
-	expected expected
-	drivers  struct {
+	expected  expected
+	noChassis atomic.Bool // this user may not create a chassis: see recordKind
+	drivers   struct {
 		asking  chan struct{}   // has room for one, who may use enabled
 		enabled []ironic.Driver // nil: not asked for
 	}

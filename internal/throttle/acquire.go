@@ -14,7 +14,8 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 	answered, stop := rest.Outlast(waiting)
 	defer stop()
 	pause := rest.Backoff{First: 100 * time.Millisecond, Max: longestLook, Factor: 1.5}
-	begun, told, isHeld, run := time.Now(), time.Time{}, false, ""
+	w := wait{begun: time.Now(), lock: lock, where: l.records.Where(lock.Name)}
+	told, isHeld := time.Time{}, false
 	for failed := 0; ; {
 		var err error
 		taken = time.Now()
@@ -32,6 +33,9 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		switch {
 		case held == nil:
 			isHeld = isHeld && rerr != nil
+			if err == nil && rerr == nil && w.isUnseen() {
+				return taken, &NotAllowedError{Err: errUnseen}
+			}
 		case held.Holder == mine.Holder: // the answer to the creation was lost
 			return asked.Add(-held.Age), nil
 		case held.Age > lease:
@@ -40,7 +44,9 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 				return asked, nil
 			}
 		default:
-			isHeld, run = true, held.Run
+			if isHeld = true; w.isTooLong(held) {
+				return taken, w.locked()
+			}
 		}
 		if err == nil {
 			err = rerr
@@ -50,15 +56,46 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		} else if failed++; failed == lockTries || !l.records.MayPass(err) {
 			return taken, err
 		}
-		if isHeld && time.Since(begun) > tellAfter && time.Since(told) > tellEvery {
+		if isHeld && time.Since(w.begun) > tellAfter && time.Since(told) > tellEvery {
 			told = time.Now()
-			l.tell(ctx, lock, run)
+			l.tell(ctx, w.locked())
 		}
 		most := pause.Next()
 		if rest.Sleep(waiting, most/4+rand.N(most)) != nil { //nolint:gosec // jitter
-			return taken, notFree(ctx, lock, run)
+			return taken, notFree(ctx, w.locked())
 		}
 	}
+}
+
+// wait is what a caller has seen while it waits for a record.
+type wait struct {
+	lock   Lock
+	where  string
+	begun  time.Time
+	holder Record
+	since  time.Time // when the caller has first seen this holder
+	unseen time.Time // since when the record exists and cannot be read; zero: it was read, or did not exist
+}
+
+// isTooLong reports whether the holder of a record has it for longer than any run of this provider does.
+func (w *wait) isTooLong(held *Record) bool {
+	if w.unseen = (time.Time{}); w.since.IsZero() || w.holder.Holder != held.Holder {
+		w.since = time.Now()
+	}
+	w.holder = *held
+	return w.lock.Hold > 0 && time.Since(w.since) > w.lock.Hold
+}
+
+// isUnseen reports whether the record exists and cannot be read, for longer than records come and go.
+func (w *wait) isUnseen() bool {
+	if w.unseen.IsZero() {
+		w.unseen = time.Now()
+	}
+	return time.Since(w.unseen) > unseenFor
+}
+
+func (w *wait) locked() *LockedError {
+	return &LockedError{Lock: w.lock, After: time.Since(w.begun), Run: w.holder.Run, Where: w.where}
 }
 
 func takeoverOf(holder string) string { return "takeover:" + holder }

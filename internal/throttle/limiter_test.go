@@ -159,6 +159,10 @@ func (y *yard) listed() int {
 func (y *yard) Now() time.Time         { return time.Now() }
 func (y *yard) Refused(err error) bool { return errors.Is(err, errRefused) }
 
+func (y *yard) Partial() bool { return false }
+
+func (y *yard) Where(name string) string { return "record " + name }
+
 func (y *yard) MayPass(err error) bool { return errors.Is(err, errPassing) }
 
 func (y *yard) Log(_ context.Context, _ slog.Level, text string, _ ...any) {

@@ -34,6 +34,8 @@ type Records interface {
 	Replace(ctx context.Context, holder string, record Record) (replaced bool, err error)
 	// Delete deletes a record. It succeeds if there is none.
 	Delete(ctx context.Context, name string) error
+	// Where names a record as users find it on the site, for messages.
+	Where(name string) string
 	// MayPass reports whether a request that failed may succeed later.
 	MayPass(err error) bool
 	// Log writes a line to the log. Attributes follow as keys and values.
@@ -58,6 +60,7 @@ const (
 	tellEvery   = 30 * time.Second       // from then on
 	lockTries   = 5                      // how many requests for a lock may fail in a row
 	longestLook = 500 * time.Millisecond // between two looks at a lock that another run holds, on average
+	unseenFor   = 10 * time.Second       // that a record exists and cannot be read, until it counts as one of others
 )
 
 const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
@@ -68,25 +71,34 @@ type Lock struct {
 	Description string        // for people who find its record
 	For         string        // what the caller wants to do, as an infinitive, for messages
 	Wait        time.Duration // how long to wait for it; zero: until ctx ends
+	Hold        time.Duration // longer than any run has it; zero: there is no such time
 }
 
 // LockedError says that a lock was not free in time.
 type LockedError struct {
-	Lock Lock
-	Run  string // that holds it; "" if that is this run
+	Lock  Lock
+	After time.Duration // how long the caller has waited
+	Run   string        // that holds it; "" if that is this run
+	Where string        // the record; "" if this run holds it
 }
 
 // Error names the holder.
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.Lock.Wait, e.Lock.For, holderName(e.Run))
+	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where))
 }
 
-func holderName(run string) string {
-	if run == "" {
-		return "another resource of this run"
+func holderName(run, where string) string {
+	switch {
+	case run != "":
+		return "run " + run
+	case where != "":
+		return "another client"
 	}
-	return "run " + run
+	return "another resource of this run"
 }
+
+// errUnseen says that another project has a record of the name of a lock.
+var errUnseen = errors.New("the record exists already, and this user cannot see it")
 
 // LostError says that another run has taken over a lock, because this one could not renew its record in time.
 type LostError struct{ Lock Lock }
@@ -181,31 +193,32 @@ func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), er
 	}
 	tell := time.NewTimer(tellAfter)
 	defer tell.Stop()
-	for {
+	for begun := time.Now(); ; {
 		select {
 		case in.token <- struct{}{}:
 			return func() { <-in.token; gone() }, nil
 		case <-tell.C:
-			l.tell(ctx, lock, "")
+			l.tell(ctx, &LockedError{Lock: lock, After: time.Since(begun)})
 			tell.Reset(tellEvery)
 		case <-waiting.Done():
 			gone()
-			return nil, notFree(ctx, lock, "")
+			return nil, notFree(ctx, &LockedError{Lock: lock, After: time.Since(begun)})
 		}
 	}
 }
 
 // notFree returns why a wait for a lock has ended.
-func notFree(ctx context.Context, lock Lock, run string) error {
+func notFree(ctx context.Context, locked *LockedError) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &LockedError{Lock: lock, Run: run}
+	return locked
 }
 
-// tell logs whom the caller waits for.
-func (l *Locks) tell(ctx context.Context, lock Lock, run string) {
-	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", lock.For, holderName(run)), "lock", lock.Name, "run", run)
+// tell logs whom the caller waits for, and how long already.
+func (l *Locks) tell(ctx context.Context, is *LockedError) {
+	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", is.Lock.For, holderName(is.Run, is.Where)),
+		"lock", is.Lock.Name, "run", is.Run, "record", is.Where, "waited", is.After.Round(time.Second))
 }
 
 // renewed renews a record that was just taken until stop is called. stop returns when the record was renewed last; zero if it is lost.

@@ -241,3 +241,67 @@ func (y *yard) setRun(name, run string) {
 	record.Run = run
 	y.records[name] = record
 }
+
+// A holder that renews its record for ever, by mistake or not, does not keep others for ever: they end and say who it is.
+func TestLock_heldForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			_ = throttle.NewLocks(y).With(ctx, throttle.Lock{Name: "admission", For: "hold it"}, func(ctx context.Context) error { <-ctx.Done(); return nil })
+		}()
+		<-time.After(time.Second)
+		y.setRun("admission", "r1")
+		began := time.Now()
+		err := y.limiter(throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic}).Admit(t.Context(), y.machine("m00"), 0, y.clean("m00", time.Minute))
+		var queue *throttle.QueueError
+		var locked *throttle.LockedError
+		if !errors.As(err, &queue) || !errors.As(err, &locked) || locked.Run != "r1" || locked.Where != "record admission" || time.Since(began).Round(time.Minute) != 10*time.Minute {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if y.machine("m00").Busy {
+			t.Error("the machine was started")
+		}
+		if log := strings.Join(y.log, "\n"); strings.Count(log, "run r1 is doing that") < 15 {
+			t.Errorf("the log says %q", log)
+		}
+		stop()
+		<-time.After(time.Hour)
+	})
+}
+
+// Many runs that take turns may together have a lock for long. Each caller gets it in the end.
+func TestLock_turnsOfManyRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y, lock := newYard(0), throttle.Lock{Name: "admission", For: "take turns", Hold: time.Minute}
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if err := throttle.NewLocks(y).With(t.Context(), lock, func(context.Context) error { <-time.After(30 * time.Second); return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// Another project has a record of the name of the lock, which this user cannot read: the run goes on without the lock, soon.
+func TestLock_recordThatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(1)
+		y.create = func(int) (bool, error) { return false, nil }
+		began, l := time.Now(), y.limiter(throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic})
+		if err := l.Admit(t.Context(), y.machine("m00"), 0, y.clean("m00", time.Minute)); err != nil || time.Since(began) > time.Minute {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if notices := l.Notices(); len(notices) != 1 || !strings.Contains(notices[0].Detail, "cannot see it") {
+			t.Errorf("the notices are %v", notices)
+		}
+		<-time.After(time.Hour)
+	})
+}

@@ -107,7 +107,7 @@ func (l *Limiter) round(ctx context.Context) (again bool, err error) {
 func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 	held, locked, unlock, err := l.lock(ctx)
 	if err != nil {
-		return true, fmt.Errorf("take the lock of the limit, a chassis: %w", err)
+		return true, fmt.Errorf("take the lock of the limit: %w", err)
 	}
 	failed := []func(){}
 	defer func() {
@@ -145,6 +145,7 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 const (
 	lockName        = "admission" // the same in all versions of this provider
 	lockDescription = "terraform-provider-metal: admission lock, held for seconds"
+	longestHold     = 10 * time.Minute // of the lock by a run: a round has a list, and sends verbs for workBudget
 )
 
 // lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If the
@@ -156,7 +157,7 @@ func (l *Limiter) lock(ctx context.Context) (held context.Context, locked bool, 
 	if without {
 		return ctx, false, func() {}, nil
 	}
-	held, unlock, err = l.locks.take(ctx, Lock{Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit"})
+	held, unlock, err = l.locks.take(ctx, Lock{Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit", Hold: longestHold})
 	var forbidden *NotAllowedError
 	if errors.As(err, &forbidden) {
 		l.mu.Lock()

@@ -90,6 +90,8 @@ type Site interface {
 	NextMachines(ctx context.Context) ([]Machine, error)
 	// Now returns the time of the site's clock.
 	Now() time.Time
+	// Partial reports whether the user may be unable to see some machines of the site. They do not count.
+	Partial() bool
 	// Refused reports whether the site refused a verb because of its own limit.
 	Refused(err error) bool
 }
