@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 var (
@@ -81,7 +82,10 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		return
 	}
 	inventory, err := h.client.Inventory(ctx, node.UUID)
-	if err != nil {
+	if ironic.IsForbidden(err) {
+		_, detail := provision.Explain("", err)
+		resp.Diagnostics.AddAttributeWarning(path.Root("inventory"), "Inventory is not visible", "The inventory of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
+	} else if err != nil {
 		report(&resp.Diagnostics, "read the inventory of host "+ironic.NodeLabel(node), err)
 		return
 	}

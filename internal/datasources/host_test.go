@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // addNode enrolls a node by hand, with further fields, and returns its UUID.
@@ -107,9 +109,20 @@ func TestAccHostDataSource_notFound(t *testing.T) {
 }
 
 func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	for _, name := range []string{"h", "new"} {
-		addNode(t, s, name, map[string]any{"driver": "fake-hardware", "deploy_interface": "direct"})
+	var leased atomic.Value // the path of an inventory that the user may not read
+	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if r.URL.Path != leased.Load() {
+			return nil
+		}
+		return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied to the following resource: baremetal:node:inventory:get\"}"}`}
+	}})
+	for _, name := range []string{"h", "new", "leased"} {
+		id := addNode(t, s, name, map[string]any{"driver": "fake-hardware", "deploy_interface": "direct"})
+		if name == "leased" {
+			leased.Store("/v1/nodes/" + id + "/inventory")
+			s.Fake.Set(id, "driver_info", map[string]any{"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"})
+			s.Fake.Set(id, "last_error", "** Value Redacted - Requires baremetal:node:get:last_error permission. **")
+		}
 	}
 	s.Fake.SetInventory(s.Name("h"), map[string]any{
 		"hostname": nil, "bmc_address": "0.0.0.0", "bmc_v6address": "2001:db8::5",
@@ -123,7 +136,9 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 		"disks": []any{map[string]any{"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0"}},
 	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{"switch_chassis_id": "52:54:00:ee:00:02", "switch_port_id": "Ethernet1/18", "switch_system_name": "leaf-2"}}})
 	text, null := knownvalue.StringExact, knownvalue.Null()
-	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new"))), "",
+	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new")))+
+		data("metal_host", "leased", "name = "+acctest.Quoted(s.Name("leased"))), "",
+		is("data.metal_host.leased", "inventory", null), is("data.metal_host.leased", "driver_info_json", null), is("data.metal_host.leased", "last_error", null),
 		is("data.metal_host.new", "inventory", null),
 		is("data.metal_host.h", "hardware_interfaces", knownvalue.MapPartial(map[string]knownvalue.Check{"deploy": text("direct"), "boot": text("fake")})),
 		is("data.metal_host.h", "inventory", knownvalue.ObjectExact(map[string]knownvalue.Check{

@@ -38,7 +38,7 @@ func inventorySchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Computed:            true,
-		MarkdownDescription: "What the last inspection found; null if the node was never inspected, and below API 1.81. Facts that the inspection has not found are null.",
+		MarkdownDescription: "What the last inspection found; null if the node was never inspected, below API 1.81, and if the user may not read it (rule `baremetal:node:inventory:get`), such as a lessee. Facts that the inspection has not found are null.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
 			"product": text("Product name."), "bios_version": text("Version of the BIOS."),

@@ -85,7 +85,7 @@ func (c *catalog) readReports(ctx context.Context, l *lists) (map[string]*report
 			continue
 		}
 		inventory, err := c.client.Inventory(ctx, e.node.UUID)
-		if err != nil && !ironic.IsNotFound(err) {
+		if err != nil && !ironic.IsNotFound(err) && !ironic.IsForbidden(err) {
 			return nil, err
 		}
 		if err == nil && inventory != nil {
