@@ -60,6 +60,7 @@ func rules() map[string]rule {
 		"internal/machinetest":               {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
+		"internal/fakekeystone":              {},
 		"internal/fakeoneview":               {},
 		"internal/fakehttp":                  {},
 		"internal/oneview":                   {own: []string{"internal/rest"}},
@@ -168,7 +169,7 @@ func (r rule) allows(path string) bool {
 // the package may import Terraform, acctest.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
+	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakekeystone", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)
