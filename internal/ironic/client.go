@@ -4,7 +4,6 @@ package ironic
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,18 +11,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/httpbasic"
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
-	"github.com/gophercloud/gophercloud/v2/openstack/config"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -147,133 +139,6 @@ func (c *Client) UserAgent() string { return c.cfg.UserAgent }
 
 // Redact returns a text without the secrets of the configuration, credentials and queries of URLs.
 func (c *Client) Redact(text string) string { return c.cfg.Secrets.Redact(text) }
-
-// api returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for
-// the API, and negotiates the microversion. After a failure the next use connects again.
-func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	if c.cfg.Unknown != "" {
-		return nil, &rest.UnknownConfigError{Attribute: c.cfg.Unknown}
-	}
-	if service := c.connected(); service != nil {
-		return service, nil
-	}
-	unlock, err := c.locks.lock(ctx, "connection") // not mu: a caller must be able to stop waiting
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if service := c.connected(); service != nil {
-		return service, nil
-	}
-	service, err := c.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	server, err := c.awaitAPI(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	version := server
-	if c.cfg.Microversion != 0 {
-		version = min(version, c.cfg.Microversion)
-	}
-	service.Microversion = min(version, newest).String()
-	service.RetryFunc = retry
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.server, c.service = server, service
-	return service, nil
-}
-
-// connected returns the service client; nil before the first successful use.
-func (c *Client) connected() *gophercloud.ServiceClient {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.service
-}
-
-// connect prepares a service client for the configured way to authenticate. Only Keystone sends requests here.
-func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	transport := c.cfg.Transport
-	if transport == nil {
-		made, err := rest.TLS{
-			CACertFile: c.cfg.CACertFile, ClientCertFile: c.cfg.ClientCertFile, ClientKeyFile: c.cfg.ClientKeyFile, Insecure: c.cfg.Insecure,
-		}.Transport()
-		if err != nil {
-			return nil, err
-		}
-		transport = made
-	}
-	hc := *rest.NewClient(&observed{next: transport, client: c}, c.cfg.RequestTimeout)
-	var service *gophercloud.ServiceClient
-	var err error
-	switch c.cfg.Auth {
-	case AuthKeystone:
-		service, err = c.connectKeystone(ctx, &hc)
-	case AuthHTTPBasic:
-		service, err = httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{
-			IronicEndpoint: c.cfg.Endpoint, IronicUser: c.cfg.Username, IronicUserPassword: c.cfg.Password,
-		})
-	case AuthNone:
-		service, err = noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: c.cfg.Endpoint})
-	default:
-		err = fmt.Errorf("unknown auth_type %q", c.cfg.Auth)
-	}
-	if err != nil {
-		return nil, err
-	}
-	service.HTTPClient = hc
-	service.RetryFunc = c.retryFirst
-	service.UserAgent.Prepend(c.cfg.UserAgent)
-	if c.cfg.Endpoint != "" {
-		service.Endpoint = c.cfg.Endpoint
-	}
-	service.Endpoint = strings.TrimSuffix(strings.TrimRight(service.Endpoint, "/"), "/v1") + "/v1/"
-	return service, nil
-}
-
-// connectKeystone authenticates with clouds.yaml if a cloud is named, otherwise with the OS_* variables.
-func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gophercloud.ServiceClient, error) {
-	endpoint := gophercloud.EndpointOpts{Region: c.cfg.Region}
-	var auth gophercloud.AuthOptions
-	var err error
-	if c.cfg.Cloud != "" {
-		options := []clouds.ParseOption{clouds.WithCloudName(c.cfg.Cloud)}
-		if c.cfg.Region != "" {
-			options = append(options, clouds.WithRegion(c.cfg.Region))
-		}
-		var tlsConfig *tls.Config
-		auth, endpoint, tlsConfig, err = clouds.Parse(options...)
-		if err == nil && tlsConfig != nil && c.cfg.Transport == nil && c.cfg.CACertFile == "" && !c.cfg.Insecure {
-			hc.Transport = &observed{next: rest.NewTransport(tlsConfig), client: c}
-		}
-	} else {
-		auth, err = openstack.AuthOptionsFromEnv()
-		if endpoint.Region == "" {
-			endpoint.Region = os.Getenv("OS_REGION_NAME")
-		}
-	}
-	if err != nil {
-		return nil, &AuthError{Auth: AuthKeystone, Err: err}
-	}
-	c.cfg.Secrets.Hide(auth.Password)
-	c.cfg.Secrets.Hide(auth.ApplicationCredentialSecret)
-	c.cfg.Secrets.Hide(auth.TokenID)
-	auth.AllowReauth = true
-	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
-	if err != nil {
-		return nil, c.authError(err)
-	}
-	service, err := openstack.NewBareMetalV1(provider, endpoint)
-	var missing *gophercloud.ErrEndpointNotFound
-	if err != nil && (c.cfg.Endpoint == "" || !errors.As(err, &missing)) {
-		return nil, c.authError(err)
-	}
-	if err != nil {
-		service = &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal"}
-	}
-	return service, nil
-}
 
 // Request sends a request for which gophercloud has no function. path is relative to /v1/ and includes the query. If out is nil,
 // the answer's body is ignored.
