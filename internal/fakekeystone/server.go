@@ -119,11 +119,14 @@ func (s *Server) exchange(r *http.Request) (reply, error) {
 		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
 	}
 	entry := Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path}
+	s.mu.Lock()
+	reject := s.Reject
+	s.mu.Unlock()
 	var rejection *Rejection
-	if s.Reject != nil {
+	if reject != nil {
 		shown := r.Clone(r.Context())
 		shown.Body = io.NopCloser(bytes.NewReader(body))
-		rejection = s.Reject(shown)
+		rejection = reject(shown)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +32,24 @@ const (
 	AuthKeystone  AuthType = "keystone"
 )
 
+// ImpliedAuth returns the way to authenticate that the other settings imply: a cloud and a username that are configured, and the environment.
+func ImpliedAuth(cloud, username string, getenv func(string) string) AuthType {
+	switch {
+	case cloud != "":
+		return AuthKeystone
+	case username != "":
+		return AuthHTTPBasic
+	case HasCloud(getenv):
+		return AuthKeystone
+	}
+	return AuthNone
+}
+
+// HasCloud reports whether the environment names a cloud or a Keystone.
+func HasCloud(getenv func(string) string) bool {
+	return getenv("OS_CLOUD") != "" || getenv("OS_AUTH_URL") != ""
+}
+
 // Defaults of Config.
 const (
 	DefaultRequestTimeout = 60 * time.Second
@@ -42,14 +62,18 @@ type Config struct {
 	Endpoint           string
 	Auth               AuthType
 	Username, Password string // for AuthHTTPBasic
-	Cloud, Region      string // for AuthKeystone: a name in clouds.yaml, and a region of the catalog
+
+	// For AuthKeystone: a name in clouds.yaml, and the region and the interface (public, internal or admin) of the catalog. What is empty, is read
+	// from the OS_* variables and clouds.yaml.
+	Cloud, Region, Interface string
+	Environ                  []string // the environment, as from os.Environ; nil: that of the process
 
 	CACertFile, ClientCertFile, ClientKeyFile string
 	Insecure                                  bool // do not verify the server's certificate
 
 	Microversion   Microversion  // upper bound; zero: the highest that both the server and the client support
 	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
-	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: no waiting
+	APITimeout     time.Duration // how long to wait for Keystone, the API and a conductor before the first use; zero: no waiting
 	PollInterval   time.Duration // the longest time between two polls of a waiting node; zero: DefaultPollInterval
 
 	// InspectorURL is the URL of ironic-inspector, for sites on which it does the discovery; empty: none.
@@ -85,7 +109,9 @@ type Client struct {
 	defect     parentDefect
 	silence    silence
 
-	refused bool // the connection was refused before the first answer; the lock of the connection protects it
+	// The lock of the connection protects these until the connection is there; then they do not change.
+	refused  bool      // the connection was refused before the first answer
+	keystone *keystone // nil without Keystone
 
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 
@@ -105,6 +131,9 @@ func New(cfg Config) *Client {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Environ == nil {
+		cfg.Environ = os.Environ()
 	}
 	if cfg.Secrets == nil {
 		cfg.Secrets = &rest.Secrets{}
@@ -298,13 +327,21 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	logger := o.client.cfg.Logger
 	if err != nil {
-		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r)+" got no answer", attrs...)
 		o.note(r, start, 0)
 		return resp, err
 	}
 	o.note(r, start, resp.StatusCode)
 	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
-	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
+	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
 	return resp, nil
+}
+
+// server names the server that a request goes to.
+func (o *observed) server(r *http.Request) string {
+	if k := o.client.keystone; k != nil && strings.HasPrefix(r.URL.String(), k.url) {
+		return "Keystone"
+	}
+	return "Ironic"
 }
