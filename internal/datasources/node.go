@@ -50,9 +50,16 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
-		"traits": stringsValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": jsonText(node.DriverInfo),
+		"traits": stringsValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
 		"capabilities": capabilities(node),
 	}
+}
+
+func driverInfo(node *ironic.Node) jsontypes.Normalized {
+	if node.Hidden.DriverInfo {
+		return jsontypes.NewNormalizedNull()
+	}
+	return jsonText(node.DriverInfo)
 }
 
 // jsonText encodes an object as JSON, without this provider's notes.

@@ -103,7 +103,8 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 	var selected []*allocation
 	for _, a := range s.allocations {
 		matches := func(key, value string) bool { return !c.query.Has(key) || c.query.Get(key) == value }
-		if (onNode == nil || a.node == onNode) && matches("resource_class", a.class) && matches("state", string(a.state)) && matches("owner", a.owner) {
+		mine := s.grants(c, "allocation:list_all", target{}) || c.caller.Project == a.owner
+		if mine && (onNode == nil || a.node == onNode) && matches("resource_class", a.class) && matches("state", string(a.state)) && matches("owner", a.owner) {
 			selected = append(selected, a)
 		}
 	}
@@ -127,6 +128,9 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 func (s *Server) createAllocation(c *call) (reply, error) {
 	body, err := c.object("allocation")
 	if err != nil {
+		return reply{}, err
+	}
+	if err := s.ownAllocation(c, body); err != nil {
 		return reply{}, err
 	}
 	a, backfill, err := s.newAllocation(c, body)
@@ -158,7 +162,7 @@ func (s *Server) newAllocation(c *call, body map[string]any) (*allocation, *node
 		if c.minor < 58 {
 			return nil, nil, fault(http.StatusBadRequest, "Cannot set node when creating an allocation in this API version")
 		}
-		if backfill = s.find(ref); backfill == nil {
+		if backfill = s.seen(c, ref); backfill == nil {
 			return nil, nil, fault(http.StatusBadRequest, "Node %s could not be found.", ref)
 		}
 		if a.class == "" {
@@ -172,7 +176,7 @@ func (s *Server) newAllocation(c *call, body map[string]any) (*allocation, *node
 	}
 	for _, ref := range texts(body["candidate_nodes"]) {
 		n := s.find(ref)
-		if n == nil {
+		if n == nil || !s.grants(c, "allocation:create_restricted", target{}) && !s.lists(c, "node", n) {
 			return nil, nil, fault(http.StatusBadRequest, "Nodes cannot be found: %s", ref)
 		}
 		a.candidates = append(a.candidates, n.str("uuid"))
@@ -261,9 +265,15 @@ func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
 	if n == nil {
 		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", ref)
 	}
+	if !s.sees(c, n) {
+		return reply{}, fault(http.StatusNotFound, "Resource could not be found.")
+	}
 	a := s.allocationOf(n)
 	if a == nil {
 		return reply{}, fault(http.StatusNotFound, "Allocation for node %s was not found", strings.TrimSpace(n.str("uuid")))
+	}
+	if err := s.enforce(c, requestRules[c.method+" allocation"], target{owner: a.owner}); err != nil {
+		return reply{}, err
 	}
 	switch c.method {
 	case http.MethodGet:

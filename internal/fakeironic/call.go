@@ -18,8 +18,9 @@ type call struct {
 	query  url.Values
 	body   []byte
 	header http.Header
-	base   string // scheme and host, for links
-	minor  int    // the API version of this request is 1.minor
+	base   string  // scheme and host, for links
+	minor  int     // the API version of this request is 1.minor
+	caller *Caller // nil without Keystone
 }
 
 // newCall parses a request. Links use the Host header, as in Ironic.
@@ -112,9 +113,10 @@ type apiError struct {
 	text   string
 	header http.Header
 
-	router bool // made by the router: code, title and description instead of a faultstring
-	basic  bool // made by the http_basic middleware
-	empty  bool // has no body
+	router   bool // made by the router: code, title and description instead of a faultstring
+	basic    bool // made by the http_basic middleware
+	keystone bool // made by keystonemiddleware
+	empty    bool // has no body
 }
 
 // Error implements error.
@@ -161,6 +163,9 @@ func (e *apiError) reply() reply {
 	case e.empty:
 		header.Set("Content-Type", "text/plain")
 		return reply{status: e.status, header: header}
+	case e.keystone:
+		body := map[string]any{"error": map[string]any{"code": e.status, "title": http.StatusText(e.status), "message": e.text}}
+		return reply{status: e.status, header: header, body: encode(body)}
 	case e.basic:
 		body := map[string]any{"error": map[string]any{"message": e.text, "code": e.status}}
 		return reply{status: e.status, header: header, body: encode(body)}

@@ -51,7 +51,7 @@ func (s *Server) continueInspection(c *call) (reply, error) {
 	token := newUUID()
 	n.note("agent_secret_token", token)
 	return ok(http.StatusAccepted, ordered{
-		{"node", s.render(c, n, viewOf(c, []string{"uuid", "properties", "instance_info", "driver_internal_info", "links"}))},
+		{"node", s.render(c, n, s.viewFor(c, n, []string{"uuid", "properties", "instance_info", "driver_internal_info", "links"}))},
 		{"config", ordered{{"heartbeat_timeout", 300}, {"agent_token", token}, {"agent_token_required", true}}},
 	}), nil
 }

@@ -17,6 +17,7 @@ type api struct {
 	t       *testing.T
 	fake    *fakeironic.Server
 	version string
+	token   string // of the user; empty without Keystone
 }
 
 // answer is an answer of the fake.
@@ -78,6 +79,9 @@ func (a *api) request(method, path string, body any) *http.Request {
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://ironic"+path, strings.NewReader(text))
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	if a.token != "" {
+		request.Header.Set("X-Auth-Token", a.token)
 	}
 	if a.version != "" {
 		request.Header.Set("X-OpenStack-Ironic-API-Version", a.version)

@@ -99,10 +99,12 @@ type view struct {
 	minor  int
 	base   string
 	fields string // joined by commas; "" means all
+	hidden string // the fields that the policy hides, likewise
 }
 
-func viewOf(c *call, fields []string) view {
-	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ",")}
+// viewFor returns the form in which a user sees a node; without fields, with all of them.
+func (s *Server) viewFor(c *call, n *node, fields []string) view {
+	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ","), hidden: s.hidden(c, n, fields)}
 }
 
 // render encodes a node as JSON with the fields that the API version has.
@@ -123,7 +125,11 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 		if f.since > c.minor || wanted != nil && !wanted[f.name] {
 			continue
 		}
-		out = append(out, member{f.name, s.shownField(c, n, f.name)})
+		value := s.shownField(c, n, f.name)
+		if slices.Contains(strings.Split(v.hidden, ","), f.name) {
+			value = redaction(f.name)
+		}
+		out = append(out, member{f.name, value})
 	}
 	path := "nodes/" + uuid
 	out = append(out, member{"links", c.links(path)})

@@ -69,7 +69,7 @@ func (s *Server) listNodes(c *call, detail bool) (reply, error) {
 	}
 	var selected []*node
 	for _, n := range s.nodes {
-		if keep(n) {
+		if keep(n) && s.lists(c, "node", n) {
 			selected = append(selected, n)
 		}
 	}
@@ -88,10 +88,9 @@ func (s *Server) listNodes(c *call, detail bool) (reply, error) {
 	if detail {
 		fields = nil
 	}
-	v := viewOf(c, fields)
 	items := make([]json.RawMessage, len(page.items))
 	for i, n := range page.items {
-		items[i] = s.render(c, n, v)
+		items[i] = s.render(c, n, s.viewFor(c, n, fields))
 	}
 	return page.reply("nodes", items), nil
 }
@@ -254,7 +253,7 @@ func (s *Server) showNode(c *call, n *node) (reply, error) {
 		return reply{}, err
 	}
 	if !c.query.Has("fields") {
-		return ok(http.StatusOK, s.render(c, n, viewOf(c, nil))), nil
+		return ok(http.StatusOK, s.render(c, n, s.viewFor(c, n, nil))), nil
 	}
 	fields := splitList(c.query["fields"])
 	for _, name := range fields {
@@ -266,7 +265,7 @@ func (s *Server) showNode(c *call, n *node) (reply, error) {
 			return reply{}, notAcceptable()
 		}
 	}
-	return ok(http.StatusOK, s.render(c, n, viewOf(c, append(fields, "links")))), nil
+	return ok(http.StatusOK, s.render(c, n, s.viewFor(c, n, append(fields, "links")))), nil
 }
 
 // nodeRecords answers the read-only parts of a node.

@@ -54,6 +54,9 @@ func (s *Server) patchNode(c *call, ref string) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if err := s.authorizePatch(c, n, ops); err != nil {
+		return reply{}, err
+	}
 	if err := s.checkPatchState(c, n, ref, ops); err != nil {
 		return reply{}, err
 	}
@@ -324,7 +327,7 @@ func (s *Server) renderSaved(c *call, n *node) []byte {
 		n.fields[key] = coarse(stored[key])
 	}
 	n.put("reservation", conductorHost)
-	out := s.render(c, n, viewOf(c, nil))
+	out := s.render(c, n, s.viewFor(c, n, nil))
 	n.fields, n.rendered = stored, nil
 	return out
 }

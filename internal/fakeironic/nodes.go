@@ -56,7 +56,7 @@ func (s *Server) nodeByRef(c *call, ref string) (*node, error) {
 	if !s.legacy() && c.minor >= 91 && strings.HasSuffix(ref, ".json") {
 		return nil, &apiError{status: http.StatusInternalServerError, empty: true}
 	}
-	if n := s.find(ref); n != nil {
+	if n := s.seen(c, ref); n != nil {
 		return n, nil
 	}
 	return nil, fault(http.StatusNotFound, "Node %s could not be found.", ref)
@@ -74,6 +74,9 @@ func (s *Server) createNode(c *call) (reply, error) {
 	if text(body["resource_class"]) == "" {
 		body["resource_class"] = orNull(s.DefaultResourceClass)
 	}
+	if c.caller != nil && !c.isSystem() { // it owns what it creates
+		body["owner"] = c.project()
+	}
 	fields := s.newNodeFields(c, body)
 	if err := settleInterfaces(fields); err != nil {
 		return reply{}, err
@@ -86,7 +89,7 @@ func (s *Server) createNode(c *call) (reply, error) {
 func (s *Server) renderNew(c *call, n *node) []byte {
 	created := n.fields["created_at"]
 	n.put("created_at", coarse(created))
-	out := s.render(c, n, viewOf(c, nil))
+	out := s.render(c, n, s.viewFor(c, n, nil))
 	n.put("created_at", created)
 	return out
 }
@@ -113,7 +116,7 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 			return err
 		}
 	}
-	if owner := text(body["owner"]); owner != "" && owner != c.header.Get("X-Project-Id") {
+	if owner := text(body["owner"]); owner != "" && !c.isSystem() && owner != c.project() {
 		return fault(http.StatusBadRequest, "Cannot create a node as a project scoped admin with an owner other than your own project.")
 	}
 	if chassis := text(body["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {

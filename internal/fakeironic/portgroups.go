@@ -136,7 +136,7 @@ func (s *Server) listPortgroups(c *call, onNode *node, detail bool) (reply, erro
 	}
 	var selected []*portgroup
 	for _, g := range s.portgroups {
-		if (onNode == nil || g.node == onNode) && (!c.query.Has("address") || g.address == strings.ToLower(c.query.Get("address"))) {
+		if s.lists(c, "portgroup", g.node) && (onNode == nil || g.node == onNode) && (!c.query.Has("address") || g.address == strings.ToLower(c.query.Get("address"))) {
 			selected = append(selected, g)
 		}
 	}

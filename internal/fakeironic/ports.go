@@ -103,7 +103,7 @@ func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 	}
 	var selected []*port
 	for _, p := range s.ports {
-		if (onNode == nil || p.node == onNode) && (address == "" || p.address == address) {
+		if s.lists(c, "port", p.node) && (onNode == nil || p.node == onNode) && (address == "" || p.address == address) {
 			selected = append(selected, p)
 		}
 	}

@@ -241,8 +241,11 @@ func (s *Server) createProcedure(c *call, k procedureKind) (reply, error) {
 	if p.uuid == "" {
 		p.uuid = newUUID()
 	}
-	if k.isRunbook() && body["owner"] != nil {
+	if k.isRunbook() && body["owner"] != nil && !c.isSystem() && (c.caller == nil || text(body["owner"]) != c.project()) {
 		return reply{}, fault(http.StatusBadRequest, "Cannot create a runbook as a project scoped admin with an owner other than your own project.")
+	}
+	if k.isRunbook() && c.caller != nil && !c.isSystem() { // it owns what it creates
+		body["owner"] = c.project()
 	}
 	if k.find(s, p.uuid) != nil {
 		return reply{}, fault(http.StatusConflict, "A %s with UUID %s already exists.", k.noun, p.uuid)

@@ -55,6 +55,11 @@ func (s *Server) serve(r *http.Request, body []byte) reply {
 	if refused := s.authenticate(r); refused != nil {
 		return refused.reply()
 	}
+	who, refused := s.identify(r)
+	if refused != nil {
+		return refused.reply()
+	}
+	c.caller = who
 	path := strings.Trim(r.URL.Path, "/")
 	if path == "" && s.legacy() {
 		return s.root(c)
@@ -90,11 +95,15 @@ func (s *Server) serve(r *http.Request, body []byte) reply {
 	return answer
 }
 
+// isPublic reports whether a request needs no credentials.
+func isPublic(s *Server, r *http.Request) bool {
+	return r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/" ||
+		r.URL.Path == "/v1/continue_inspection" && s.maxMinor() >= callbackMinor
+}
+
 // authenticate checks http_basic credentials. Version discovery and the posts of ramdisks need none.
 func (s *Server) authenticate(r *http.Request) *apiError {
-	public := r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/" ||
-		r.URL.Path == "/v1/continue_inspection" && s.maxMinor() >= callbackMinor
-	if s.Username == "" || public {
+	if s.Username == "" || isPublic(s, r) {
 		return nil
 	}
 	refuse := func(text string) *apiError {
@@ -125,6 +134,9 @@ func (s *Server) route(c *call) (reply, error) {
 			return reply{}, methodNotAllowed("GET")
 		}
 		return s.v1(c), nil
+	}
+	if err := s.authorize(c); err != nil {
+		return reply{}, err
 	}
 	switch c.path[0] {
 	case "nodes":

@@ -39,6 +39,11 @@ type Server struct {
 	// Username and Password are the http_basic credentials. With an empty Username the server needs none.
 	Username, Password string
 
+	// Identify, if set, is Keystone: it returns the user of a token, or false for an unknown one. The server then enforces its Policy. It must
+	// not call methods of the Server.
+	Identify func(token string) (Caller, bool)
+	Policy   Policy
+
 	// ParentNodeDefect makes any PATCH of a node set parent_node to the node itself, as 29.0.5 and 35.0.1 in Debian do.
 	// Ironic can no longer deploy or undeploy such a node, or change its power.
 	ParentNodeDefect bool

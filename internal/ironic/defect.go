@@ -88,7 +88,7 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		if IsTransient(err) {
 			return err
 		}
-		if IsStatus(err, http.StatusForbidden, "") {
+		if IsForbidden(err) {
 			return d.decide(nil)
 		}
 		return nil // the driver is wrong, for example: the first patch will show the defect

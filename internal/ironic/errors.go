@@ -84,6 +84,12 @@ func IsStatus(err error, code int, text string) bool {
 	return errors.As(err, &status) && status.Status == code && strings.Contains(status.Message, text)
 }
 
+// IsLocked reports whether Ironic refused a request because a conductor has locked the node.
+func IsLocked(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == http.StatusConflict && isLocked(status.Message)
+}
+
 // IsTransient reports whether repeating the request later may succeed.
 func IsTransient(err error) bool {
 	var status *StatusError
@@ -96,7 +102,7 @@ func IsTransient(err error) bool {
 	case http.StatusInternalServerError:
 		return isConductorDown(status.Message) || IsCapacity(status.Message)
 	case http.StatusConflict:
-		return isLocked(status.Message)
+		return IsLocked(err)
 	}
 	return false
 }
@@ -106,7 +112,7 @@ func IsTransient(err error) bool {
 func MayPass(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		return status.Status >= http.StatusInternalServerError || IsTransient(err)
+		return !IsForbidden(err) && (status.Status >= http.StatusInternalServerError || IsTransient(err))
 	}
 	var op *net.OpError
 	var dns *net.DNSError

@@ -29,6 +29,8 @@ const (
 	VersionRescue       Microversion = 38
 	versionDetail       Microversion = 43 // ?detail=true
 	versionPolls        Microversion = 46 // all fields of polls; the last one was conductor_group
+	versionOwner        Microversion = 50
+	versionLessee       Microversion = 65
 	VersionVIFPort      Microversion = 67 // a VIF names its port
 	VersionBootMode     Microversion = 76
 	VersionHistory      Microversion = 78

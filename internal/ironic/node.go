@@ -214,8 +214,13 @@ func (c *Client) StreamNodes(ctx context.Context, filter NodeFilter, limit int64
 			return
 		}
 		if len(fields) > 0 {
+			asked, err := c.visibly(ctx, fields)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			query.Del("detail")
-			query.Set("fields", strings.Join(fields, ","))
+			query.Set("fields", asked)
 		}
 		for node, err := range Stream(ctx, c, "nodes", "nodes", limited(query, limit), func(n *Node) string { return n.UUID }) {
 			if node != nil {
@@ -397,6 +402,10 @@ func (c *Client) ListNodeFields(ctx context.Context, filter NodeFilter, fields [
 	if err != nil {
 		return nil, err
 	}
-	query.Set("fields", strings.Join(fields, ","))
+	asked, err := c.visibly(ctx, fields)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("fields", asked)
 	return c.listNodes(ctx, query)
 }

@@ -1,6 +1,10 @@
 package ironic
 
-import "time"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // Node is Ironic's node. Attributes that are null in Ironic are zero here. gophercloud's type lacks boot_mode and secure_boot.
 type Node struct {
@@ -68,4 +72,45 @@ type Node struct {
 
 	BootMode   string `json:"boot_mode"`   // "uefi" or "bios"; empty if Ironic does not know it
 	SecureBoot *bool  `json:"secure_boot"` // nil if Ironic does not know it
+
+	Hidden Hidden `json:"-"`
+}
+
+// Hidden are the fields of a node that Ironic's policy does not show to this user, so that they are unknown. They are zero in the Node.
+type Hidden struct {
+	Reservation, LastError, DriverInfo, DriverInternalInfo bool
+}
+
+// UnmarshalJSON decodes a node of Ironic, and empties the fields in which Ironic says that it hides them
+// (reference/ironic.md#hidden-fields).
+func (n *Node) UnmarshalJSON(b []byte) error {
+	type plain Node
+	if err := json.Unmarshal(b, (*plain)(n)); err != nil {
+		return err
+	}
+	n.Hidden = Hidden{
+		Reservation: hideText(&n.Reservation), LastError: hideText(&n.LastError),
+		DriverInfo: hideMap(&n.DriverInfo), DriverInternalInfo: hideMap(&n.DriverInternalInfo),
+	}
+	return nil
+}
+
+// hiddenMark begins what Ironic answers in place of a hidden value.
+const hiddenMark = "** "
+
+func hideText(text *string) bool {
+	hidden := strings.HasPrefix(*text, hiddenMark)
+	if hidden {
+		*text = ""
+	}
+	return hidden
+}
+
+func hideMap(m *map[string]any) bool {
+	text, _ := (*m)["content"].(string)
+	hidden := strings.HasPrefix(text, hiddenMark)
+	if hidden {
+		*m = nil
+	}
+	return hidden
 }

@@ -3,13 +3,17 @@ package ironic
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
 // pollFields are the fields that waiting for a node needs (reference/ironic.md#lists-of-nodes). They include the provider's notes
 // in extra, with which the list is half as large again and still less than a third of a full list.
-const pollFields = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,maintenance,fault," +
-	"last_error,reservation,instance_uuid,provision_updated_at,boot_interface,conductor_group,deploy_step,extra"
+var pollFields = []string{
+	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "maintenance", "fault",
+	"last_error", "reservation", "instance_uuid", "provision_updated_at", "boot_interface", "conductor_group", "deploy_step", "extra",
+}
 
 // PollNode waits for the next poll of a node, and returns only the fields that waiting needs, and when the request for them began.
 // It returns ErrNoPoll if no poll comes within the given time.
@@ -28,9 +32,28 @@ func (c *Client) PollAllocation(ctx context.Context, id string, within time.Dura
 	return c.pending.next(ctx, id, within)
 }
 
+// visibly adds owner and lessee to the fields of nodes that a list requests, if the API has them. By these fields Ironic decides what it
+// shows to the user: without them, 21.4 hides the others from the owner, too (reference/ironic.md#hidden-fields).
+func (c *Client) visibly(ctx context.Context, fields []string) (string, error) {
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return "", err
+	}
+	all := slices.Clone(fields)
+	for _, field := range []struct {
+		name  string
+		since Microversion
+	}{{"owner", versionOwner}, {"lessee", versionLessee}} {
+		if version >= field.since && !slices.Contains(all, field.name) {
+			all = append(all, field.name)
+		}
+	}
+	return strings.Join(all, ","), nil
+}
+
 // fields returns the fields that polls request: those that waiting needs, and the configured ones, which the limit needs.
 func (c *Client) fields(ctx context.Context) (string, error) {
-	fields := pollFields
+	fields := slices.Clone(pollFields)
 	if err := c.Requires(ctx, versionPolls, "waiting for a node"); err != nil {
 		return "", err
 	}
@@ -40,10 +63,10 @@ func (c *Client) fields(ctx context.Context) (string, error) {
 	}
 	for _, field := range c.cfg.PollFields {
 		if field != "shard" || version >= VersionShard {
-			fields += "," + field
+			fields = append(fields, field)
 		}
 	}
-	return fields, nil
+	return c.visibly(ctx, fields)
 }
 
 // ShortNodes lists all nodes now, with the fields of polls.

@@ -259,7 +259,7 @@ func (m *Machine) write(ctx context.Context, patch ironic.Patch) error {
 
 // atRest waits until no operation is in progress on the node.
 func (m *Machine) atRest(ctx context.Context, deadline time.Time) error {
-	for inProgress(m.state()) || m.node.Reservation != "" {
+	for inProgress(m.state()) || isLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, ironic.ErrNoPoll) {
 			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)

@@ -74,7 +74,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 // AwaitRest waits until no conductor works on a deployed machine, at most for the time-out. An operation can still be in progress
 // if an earlier run was killed. It sends no request if the node is not locked.
 func (m *Machine) AwaitRest(ctx context.Context, timeout time.Duration) error {
-	if m.state() != nodes.Active || m.node.Reservation == "" {
+	if m.state() != nodes.Active || !isLocked(m.node) {
 		return nil
 	}
 	if err := m.awaitUnlocked(ctx, time.Now().Add(timeout)); err != nil {

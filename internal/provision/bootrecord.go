@@ -230,12 +230,6 @@ func internalTime(n *ironic.Node, key string) time.Time {
 	return at
 }
 
-// hidesInternals reports whether Ironic's policy hides driver_internal_info from this user.
-func hidesInternals(n *ironic.Node) bool {
-	text, _ := n.DriverInternalInfo["content"].(string)
-	return strings.HasPrefix(text, "** ")
-}
-
 // keyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
 const keyPowerChanged = "last_power_state_change"
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +109,7 @@ func (m *Machine) runSteps(ctx context.Context, live bool, order ironic.Order, t
 	err := m.walk(ctx, goal, m.node.InstanceUUID, order, timeout)
 	var failed *FailedError
 	switch {
-	case ironic.IsStatus(err, http.StatusForbidden, ""):
+	case ironic.IsForbidden(err):
 		return &StepsForbiddenError{Node: m.node, Order: order, Err: err}
 	case live && errors.As(err, &failed) && m.state() == nodes.ServiceFail:
 		left := m.leaveService(ctx, timeout)
@@ -137,7 +136,7 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 
 // awaitLeft waits until the machine has left a state and no conductor has locked it.
 func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
-	for m.state() == from || m.node.Reservation != "" {
+	for m.state() == from || isLocked(m.node) {
 		if err := m.poll(ctx, deadline); err != nil {
 			return err
 		}

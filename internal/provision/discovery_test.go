@@ -231,13 +231,13 @@ func TestClaim_abandonedForTenMinutes(t *testing.T) {
 
 func TestClaim_oneOfTwentyTakeoversWins(t *testing.T) {
 	t.Parallel()
-	for _, forbidden := range []bool{false, true} {
+	for _, refusal := range []*fakeironic.Rejection{nil, fault(http.StatusForbidden, "Access was denied"), fault(http.StatusInternalServerError, systemOnly)} {
 		inVirtualTime(t, func(t *testing.T) {
-			fake := &fakeironic.Server{}
+			fake, forbidden := &fakeironic.Server{}, refusal != nil
 			if forbidden { // some may not write the record that makes it exact; one of them succeeds all the same
 				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 					if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
-						return fault(http.StatusForbidden, "Access was denied")
+						return refusal
 					}
 					return nil
 				}

@@ -131,7 +131,7 @@ func Explain(doing string, err error) (summary, detail string) {
 	fact, words := split(err)
 	paragraphs := []string{fact, advise(err), words}
 	var status *ironic.StatusError
-	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError {
+	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !ironic.IsForbidden(err) {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
 	}
 	return summary, strings.Join(slices.DeleteFunc(paragraphs, func(p string) bool { return p == "" }), "\n\n")
@@ -415,10 +415,10 @@ func (s *Site) CheckDriver(ctx context.Context, driver string) error {
 	}
 	if s.drivers.enabled == nil {
 		enabled, err := s.Drivers(ctx)
-		if err != nil {
+		if err != nil && !ironic.IsForbidden(err) {
 			return nil //nolint:nilerr // the apply explains the refusal
 		}
-		s.drivers.enabled = enabled
+		s.drivers.enabled = append([]string{}, enabled...) // not nil: a user who may not see them does not ask again
 	}
 	if len(s.drivers.enabled) == 0 || slices.Contains(s.drivers.enabled, driver) {
 		return nil

@@ -198,24 +198,32 @@ func TestGate_interruptedRunUnlocks(t *testing.T) {
 
 func TestGate_withoutRightToLock(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(9, 10*time.Minute)
-		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if r.Method == http.MethodPost && r.URL.Path == "/v1/chassis" {
-				return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied\"}"}`}
+	for _, refusal := range []*fakeironic.Rejection{fault(http.StatusForbidden, "Access was denied"), fault(http.StatusInternalServerError, systemOnly)} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := manageableFleet(9, 10*time.Minute)
+			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+				if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
+					return refusal
+				}
+				return nil
 			}
-			return nil
-		}
-		client := run(fake, upTo(3))
-		cleanAll(t, fake, client)
-		if peak := fake.MaxBusy(atWork...); peak != 3 {
-			t.Errorf("%d hosts were at work at once, want 3", peak)
-		}
-		if got := noticed(client, "applies to this run only"); got != 1 {
-			t.Errorf("said %d times that the lock may not be written, want once", got)
-		}
-	})
+			client := run(fake, upTo(3))
+			cleanAll(t, fake, client)
+			if peak := fake.MaxBusy(atWork...); peak != 3 {
+				t.Errorf("%d hosts were at work at once, want 3", peak)
+			}
+			if got := noticed(client, "applies to this run only"); got != 1 {
+				t.Errorf("said %d times that the lock may not be written, want once", got)
+			}
+			if got := count(fake, http.MethodPost, "/v1/chassis"); got != 1 {
+				t.Errorf("asked %d times for the lock, want once", got)
+			}
+		})
+	}
 }
+
+// systemOnly is how Ironic refuses with status 500 what only users of the system may do.
+const systemOnly = `"baremetal:chassis:create": "role:admin and system_scope:all" requires a scope of ['system'], request was made with project scope.`
 
 // noticed counts the notices whose summary contains a text.
 func noticed(client *site, text string) int {

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,6 +111,7 @@ func (m *Machine) applyPoll(polled *ironic.Node) {
 	n.ProvisionState, n.TargetProvisionState, n.ProvisionUpdatedAt = polled.ProvisionState, polled.TargetProvisionState, polled.ProvisionUpdatedAt
 	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
 	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
+	n.Hidden.Reservation, n.Hidden.LastError = polled.Hidden.Reservation, polled.Hidden.LastError
 	n.DeployStep = polled.DeployStep
 	if !n.Maintenance {
 		n.MaintenanceReason = ""
@@ -138,11 +140,11 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	}
 	patch = m.site.forgetCreations(patch, m.node.Extra)
 	guarded := m.guarded(patch)
-	node, err := m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
-	busy := ironic.IsStatus(err, http.StatusConflict, "is locked by host") || ironic.IsStatus(err, http.StatusConflict, "while a state transition is in progress")
-	if busy && m.outlastLock(ctx) {
+	var node *ironic.Node
+	err := m.unlocked(ctx, func() (err error) {
 		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
-	}
+		return err
+	})
 	if len(guarded) > len(patch) && ironic.IsStatus(err, http.StatusBadRequest, "") {
 		if lost := m.CheckCreation(ctx); lost != nil {
 			return lost
@@ -192,18 +194,30 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 // run has begun. It is longer than any power change takes.
 const lockedFor = 10 * time.Minute
 
-// outlastLock waits until no conductor has locked the node, and reports whether that is so.
-func (m *Machine) outlastLock(ctx context.Context) bool {
-	deadline := time.Now().Add(lockedFor)
-	return m.poll(ctx, deadline) == nil && m.awaitUnlocked(ctx, deadline) == nil
+// unlocked sends a request that changes the node. While Ironic refuses it because a conductor has locked the node, it waits for that and
+// sends the request again.
+func (m *Machine) unlocked(ctx context.Context, send func() error) error {
+	for deadline := time.Now().Add(lockedFor); ; {
+		err := send()
+		if !ironic.IsLocked(err) || m.poll(ctx, deadline) != nil || m.awaitUnlocked(ctx, deadline) != nil {
+			return err
+		}
+	}
+}
+
+// isLocked reports whether a conductor has locked a node. If Ironic hides that from the user, an operation in progress tells it; of the
+// short locks that remain, only the refusal of a request tells.
+func isLocked(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	return n.Reservation != "" || n.Hidden.Reservation && (n.TargetPowerState != "" || inProgress(state) && !awaitsAgent(state))
 }
 
 // awaitUnlocked waits until no conductor has locked the node.
 func (m *Machine) awaitUnlocked(ctx context.Context, deadline time.Time) error {
-	for m.node.Reservation != "" {
+	for isLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, ironic.ErrNoPoll) {
-			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), m.node.Reservation)
+			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), cmp.Or(m.node.Reservation, "of an unknown name"))
 		}
 		if err != nil {
 			return err
@@ -275,6 +289,9 @@ func InspectedAt(n *ironic.Node) time.Time {
 func PowerManaged(n *ironic.Node) bool {
 	if ByAgent(n) {
 		return false
+	}
+	if n.Hidden.DriverInfo { // from a lessee: nothing else is leased
+		return true
 	}
 	return ironic.AddressKey(n.DriverInfo) != "" || n.Driver == fakeDriver && DiscoveryOf(n) == nil && !looksDiscovered(n)
 }

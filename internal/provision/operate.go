@@ -170,7 +170,7 @@ func (m *Machine) refuseUsed(doing string) error {
 
 // awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
 func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
-	for inProgress(m.state()) || m.node.Reservation != "" {
+	for inProgress(m.state()) || isLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, ironic.ErrNoPoll) {
 			return &TimeoutError{Node: m.node, After: timeout}

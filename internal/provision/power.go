@@ -190,7 +190,7 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c ca
 				return m.ask(ctx, c, send)
 			})
 		})
-		if !ironic.IsStatus(err, http.StatusConflict, "is locked by host") || time.Now().After(deadline) {
+		if !ironic.IsLocked(err) || time.Now().After(deadline) {
 			return sent, err
 		}
 		if err := m.Refresh(ctx); err != nil {
@@ -242,11 +242,11 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
 		case err != nil:
 			return err
-		case m.node.TargetPowerState != "" || restart && m.node.Reservation != "":
+		case m.node.TargetPowerState != "" || restart && isLocked(m.node):
 		case m.node.PowerState == want && m.node.LastError == "":
 			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
-		case m.node.Reservation == "":
+		case !isLocked(m.node):
 			return &powerError{m.node, want, restart}
 		}
 	}

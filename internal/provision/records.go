@@ -47,15 +47,10 @@ func (s limited) Create(ctx context.Context, record throttle.Record) (created bo
 	switch {
 	case ironic.IsStatus(err, http.StatusConflict, ""):
 		return false, nil
-	case isForbidden(err):
+	case ironic.IsForbidden(err) || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, ""): // or this Ironic has none
 		return false, &throttle.NotAllowedError{Err: err}
 	}
 	return err == nil, err
-}
-
-// isForbidden reports whether the user may not write records, or this Ironic has none.
-func isForbidden(err error) bool {
-	return ironic.IsStatus(err, http.StatusForbidden, "") || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, "")
 }
 
 // Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown.

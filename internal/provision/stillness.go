@@ -95,7 +95,7 @@ func awaitsAgent(state ironic.State) bool {
 // and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
 func stuck(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
-	return inProgress(state) && !awaitsAgent(state) && n.Reservation == "" && n.LastError != ""
+	return inProgress(state) && !awaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation && n.LastError != ""
 }
 
 // stuckFor is how long an operation without a conductor may last, by the polls of one walk.

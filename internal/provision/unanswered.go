@@ -71,7 +71,7 @@ func callOfPower(target nodes.TargetPowerState, want string) call {
 		switch {
 		case now.TargetPowerState != "", !restarts && now.PowerState == want:
 			return traceFound
-		case hidesInternals(now):
+		case now.Hidden.DriverInternalInfo:
 			return traceHidden
 		case last == lastPowerChange(before):
 			return traceNone
@@ -123,7 +123,7 @@ func (u *unanswered) fate(now *ironic.Node, over bool) fate {
 	switch {
 	case found == traceFound:
 		return happened
-	case now.Reservation != "" || !over:
+	case isLocked(now) || !over:
 		return open
 	case found == traceNone || u.untouched(now):
 		return lost

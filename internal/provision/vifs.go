@@ -122,12 +122,3 @@ func (m *Machine) attachVIF(ctx context.Context, vif VIF) error {
 	}
 	return m.unlocked(ctx, func() error { return m.site.AttachVIF(ctx, m.node.UUID, vif.ID, port) })
 }
-
-// unlocked sends a request that changes the node. If a conductor has locked the node, it waits for that and sends the request again.
-func (m *Machine) unlocked(ctx context.Context, send func() error) error {
-	err := send()
-	if ironic.IsStatus(err, http.StatusConflict, "is locked by host") && m.outlastLock(ctx) {
-		err = send()
-	}
-	return err
-}

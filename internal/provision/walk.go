@@ -84,7 +84,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, &RefusedError{Node: w.node, Goal: w.goal, Reason: reasonDeployedSince}
 	}
 	m := nextMove(w.goal, state, reachesGoal(w.sent, w.goal))
-	if w.node.Reservation != "" && m.kind != wait {
+	if isLocked(w.node) && m.kind != wait {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}

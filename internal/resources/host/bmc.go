@@ -118,7 +118,7 @@ func (m *model) encodeBMC(ctx context.Context, s settings) {
 // replaces the address if the node's interfaces no longer follow from it.
 func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	block := m.bmc(ctx)
-	if block == nil {
+	if block == nil || node.Hidden.DriverInfo {
 		return
 	}
 	bmc, err := ironic.ParseBMC(block.Address.ValueString())

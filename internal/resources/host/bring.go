@@ -133,7 +133,9 @@ func (h *host) change(ctx context.Context, c *change) error {
 
 // edits returns the settings that the node does not have yet.
 func (c *change) edits(ctx context.Context) ironic.Patch {
+	info := infoOf(c.node(), c.before)
 	p := patch{node: asJSON(c.node()), settings: c.config.settings(ctx), before: c.before, written: c.written}
+	p.node["driver_info"] = info
 	if p.written == nil { // the node was just enrolled with them
 		p.written = p.settings
 	}
@@ -143,7 +145,7 @@ func (c *change) edits(ctx context.Context) ironic.Patch {
 	case c.sendSecrets:
 		p.secrets = secrets
 	case c.state != nil: // a new node was just enrolled with them
-		p.secrets = secrets.unsent(c.before, c.node().DriverInfo)
+		p.secrets = secrets.unsent(c.before, info)
 	}
 	c.keepQuarantine(&p)
 	edits := p.edits(framework.StringMap(c.config.Capabilities))

@@ -261,6 +261,18 @@ func (p patch) same(path string, want any) bool {
 	return ironic.SameJSON(have, want)
 }
 
+// infoOf returns driver_info of a node. If Ironic hides it, it has what the last apply has written, masked.
+func infoOf(node *ironic.Node, before managed) map[string]any {
+	if !node.Hidden.DriverInfo {
+		return node.DriverInfo
+	}
+	info := map[string]any{}
+	for _, key := range before.below("/driver_info") {
+		info[key] = ironic.Masked
+	}
+	return info
+}
+
 // asJSON returns a node as a JSON object.
 func asJSON(node *ironic.Node) map[string]any {
 	m := map[string]any{}

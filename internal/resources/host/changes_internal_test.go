@@ -135,10 +135,10 @@ func TestSecrets_refreshSeesThatOneIsGone(t *testing.T) {
 	}{
 		"there":       {map[string]any{"redfish_address": "https://192.0.2.5", "redfish_password": ironic.Masked, "snmp_auth_password": ironic.Masked}, false},
 		"gone":        {map[string]any{"redfish_address": "https://192.0.2.5"}, true},
-		"not visible": {map[string]any{"content": "** Redacted - Requires baremetal:node:get:driver_info permission. **"}, false},
+		"not visible": {nil, false},
 	} {
 		m := &model{BMC: bmcOf(t, "redfish://192.0.2.5", ""), DriverInfoWOVersion: types.Int64Value(1)}
-		node := &ironic.Node{DriverInfo: tt.info}
+		node := &ironic.Node{DriverInfo: tt.info, Hidden: ironic.Hidden{DriverInfo: tt.info == nil}}
 		node.Driver = "redfish"
 		if got := m.lostSecret(node, before); got != tt.lost {
 			t.Errorf("%s: driver_info_wo is lost: %v", name, got)

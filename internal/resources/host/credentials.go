@@ -38,7 +38,7 @@ func (m *model) refuseUnsent(ctx context.Context, before managed, diags *diag.Di
 
 // lostSecret reports whether a node lacks a secret of driver_info_wo that was applied.
 func (m *model) lostSecret(node *ironic.Node, before managed) bool {
-	if m.DriverInfoWOVersion.IsNull() || ironic.AddressKey(node.DriverInfo) == "" { // the user may not see driver_info
+	if m.DriverInfoWOVersion.IsNull() || ironic.AddressKey(node.DriverInfo) == "" {
 		return false
 	}
 	return slices.ContainsFunc(before.below("/driver_info"), func(key string) bool {

@@ -54,6 +54,12 @@ func driverInfoAttribute() attribute {
 	}
 	a := mapRow(r, nil)
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		if node.Hidden.DriverInfo {
+			if m.DriverInfo.IsUnknown() {
+				m.DriverInfo = types.MapNull(types.StringType)
+			}
+			return
+		}
 		readable := framework.Scalars(node.DriverInfo)
 		maps.DeleteFunc(readable, func(_, value string) bool { return value == ironic.Masked })
 		switch {

@@ -1,0 +1,83 @@
+package ironic_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+func TestNode_hiddenFieldsAreUnknown(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer string
+		want   ironic.Hidden
+	}{
+		"reservation":          {`{"reservation": "** Redacted - requires baremetal:node:get:reservation permission. **"}`, ironic.Hidden{Reservation: true}},
+		"last error":           {`{"last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **"}`, ironic.Hidden{LastError: true}},
+		"driver info":          {`{"driver_info": {"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"}}`, ironic.Hidden{DriverInfo: true}},
+		"driver internal info": {`{"driver_internal_info": {"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"}}`, ironic.Hidden{DriverInternalInfo: true}},
+		"null":                 {`{"reservation": null, "last_error": null, "driver_info": {}, "driver_internal_info": null}`, ironic.Hidden{}},
+	} {
+		var node ironic.Node
+		if err := json.Unmarshal([]byte(tt.answer), &node); err != nil {
+			t.Fatal(err)
+		}
+		if node.Hidden != tt.want || node.Reservation+node.LastError != "" || len(node.DriverInfo)+len(node.DriverInternalInfo) > 0 {
+			t.Errorf("%s: %+v, hidden %+v", name, node, node.Hidden)
+		}
+	}
+	var plain ironic.Node
+	err := json.Unmarshal([]byte(`{"reservation": "c1", "last_error": "e", "driver_info": {"content": "x"}}`), &plain)
+	if err != nil || plain.Hidden != (ironic.Hidden{}) || plain.Reservation != "c1" || plain.LastError != "e" || plain.DriverInfo["content"] != "x" {
+		t.Errorf("%+v, %v, want the values of Ironic", plain, err)
+	}
+}
+
+// Ironic 21.4 hides fields from the owner of a node, too, if a list does not ask for its owner.
+func TestClient_asksForTheOwnerWithEveryListOfFields(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string][]string{"1.115": {"owner", "lessee"}, "1.64": {"owner"}, "1.49": nil} {
+		inVirtualTime(t, func(t *testing.T) {
+			fake := &fakeironic.Server{MaxMicroversion: version}
+			fake.AddFleet(1, "c")
+			id := fake.Nodes()[0].UUID
+			client := newClient(fake)
+			if _, err := client.ShortNodes(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := client.PollNode(t.Context(), id, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.ListNodeFields(t.Context(), ironic.NodeFilter{}, []string{"uuid", "reservation"}); err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range client.StreamNodes(t.Context(), ironic.NodeFilter{}, 0, "uuid", "last_error") {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked := 0
+			for _, r := range fake.Requests() {
+				if !strings.HasPrefix(r.Path, "/v1/nodes") || r.Method != http.MethodGet {
+					continue
+				}
+				asked++
+				for _, field := range []string{"owner", "lessee"} {
+					fields := strings.Split(strings.ReplaceAll(r.Query, "%2C", ","), "&")
+					has := strings.Contains(strings.Join(fields, ",")+",", ","+field+",")
+					if want := strings.Contains(strings.Join(want, ","), field); has != want {
+						t.Errorf("1.x = %s: GET %s?%s asks for %s: %t, want %t", version, r.Path, r.Query, field, has, want)
+					}
+				}
+			}
+			if asked != 4 {
+				t.Errorf("%d requests for nodes, want 4", asked)
+			}
+		})
+	}
+}
