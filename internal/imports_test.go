@@ -49,7 +49,8 @@ func rules() map[string]rule {
 		"internal/actions":                   {own: []string{"internal/framework", "internal/provision", "internal/ironic"}, foreign: []string{terraform}},
 		"internal/datasources":               {own: []string{"internal/framework", "internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform}},
 		"internal/framework":                 {own: []string{"internal/provision", "internal/ironic", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"}, foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", "github.com/zclconf/go-cty"}}, // msgpack: to compare configurations without decoding them into values; cty: its tests encode as Terraform does
-		"internal/ironic":                    {own: []string{"internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
+		"internal/cloudconfig":               {foreign: []string{"gopkg.in/yaml.v2"}},                                                                                                                                                                                                    // as gophercloud, which does not read all that the openstack command reads
+		"internal/ironic":                    {own: []string{"internal/cloudconfig", "internal/rest"}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
 		"internal/provision":                 {own: []string{"internal/ironic", "internal/rest", "internal/throttle", "internal/discovery", "internal/bootiso"}, foreign: []string{"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes", "github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
 		"internal/watch":                     {own: []string{"internal/provision", "internal/ironic", "internal/rest"}},
 		"internal/rest":                      {},
@@ -62,6 +63,7 @@ func rules() map[string]rule {
 		"internal/fakebmc/ipmi":              {own: []string{"internal/fakebmc"}},
 		"internal/fakebmc/qemu":              {own: []string{"internal/fakebmc"}},
 		"internal/fakeironic":                {},
+		"internal/fakekeystone":              {},
 		"internal/fakeoneview":               {},
 		"internal/fakehttp":                  {},
 		"internal/oneview":                   {own: []string{"internal/rest"}},
@@ -170,7 +172,7 @@ func (r rule) allows(path string) bool {
 // the package may import Terraform, acctest.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
+	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakekeystone", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +76,8 @@ func (s *settings) ironicName() string {
 	switch {
 	case s.ironic.Endpoint != "":
 		return "Ironic at " + s.ironic.Endpoint
-	case s.ironic.Cloud != "":
-		return "Ironic of cloud " + s.ironic.Cloud
+	case s.ironic.Cloud != "" || s.getenv("OS_CLOUD") != "":
+		return "Ironic of cloud " + cmp.Or(s.ironic.Cloud, s.getenv("OS_CLOUD"))
 	}
 	return "Ironic"
 }

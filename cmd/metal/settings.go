@@ -35,8 +35,9 @@ func (s *settings) ironicFlags() *pflag.FlagSet {
 	flags.StringVar(&i.Endpoint, "endpoint", "", "`URL` of Ironic, such as https://ironic.example.com:6385; not needed with Keystone")
 	flags.StringVar(&s.authType, "auth-type", "", "`type` of authentication: none, http_basic or keystone; default: depends on the other settings")
 	flags.StringVar(&i.Username, "username", "", "user `name` for HTTP basic authentication")
-	flags.StringVar(&i.Cloud, "cloud", "", "`name` in clouds.yaml, for Keystone")
-	flags.StringVar(&i.Region, "region", "", "`name` of the region in the service catalog, for Keystone")
+	flags.StringVar(&i.Cloud, "cloud", "", "`name` in clouds.yaml, for Keystone (env OS_CLOUD)")
+	flags.StringVar(&i.Region, "region", "", "`name` of the region in the service catalog, for Keystone (env OS_REGION_NAME)")
+	flags.StringVar(&i.Interface, "interface", "", "`kind` of URL in the service catalog, for Keystone: public, internal or admin (env OS_INTERFACE)")
 	flags.StringVar(&i.CACertFile, "cacert-file", "", "PEM `file` of the authority that signed Ironic's certificate")
 	flags.StringVar(&i.ClientCertFile, "client-cert-file", "", "PEM `file` of a client certificate for Ironic")
 	flags.StringVar(&i.ClientKeyFile, "client-key-file", "", "PEM `file` of its key")
@@ -48,8 +49,6 @@ func (s *settings) ironicFlags() *pflag.FlagSet {
 
 	fromEnvironment(flags, "endpoint", "METAL_ENDPOINT", "IRONIC_ENDPOINT")
 	fromEnvironment(flags, "username", "METAL_USERNAME")
-	fromEnvironment(flags, "cloud", "OS_CLOUD")
-	fromEnvironment(flags, "region", "OS_REGION_NAME")
 	return flags
 }
 
@@ -94,7 +93,9 @@ func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 		return err
 	}
 	s.ironic.Password = s.getenv("METAL_PASSWORD")
-	s.ironic.Auth = s.auth()
+	if s.ironic.Auth = ironic.AuthType(s.authType); s.ironic.Auth == "" {
+		s.ironic.Auth = ironic.ImpliedAuth(s.ironic.Cloud, s.ironic.Username, s.getenv)
+	}
 	var err error
 	if s.microversion != "" {
 		if s.ironic.Microversion, err = ironic.ParseMicroversion(s.microversion); err != nil {
@@ -104,19 +105,6 @@ func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 	return errors.Join(err, s.checkIronic(), s.checkValues())
 }
 
-// auth returns the type of authentication for Ironic.
-func (s *settings) auth() ironic.AuthType {
-	switch {
-	case s.authType != "":
-		return ironic.AuthType(s.authType)
-	case s.ironic.Cloud != "" || s.getenv("OS_AUTH_URL") != "":
-		return ironic.AuthKeystone
-	case s.ironic.Username != "":
-		return ironic.AuthHTTPBasic
-	}
-	return ironic.AuthNone
-}
-
 // checkIronic returns the errors in the settings of the Ironic client.
 func (s *settings) checkIronic() error {
 	var wrong []error
@@ -124,7 +112,10 @@ func (s *settings) checkIronic() error {
 	if !slices.Contains([]ironic.AuthType{ironic.AuthNone, ironic.AuthHTTPBasic, ironic.AuthKeystone}, i.Auth) {
 		wrong = append(wrong, fmt.Errorf("--auth-type is %q; it must be none, http_basic or keystone", i.Auth))
 	}
-	if i.Auth == ironic.AuthKeystone && i.Cloud == "" && s.getenv("OS_AUTH_URL") == "" {
+	if !slices.Contains([]string{"", "public", "internal", "admin"}, i.Interface) {
+		wrong = append(wrong, fmt.Errorf("--interface is %q; it must be public, internal or admin", i.Interface))
+	}
+	if i.Auth == ironic.AuthKeystone && i.Cloud == "" && !ironic.HasCloud(s.getenv) {
 		wrong = append(wrong, errors.New("set OS_CLOUD, or --cloud, to a name in clouds.yaml, or OS_AUTH_URL and the other OS_* variables"))
 	}
 	u, err := url.Parse(i.Endpoint)

@@ -4,7 +4,6 @@ package ironic
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,11 +18,6 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/httpbasic"
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
-	"github.com/gophercloud/gophercloud/v2/openstack/config"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -38,6 +32,24 @@ const (
 	AuthKeystone  AuthType = "keystone"
 )
 
+// ImpliedAuth returns the way to authenticate that the other settings imply: a cloud and a username that are configured, and the environment.
+func ImpliedAuth(cloud, username string, getenv func(string) string) AuthType {
+	switch {
+	case cloud != "":
+		return AuthKeystone
+	case username != "":
+		return AuthHTTPBasic
+	case HasCloud(getenv):
+		return AuthKeystone
+	}
+	return AuthNone
+}
+
+// HasCloud reports whether the environment names a cloud or a Keystone.
+func HasCloud(getenv func(string) string) bool {
+	return getenv("OS_CLOUD") != "" || getenv("OS_AUTH_URL") != ""
+}
+
 // Defaults of Config.
 const (
 	DefaultRequestTimeout = 60 * time.Second
@@ -50,14 +62,18 @@ type Config struct {
 	Endpoint           string
 	Auth               AuthType
 	Username, Password string // for AuthHTTPBasic
-	Cloud, Region      string // for AuthKeystone: a name in clouds.yaml, and a region of the catalog
+
+	// For AuthKeystone: a name in clouds.yaml, and the region and the interface (public, internal or admin) of the catalog. What is empty, is read
+	// from the OS_* variables and clouds.yaml.
+	Cloud, Region, Interface string
+	Environ                  []string // the environment, as from os.Environ; nil: that of the process
 
 	CACertFile, ClientCertFile, ClientKeyFile string
 	Insecure                                  bool // do not verify the server's certificate
 
 	Microversion   Microversion  // upper bound; zero: the highest that both the server and the client support
 	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
-	APITimeout     time.Duration // how long to wait for the API and a conductor before the first use; zero: no waiting
+	APITimeout     time.Duration // how long to wait for Keystone, the API and a conductor before the first use; zero: no waiting
 	PollInterval   time.Duration // the longest time between two polls of a waiting node; zero: DefaultPollInterval
 
 	// InspectorURL is the URL of ironic-inspector, for sites on which it does the discovery; empty: none.
@@ -93,7 +109,9 @@ type Client struct {
 	defect     parentDefect
 	silence    silence
 
-	refused bool // the connection was refused before the first answer; the lock of the connection protects it
+	// The lock of the connection protects these until the connection is there; then they do not change.
+	refused  bool      // the connection was refused before the first answer
+	keystone *keystone // nil without Keystone
 
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 
@@ -113,6 +131,9 @@ func New(cfg Config) *Client {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Environ == nil {
+		cfg.Environ = os.Environ()
 	}
 	if cfg.Secrets == nil {
 		cfg.Secrets = &rest.Secrets{}
@@ -147,133 +168,6 @@ func (c *Client) UserAgent() string { return c.cfg.UserAgent }
 
 // Redact returns a text without the secrets of the configuration, credentials and queries of URLs.
 func (c *Client) Redact(text string) string { return c.cfg.Secrets.Redact(text) }
-
-// api returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for
-// the API, and negotiates the microversion. After a failure the next use connects again.
-func (c *Client) api(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	if c.cfg.Unknown != "" {
-		return nil, &rest.UnknownConfigError{Attribute: c.cfg.Unknown}
-	}
-	if service := c.connected(); service != nil {
-		return service, nil
-	}
-	unlock, err := c.locks.lock(ctx, "connection") // not mu: a caller must be able to stop waiting
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if service := c.connected(); service != nil {
-		return service, nil
-	}
-	service, err := c.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	server, err := c.awaitAPI(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	version := server
-	if c.cfg.Microversion != 0 {
-		version = min(version, c.cfg.Microversion)
-	}
-	service.Microversion = min(version, newest).String()
-	service.RetryFunc = retry
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.server, c.service = server, service
-	return service, nil
-}
-
-// connected returns the service client; nil before the first successful use.
-func (c *Client) connected() *gophercloud.ServiceClient {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.service
-}
-
-// connect prepares a service client for the configured way to authenticate. Only Keystone sends requests here.
-func (c *Client) connect(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	transport := c.cfg.Transport
-	if transport == nil {
-		made, err := rest.TLS{
-			CACertFile: c.cfg.CACertFile, ClientCertFile: c.cfg.ClientCertFile, ClientKeyFile: c.cfg.ClientKeyFile, Insecure: c.cfg.Insecure,
-		}.Transport()
-		if err != nil {
-			return nil, err
-		}
-		transport = made
-	}
-	hc := *rest.NewClient(&observed{next: transport, client: c}, c.cfg.RequestTimeout)
-	var service *gophercloud.ServiceClient
-	var err error
-	switch c.cfg.Auth {
-	case AuthKeystone:
-		service, err = c.connectKeystone(ctx, &hc)
-	case AuthHTTPBasic:
-		service, err = httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{
-			IronicEndpoint: c.cfg.Endpoint, IronicUser: c.cfg.Username, IronicUserPassword: c.cfg.Password,
-		})
-	case AuthNone:
-		service, err = noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: c.cfg.Endpoint})
-	default:
-		err = fmt.Errorf("unknown auth_type %q", c.cfg.Auth)
-	}
-	if err != nil {
-		return nil, err
-	}
-	service.HTTPClient = hc
-	service.RetryFunc = c.retryFirst
-	service.UserAgent.Prepend(c.cfg.UserAgent)
-	if c.cfg.Endpoint != "" {
-		service.Endpoint = c.cfg.Endpoint
-	}
-	service.Endpoint = strings.TrimSuffix(strings.TrimRight(service.Endpoint, "/"), "/v1") + "/v1/"
-	return service, nil
-}
-
-// connectKeystone authenticates with clouds.yaml if a cloud is named, otherwise with the OS_* variables.
-func (c *Client) connectKeystone(ctx context.Context, hc *http.Client) (*gophercloud.ServiceClient, error) {
-	endpoint := gophercloud.EndpointOpts{Region: c.cfg.Region}
-	var auth gophercloud.AuthOptions
-	var err error
-	if c.cfg.Cloud != "" {
-		options := []clouds.ParseOption{clouds.WithCloudName(c.cfg.Cloud)}
-		if c.cfg.Region != "" {
-			options = append(options, clouds.WithRegion(c.cfg.Region))
-		}
-		var tlsConfig *tls.Config
-		auth, endpoint, tlsConfig, err = clouds.Parse(options...)
-		if err == nil && tlsConfig != nil && c.cfg.Transport == nil && c.cfg.CACertFile == "" && !c.cfg.Insecure {
-			hc.Transport = &observed{next: rest.NewTransport(tlsConfig), client: c}
-		}
-	} else {
-		auth, err = openstack.AuthOptionsFromEnv()
-		if endpoint.Region == "" {
-			endpoint.Region = os.Getenv("OS_REGION_NAME")
-		}
-	}
-	if err != nil {
-		return nil, &AuthError{Auth: AuthKeystone, Err: err}
-	}
-	c.cfg.Secrets.Hide(auth.Password)
-	c.cfg.Secrets.Hide(auth.ApplicationCredentialSecret)
-	c.cfg.Secrets.Hide(auth.TokenID)
-	auth.AllowReauth = true
-	provider, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(*hc))
-	if err != nil {
-		return nil, c.authError(err)
-	}
-	service, err := openstack.NewBareMetalV1(provider, endpoint)
-	var missing *gophercloud.ErrEndpointNotFound
-	if err != nil && (c.cfg.Endpoint == "" || !errors.As(err, &missing)) {
-		return nil, c.authError(err)
-	}
-	if err != nil {
-		service = &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal"}
-	}
-	return service, nil
-}
 
 // Request sends a request for which gophercloud has no function. path is relative to /v1/ and includes the query. If out is nil,
 // the answer's body is ignored.
@@ -433,13 +327,21 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	logger := o.client.cfg.Logger
 	if err != nil {
-		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic got no answer", attrs...)
+		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r)+" got no answer", attrs...)
 		o.note(r, start, 0)
 		return resp, err
 	}
 	o.note(r, start, resp.StatusCode)
 	o.client.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
-	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to Ironic", attrs...)
+	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
 	return resp, nil
+}
+
+// server names the server that a request goes to.
+func (o *observed) server(r *http.Request) string {
+	if k := o.client.keystone; k != nil && strings.HasPrefix(r.URL.String(), k.url) {
+		return "Keystone"
+	}
+	return "Ironic"
 }

@@ -150,7 +150,7 @@ func TestClient_wrongEndpoint(t *testing.T) {
 			answer(200, "<!DOCTYPE html><html><title>Welcome</title></html>"), "not JSON",
 		},
 		"a web site's error": {
-			answer(500, "<html><head><title>Oh no</title></head></html>"), "a web page, not Ironic's API: Oh no",
+			answer(500, "<html><head><title>Oh no</title></head></html>"), "a web page, not the API: Oh no",
 		},
 		"other JSON":        {answer(200, `{"hello": "world"}`), "contains no API version"},
 		"other JSON's type": {answer(200, `[]`), "http://ironic.test/v1/"},

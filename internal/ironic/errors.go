@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -33,51 +32,6 @@ func (e *StatusError) Error() string {
 	}
 	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
 }
-
-// EndpointError says that no server answers at the endpoint, or one that is not Ironic.
-type EndpointError struct {
-	Endpoint string
-	Err      error
-}
-
-// Error names the endpoint, once.
-func (e *EndpointError) Error() string {
-	cause := e.Err
-	var request *url.Error
-	if errors.As(cause, &request) {
-		cause = request.Err
-	}
-	switch {
-	case errors.Is(cause, syscall.ECONNREFUSED):
-		return fmt.Sprintf("Ironic at %s does not answer: connection refused", e.Endpoint)
-	case IsConnectionLoss(cause):
-		return fmt.Sprintf("Ironic at %s does not answer: %v", e.Endpoint, cause)
-	}
-	return fmt.Sprintf("Ironic at %s: %v", e.Endpoint, cause)
-}
-
-// Unwrap returns the cause.
-func (e *EndpointError) Unwrap() error { return e.Err }
-
-// Elsewhere tells IsNotFound that the cause is the endpoint, not the requested object.
-func (e *EndpointError) Elsewhere() {}
-
-// AuthError says that the client could not get credentials.
-type AuthError struct {
-	Auth AuthType
-	Err  error
-}
-
-// Error names the way to authenticate.
-func (e *AuthError) Error() string {
-	return fmt.Sprintf("authentication by %s failed: %v", e.Auth, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *AuthError) Unwrap() error { return e.Err }
-
-// Elsewhere tells IsNotFound that the cause is Keystone, not the requested object.
-func (e *AuthError) Elsewhere() {}
 
 // VersionError says that a feature needs a newer API version than the one in use.
 type VersionError struct {
@@ -192,20 +146,6 @@ func (c *Client) wrap(err error) error {
 	return err
 }
 
-// authError is wrap for Keystone's errors.
-func (c *Client) authError(err error) error {
-	var code gophercloud.ErrUnexpectedResponseCode
-	var redirect *rest.RedirectError
-	switch {
-	case errors.As(err, &code):
-		err = c.statusError(code)
-	case errors.As(err, &redirect):
-		redirect.Root, redirect.Setting = "/auth", "OS_AUTH_URL (auth_url in clouds.yaml)"
-		err = redirect
-	}
-	return &AuthError{Auth: AuthKeystone, Err: err}
-}
-
 // statusError keeps only the first line of an answer, because schema errors append whole documents.
 func (c *Client) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
 	return &StatusError{
@@ -264,10 +204,10 @@ func htmlTitle(text string) string {
 	_, after, found := strings.Cut(text, "<title>")
 	title, _, closed := strings.Cut(after, "</title>")
 	if found && closed {
-		return "a web page, not Ironic's API: " + strings.TrimSpace(title)
+		return "a web page, not the API: " + strings.TrimSpace(title)
 	}
 	if strings.Contains(strings.ToLower(text), "<html") {
-		return "a web page, not Ironic's API"
+		return "a web page, not the API"
 	}
 	return text
 }

@@ -29,8 +29,8 @@ func TestFaultText_shapes(t *testing.T) {
 		"number":               {`{"error_message": 7}`, ""},
 		"list":                 {`[]`, "[]"},
 		"text":                 {"upstream connect error", "upstream connect error"},
-		"web page":             {"<html>\n<head><title>\n502 Bad Gateway </title></head></html>", "a web page, not Ironic's API: 502 Bad Gateway"},
-		"untitled web page":    {"<!DOCTYPE HTML><HTML><body>no</body></HTML>", "a web page, not Ironic's API"},
+		"web page":             {"<html>\n<head><title>\n502 Bad Gateway </title></head></html>", "a web page, not the API: 502 Bad Gateway"},
+		"untitled web page":    {"<!DOCTYPE HTML><HTML><body>no</body></HTML>", "a web page, not the API"},
 	} {
 		if got := faultText([]byte(tc.body)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

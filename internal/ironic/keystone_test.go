@@ -1,275 +1,193 @@
 package ironic_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 // Secrets of the tests; they must occur in no error.
 const (
-	rightPassword = "right-password-7Q"
+	rightPassword = fakekeystone.Password
 	wrongPassword = "wrong-password-8K"
 	rightSecret   = "application-secret-5Z"
 )
 
-// keystone is an identity service with one user, one application credential and one region, and an Ironic that accepts
-// only its tokens.
-type keystone struct {
-	url    string // of the identity API
-	ironic *fakeironic.Server
-
-	mu     sync.Mutex
-	token  string // the only one that is valid
-	issued int
-	closed bool // Keystone issues no more tokens
+// site is a Keystone and an Ironic that accepts only its tokens, both without sockets.
+type site struct {
+	keystone *fakekeystone.Server
+	ironic   *fakeironic.Server
+	down     atomic.Bool // Ironic refuses connections
 }
 
-// newKeystone starts both.
-func newKeystone(t *testing.T) *keystone {
-	t.Helper()
-	k := &keystone{ironic: fleet(2)}
-	k.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if r.Header.Get("X-Auth-Token") == k.token || r.URL.Path == "/v1/" {
+// Addresses of a site. Another Ironic is at elsewhereURL.
+const (
+	keystoneURL  = "http://keystone.test/v3"
+	ironicURL    = "http://ironic.test"
+	elsewhereURL = "http://elsewhere.test"
+)
+
+// newSite returns a site with two nodes. The catalog has a second region in which only the internal URL is Ironic's.
+func newSite() *site {
+	s := &site{keystone: fakekeystone.NewSite(ironicURL), ironic: fleet(2)}
+	s.keystone.RepeatsSecrets = true
+	endpoints := &s.keystone.Catalog[0].Endpoints
+	*endpoints = append(*endpoints, fakekeystone.Endpoint{Region: "south", Interface: "internal", URL: ironicURL + "/v1"}, fakekeystone.Endpoint{Region: "south", Interface: "public", URL: elsewhereURL})
+	s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if _, ok := s.keystone.Identify(r.Header.Get("X-Auth-Token")); ok || r.URL.Path == "/v1/" {
 			return nil
 		}
 		return &fakeironic.Rejection{Status: http.StatusUnauthorized, Body: `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`}
 	}
-	metal := httptest.NewServer(k.ironic)
-	t.Cleanup(metal.Close)
-	identity := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { k.identify(w, r, metal.URL) }))
-	t.Cleanup(identity.Close)
-	k.url = identity.URL + "/v3"
-	return k
+	return s
 }
 
-// expire makes the token invalid that was issued last.
-func (k *keystone) expire() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.token = "none"
-}
-
-func (k *keystone) identify(w http.ResponseWriter, r *http.Request, metal string) {
-	if r.Method != http.MethodPost || r.URL.Path != "/v3/auth/tokens" {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	var body struct {
-		Auth struct {
-			Identity struct {
-				Password struct {
-					User struct{ Name, Password string } `json:"user"`
-				} `json:"password"`
-				Credential struct{ ID, Secret string } `json:"application_credential"`
-			} `json:"identity"`
-		} `json:"auth"`
-	}
-	_ = json.NewDecoder(r.Body).Decode(&body) // what does not parse has no credentials
-	user, credential := body.Auth.Identity.Password.User, body.Auth.Identity.Credential
-	byPassword := user.Name == "operator" && user.Password == rightPassword
-	if k.closed || !byPassword && (credential.ID != "app-1" || credential.Secret != rightSecret) {
-		w.WriteHeader(http.StatusUnauthorized) // and it repeats what it should not
-		_, _ = fmt.Fprintf(w, `{"error": {"code": 401, "title": "Unauthorized", "message": "Could not authenticate with %s%s.\nmore"}}`, user.Password, credential.Secret)
-		return
-	}
-	k.mu.Lock()
-	k.issued++
-	k.token = fmt.Sprintf("secret-token-%d", k.issued)
-	w.Header().Set("X-Subject-Token", k.token)
-	k.mu.Unlock()
-	w.WriteHeader(http.StatusCreated)
-	_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{
-		"project":    map[string]any{"id": "project-1", "name": "metal"},
-		"expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano),
-		"catalog": []any{map[string]any{"type": "baremetal", "name": "ironic", "endpoints": []any{
-			map[string]any{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": metal},
-		}}},
-	}})
-}
-
-// environment sets the variables that choose a cloud, and removes all others.
-func environment(t *testing.T, variables map[string]string) {
-	t.Helper()
-	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "OS_") {
-			t.Setenv(name, "")
+// RoundTrip sends a request to the server with its host name.
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch r.URL.Host {
+	case "keystone.test":
+		return s.keystone.RoundTrip(r)
+	case "ironic.test":
+		if s.down.Load() {
+			return nil, syscall.ECONNREFUSED
 		}
+		return s.ironic.RoundTrip(r)
 	}
+	return nil, fmt.Errorf("%s: %w", r.URL.Host, errElsewhere)
+}
+
+var errElsewhere = errors.New("another server was asked")
+
+// openrc are the variables of OpenStack's documentation, for a member of tenant-a, changed by pairs of name and value.
+func openrc(changes ...string) map[string]string {
+	variables := map[string]string{
+		"OS_AUTH_URL": keystoneURL, "OS_USERNAME": "a-member", "OS_PASSWORD": rightPassword, "OS_PROJECT_NAME": "tenant-a",
+		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default", "OS_IDENTITY_API_VERSION": "3",
+	}
+	for i := 0; i < len(changes); i += 2 {
+		variables[changes[i]] = changes[i+1]
+	}
+	return variables
+}
+
+// use returns a client of the site whose settings come from variables, except for those that are configured.
+func (s *site) use(variables map[string]string, configure ...func(*ironic.Config)) *ironic.Client {
+	cfg := ironic.Config{Auth: ironic.AuthKeystone, Transport: s, PollInterval: poll, Environ: []string{"HOME=/none"}}
 	for name, value := range variables {
-		t.Setenv(name, value)
+		cfg.Environ = append(cfg.Environ, name+"="+value)
 	}
-}
-
-func (k *keystone) variables(password string) map[string]string {
-	return map[string]string{
-		"OS_AUTH_URL": k.url, "OS_USERNAME": "operator", "OS_PASSWORD": password, "OS_PROJECT_NAME": "metal",
-		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default", "OS_DOMAIN_NAME": "Default", "OS_REGION_NAME": "RegionOne",
-	}
-}
-
-// useKeystone returns a client whose settings come from the environment, except for those that are configured.
-func useKeystone(configure ...func(*ironic.Config)) *ironic.Client {
-	cfg := ironic.Config{Auth: ironic.AuthKeystone}
 	for _, c := range configure {
 		c(&cfg)
 	}
 	return ironic.New(cfg)
 }
 
-func TestKeystone_variables(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	client := useKeystone()
-	if client.Project() != "" {
-		t.Error("the project is known before the first request")
-	}
-	if _, err := client.Node(t.Context(), "node-000"); err != nil || client.Project() != "project-1" {
-		t.Fatalf("project %q, %v", client.Project(), err)
-	}
-	last := k.ironic.Requests()[len(k.ironic.Requests())-1]
-	if last.Path != "/v1/nodes/node-000" || last.Status != http.StatusOK {
-		t.Errorf("the last request was %+v", last)
-	}
-}
-
-func TestKeystone_cloudsYAML(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, map[string]string{"OS_CLIENT_CONFIG_FILE": file(t, "clouds.yaml", fmt.Sprintf(`
-clouds:
-  site-a:
-    auth_type: v3applicationcredential
-    region_name: RegionOne
-    auth:
-      auth_url: %s
-      application_credential_id: app-1
-      application_credential_secret: %s
-`, k.url, rightSecret))})
-	client := useKeystone(func(cfg *ironic.Config) { cfg.Cloud = "site-a" })
-	if _, err := client.Node(t.Context(), "node-000"); err != nil {
-		t.Error(err)
-	}
-	_, err := useKeystone(func(cfg *ironic.Config) { cfg.Cloud = "site-b" }).Node(t.Context(), "node-000")
-	wantAuthError(t, err, "site-b")
-}
-
-func TestKeystone_unknownRegion(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	_, err := useKeystone(func(cfg *ironic.Config) { cfg.Region = "RegionTwo" }).Node(t.Context(), "node-000")
-	wantAuthError(t, err, "endpoint")
-}
-
-func TestKeystone_endpointBeatsCatalog(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	other := httptest.NewServer(k.ironic)
-	t.Cleanup(other.Close)
-	for _, region := range []string{"RegionOne", "RegionTwo"} { // the second has no endpoint in the catalog
-		client := useKeystone(func(cfg *ironic.Config) { cfg.Endpoint, cfg.Region = other.URL+"/v1", region })
-		if _, err := client.Node(t.Context(), "node-000"); err != nil {
-			t.Errorf("%s: %v", region, err)
-		}
-	}
-}
-
-func TestKeystone_expiredToken(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	client := useKeystone()
-	if _, err := client.Node(t.Context(), "node-000"); err != nil {
-		t.Fatal(err)
-	}
-	k.expire()
-	if _, err := client.Node(t.Context(), "node-001"); err != nil || k.issued != 2 {
-		t.Errorf("after expiry: %v, %d tokens issued", err, k.issued)
-	}
-	k.expire()
-	if _, err := client.Node(t.Context(), "node-777"); !ironic.IsNotFound(err) {
-		t.Errorf("a missing node after expiry: %v, want not found", err)
-	}
-}
-
-func TestKeystone_wrongPassword(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(wrongPassword))
-	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "Could not authenticate with ******")
-	if strings.Contains(err.Error(), "more") {
-		t.Errorf("%q: want the first line", err)
-	}
-}
-
-func TestKeystone_tokenIsNotRenewed(t *testing.T) {
-	k := newKeystone(t)
-	environment(t, k.variables(rightPassword))
-	client := useKeystone()
-	if _, err := client.Node(t.Context(), "node-000"); err != nil {
-		t.Fatal(err)
-	}
-	k.expire()
-	k.closed = true
-	_, err := client.Node(t.Context(), "node-000")
-	wantAuthError(t, err, "authenticat")
-}
-
-func TestKeystone_noVariables(t *testing.T) {
-	environment(t, nil)
-	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "OS_AUTH_URL")
-}
-
-func TestKeystone_wrongAuthURL(t *testing.T) {
-	k := newKeystone(t)
-	variables := k.variables(rightPassword)
-	variables["OS_AUTH_URL"] = strings.TrimSuffix(k.url, "v3") + "identity/v3"
-	environment(t, variables)
-	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "404")
-}
-
-// Keystone is asked for a token at another address, and the catalog names an Ironic that has moved.
-func TestRedirect_ofKeystoneAndItsCatalog(t *testing.T) {
-	k := newKeystone(t)
-	address, redirecting := elsewhere(t)
-	moved := httptest.NewServer(redirecting)
-	t.Cleanup(moved.Close)
-	variables := k.variables(rightPassword)
-	variables["OS_AUTH_URL"] = moved.URL + "/v3"
-	environment(t, variables)
-	_, err := useKeystone().Node(t.Context(), "node-000")
-	wantAuthError(t, err, "set OS_AUTH_URL (auth_url in clouds.yaml) to "+address+"/v3")
-	wantRedirect(t, err)
-	environment(t, k.variables(rightPassword))
-	_, err = useKeystone(func(cfg *ironic.Config) { cfg.Endpoint = moved.URL }).Node(t.Context(), "node-000")
-	wantRedirect(t, err, "set endpoint (METAL_ENDPOINT) to "+address)
-}
-
-// wantAuthError fails the test unless an error is about authentication, says what is expected, and has no secret.
-func wantAuthError(t *testing.T, err error, says string) {
+// clouds writes a clouds.yaml, and returns the variables that choose its cloud "site".
+func clouds(t *testing.T, text string, changes ...string) map[string]string {
 	t.Helper()
-	var auth *ironic.AuthError
-	if !errors.As(err, &auth) || ironic.IsNotFound(err) {
-		t.Fatalf("%v, want an AuthError", err)
+	variables := map[string]string{"OS_CLIENT_CONFIG_FILE": file(t, "clouds.yaml", text), "OS_CLOUD": "site"}
+	for i := 0; i < len(changes); i += 2 {
+		variables[changes[i]] = changes[i+1]
 	}
-	if !strings.Contains(err.Error(), says) {
-		t.Errorf("%v, want %q", err, says)
+	return variables
+}
+
+// Every form of openrc and clouds.yaml that the openstack command accepts makes the provider ask for the same token.
+func TestKeystone_forms(t *testing.T) {
+	t.Parallel()
+	const member, app = "password a-member@Default for ", "application_credential "
+	const entry = "clouds:\n  site:\n    auth:\n      auth_url: " + keystoneURL + "\n      username: a-member\n      user_domain_name: Default\n"
+	inA := entry + "      project_name: tenant-a\n      project_domain_name: Default\n"
+	withPassword := inA + "      password: " + rightPassword + "\n"
+	credential := []string{"OS_USERNAME", "", "OS_PASSWORD", "", "OS_PROJECT_NAME", "", "OS_AUTH_TYPE", "v3applicationcredential", "OS_APPLICATION_CREDENTIAL_SECRET", rightPassword}
+	for name, tt := range map[string]struct {
+		variables map[string]string
+		asked     string
+		project   string // "tenant-a-id" if empty, "-" for none
+	}{
+		"documentation":               {openrc(), member + "tenant-a@Default", ""},
+		"Kolla":                       {openrc("OS_TENANT_NAME", "tenant-a", "OS_INTERFACE", "internal", "OS_ENDPOINT_TYPE", "internalURL", "OS_REGION_NAME", "north", "OS_AUTH_PLUGIN", "password"), member + "tenant-a@Default", ""},
+		"Horizon":                     {openrc("OS_PROJECT_ID", "tenant-a-id", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_ID", "default", "OS_REGION_NAME", "north", "OS_INTERFACE", "public", "OS_TENANT_ID", "", "OS_DOMAIN_NAME", ""), member + "#tenant-a-id", ""},
+		"domains by ID":               {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_USER_DOMAIN_ID", "default", "OS_PROJECT_DOMAIN_ID", "default"), "password a-member@#default for tenant-a@#default", ""},
+		"one domain for both":         {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_DOMAIN_NAME", "Default"), member + "tenant-a@Default", ""},
+		"no domain":                   {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", ""), "password a-member@#default for tenant-a@#default", ""},
+		"project by ID":               {openrc("OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_ID", "tenant-a-id"), member + "#tenant-a-id", ""},
+		"tenant by ID":                {openrc("OS_PROJECT_NAME", "", "OS_TENANT_ID", "tenant-a-id"), member + "#tenant-a-id", ""},
+		"user by ID":                  {openrc("OS_USERNAME", "", "OS_USER_DOMAIN_NAME", "", "OS_USER_ID", "a-member-id"), "password #a-member-id for tenant-a@Default", ""},
+		"system":                      {openrc("OS_USERNAME", "sys-admin", "OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_SYSTEM_SCOPE", "all"), "password sys-admin@Default for the system", "-"},
+		"credential by ID":            {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id")...), app + "#a-member-app-id", ""},
+		"credential, no type":         {openrc(append(credential, "OS_AUTH_TYPE", "", "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id")...), app + "#a-member-app-id", ""},
+		"credential by name":          {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USERNAME", "a-member")...), app + "a-member-app of a-member@Default", ""},
+		"credential of ID":            {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USER_ID", "a-member-id")...), app + "a-member-app of #a-member-id", ""},
+		"credential beside a project": {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id", "OS_PROJECT_ID", "tenant-a-id")...), app + "#a-member-app-id", ""},
+		"token":                       {openrc("OS_AUTH_TYPE", "v3token", "OS_TOKEN", "TOKEN", "OS_USERNAME", "", "OS_PASSWORD", "", "OS_USER_DOMAIN_NAME", ""), "token for tenant-a@Default", ""},
+		"token beside a user":         {openrc("OS_AUTH_TYPE", "token", "OS_TOKEN", "TOKEN"), "token for tenant-a@Default", ""},
+		"token without a project":     {openrc("OS_TOKEN", "SCOPED", "OS_USERNAME", "", "OS_PROJECT_NAME", ""), "", ""},
+		"URL without version":         {openrc("OS_AUTH_URL", "http://keystone.test"), member + "tenant-a@Default", ""},
+		"URL with slash":              {openrc("OS_AUTH_URL", keystoneURL+"/"), member + "tenant-a@Default", ""},
+		"internal URL":                {openrc("OS_REGION_NAME", "south", "OS_INTERFACE", "internal"), member + "tenant-a@Default", ""},
+		"another endpoint":            {openrc("OS_REGION_NAME", "nowhere", "OS_BAREMETAL_ENDPOINT_OVERRIDE", ironicURL), member + "tenant-a@Default", ""},
+
+		"file":                          {clouds(t, withPassword), member + "tenant-a@Default", ""},
+		"file, project by ID":           {clouds(t, entry+"      project_id: tenant-a-id\n      password: "+rightPassword), member + "#tenant-a-id", ""},
+		"file, system":                  {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"', username: sys-admin, user_domain_id: default, system_scope: all, password: "+rightPassword+"}"), "password sys-admin@#default for the system", "-"},
+		"file, credential":              {clouds(t, "clouds:\n  site:\n    auth_type: v3applicationcredential\n    auth: {auth_url: '"+keystoneURL+"', application_credential_id: a-member-app-id, application_credential_secret: "+rightPassword+"}"), app + "#a-member-app-id", ""},
+		"file, password in a variable":  {clouds(t, inA, "OS_PASSWORD", rightPassword), member + "tenant-a@Default", ""},
+		"file, user in variables":       {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"'}", "OS_USERNAME", "a-member", "OS_PASSWORD", rightPassword, "OS_PROJECT_ID", "tenant-a-id", "OS_USER_DOMAIN_NAME", "Default"), member + "#tenant-a-id", ""},
+		"file beside another openrc":    {clouds(t, withPassword, "OS_AUTH_URL", elsewhereURL, "OS_USERNAME", "b-member", "OS_PASSWORD", wrongPassword, "OS_PROJECT_ID", "tenant-b-id", "OS_SYSTEM_SCOPE", "all"), member + "tenant-a@Default", ""},
+		"file, first of its regions":    {clouds(t, withPassword+"    regions: [north, south]\n", "OS_INTERFACE", "admin"), member + "tenant-a@Default", ""},
+		"file, one of its regions":      {clouds(t, withPassword+"    regions:\n    - north\n    - name: south\n      values: {interface: internal}\n", "OS_REGION_NAME", "south"), member + "tenant-a@Default", ""},
+		"file, another region":          {clouds(t, withPassword+"    region_name: nowhere\n", "OS_REGION_NAME", "north"), member + "tenant-a@Default", ""},
+		"file, interface":               {clouds(t, withPassword+"    region_name: south\n    interface: internal\n"), member + "tenant-a@Default", ""},
+		"file, interface of the type":   {clouds(t, withPassword+"    region_name: south\n    interface: public\n    baremetal_interface: internal\n"), member + "tenant-a@Default", ""},
+		"file, old name of interface":   {clouds(t, withPassword+"    region_name: south\n    endpoint_type: internalURL\n"), member + "tenant-a@Default", ""},
+		"file, another endpoint":        {clouds(t, withPassword+"    region_name: nowhere\n    baremetal_endpoint_override: "+ironicURL+"/v1/\n"), member + "tenant-a@Default", ""},
+		"file, settings outside auth":   {clouds(t, "clouds:\n  site: {auth_url: '"+keystoneURL+"', username: a-member, user_domain_name: Default, tenant_name: tenant-a, project-domain-name: Default, password: "+rightPassword+"}"), member + "tenant-a@Default", ""},
+		"file, a project in the domain": {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"', username: a-member, domain_id: default, project_name: tenant-a, password: "+rightPassword+"}"), "password a-member@#default for tenant-a@#default", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite()
+			for variable, value := range tt.variables {
+				switch value {
+				case "TOKEN":
+					tt.variables[variable] = token(t, s, "")
+				case "SCOPED":
+					tt.variables[variable] = token(t, s, `,"scope":{"project":{"id":"tenant-a-id"}}`)
+				}
+			}
+			client := s.use(tt.variables)
+			_, err := client.Node(t.Context(), "node-000")
+			log := s.keystone.Requests()
+			project := strings.TrimPrefix(cmp.Or(tt.project, "tenant-a-id"), "-")
+			if err != nil || log[len(log)-1].Asked != tt.asked || client.Project() != project {
+				t.Errorf("%v; project %q, want %q; Keystone was asked for %+v, want %q", err, client.Project(), project, log, tt.asked)
+			}
+		})
 	}
-	for _, secret := range []string{rightPassword, wrongPassword, rightSecret, "secret-token"} {
-		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%v has the secret %s", err, secret)
-		}
+}
+
+// token returns a token of a-member.
+func token(t *testing.T, s *site, scope string) string {
+	t.Helper()
+	body := `{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"a-member-id","password":"` + rightPassword + `"}}}` + scope + `}}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, keystoneURL+"/auth/tokens", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
+	resp, err := s.keystone.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it has no socket
+	return resp.Header.Get("X-Subject-Token")
 }

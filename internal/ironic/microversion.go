@@ -9,11 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Microversion is the minor number of an API version: 82 is 1.82. Ironic's major number has always been 1.
@@ -92,32 +89,6 @@ func (c *Client) Highest(ctx context.Context) (Microversion, error) {
 	return c.server, nil
 }
 
-// awaitAPI reads the server's versions. Within Config.APITimeout it repeats failed requests and waits until a conductor serves at
-// least one driver.
-func (c *Client) awaitAPI(ctx context.Context, service *gophercloud.ServiceClient) (Microversion, error) {
-	deadline := time.Now().Add(c.cfg.APITimeout)
-	for {
-		version, err := c.serverVersion(ctx, service)
-		if err == nil && c.cfg.APITimeout > 0 {
-			err = c.anyDriver(ctx, service, version)
-		}
-		if err == nil {
-			return version, nil
-		}
-		var redirect *rest.RedirectError
-		if errors.As(err, &redirect) {
-			return 0, err
-		}
-		wait := min(c.cfg.PollInterval, time.Until(deadline))
-		if wait <= 0 {
-			return 0, err
-		}
-		if err := rest.Sleep(ctx, wait); err != nil {
-			return 0, err
-		}
-	}
-}
-
 // serverVersion reads the highest version from /v1, which needs no credentials.
 func (c *Client) serverVersion(ctx context.Context, service *gophercloud.ServiceClient) (Microversion, error) {
 	var answer struct {
@@ -127,11 +98,11 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	}
 	_, err := service.Get(ctx, service.Endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: c.wrap(err)}
+		return 0, c.endpointError(service, c.wrap(err))
 	}
 	version, err := ParseMicroversion(answer.Version.Highest)
 	if err != nil {
-		return 0, &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: fmt.Errorf("the answer contains no API version")}
+		return 0, c.endpointError(service, errors.New("the answer contains no API version"))
 	}
 	return version, nil
 }
@@ -155,18 +126,24 @@ func (c *Client) Drivers(ctx context.Context) ([]Driver, error) {
 	return answer.Drivers, nil
 }
 
-// anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation.
+// anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation. An Ironic that does not let
+// the user see its drivers is up, too.
 func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClient, version Microversion) error {
 	var answer struct {
 		Drivers []jsonRaw `json:"drivers"`
 	}
 	headers := map[string]string{"X-OpenStack-Ironic-API-Version": min(version, newest).String()}
 	_, err := service.Get(ctx, service.ServiceURL("drivers"), &answer, &gophercloud.RequestOpts{MoreHeaders: headers})
-	if err != nil {
-		return &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: c.wrap(err)}
+	err = c.wrap(err)
+	var status *StatusError
+	if errors.As(err, &status) && !status.Foreign && status.Status != http.StatusUnauthorized && !IsTransient(err) {
+		return nil
 	}
-	if len(answer.Drivers) == 0 {
-		return &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: fmt.Errorf("no conductor is running: Ironic offers no driver")}
+	if err == nil && len(answer.Drivers) == 0 {
+		err = errors.New("no conductor is running: Ironic offers no driver")
+	}
+	if err != nil {
+		return c.endpointError(service, err)
 	}
 	return nil
 }

@@ -30,8 +30,15 @@ const (
 // probably wrong. A later request is repeated as often as any other, because Ironic may be restarting.
 const firstRetries = 2
 
-// retry is the retry policy, installed as gophercloud's RetryFunc: nil means that the request is sent again. It repeats requests
-// that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
+// retry is gophercloud's RetryFunc: nil means that the request is sent again. Before the first answer it is retryFirst, afterwards retry.
+func (c *Client) retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
+	if c.connected() == nil {
+		return c.retryFirst(ctx, method, url, opts, err, count)
+	}
+	return retry(ctx, method, url, opts, err, count)
+}
+
+// retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
 // repeat. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
 	if count >= retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
@@ -51,7 +58,7 @@ func (c *Client) retryFirst(ctx context.Context, method, url string, opts *gophe
 }
 
 func retryable(method, url string, err error) bool {
-	repeatable := method != http.MethodPost && !moves(method, url)
+	repeatable := (method != http.MethodPost || strings.HasSuffix(url, "/auth/tokens")) && !moves(method, url) // a token more harms nothing
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
 		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED)) // no server has read a request that was refused so

@@ -62,7 +62,7 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 func (o *observed) note(r *http.Request, sent time.Time, status int) {
 	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
 	if lasts, due := o.client.silence.heard(sent, answered); due {
-		o.warn(r, fmt.Sprintf("no answer of Ironic for %s", lasts.Round(time.Second)), "goes on asking where something waits for Ironic")
+		o.warn(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "goes on asking where something waits for it")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -23,13 +24,26 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestTLS_trust(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewUnstartedServer(fleet(1))
+// newTLSServer starts a server with TLS.
+func newTLSServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of clients that do not trust it
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	authority := file(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	return server
+}
+
+// authorityOf writes the certificate of a server to a file.
+func authorityOf(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	return file(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+}
+
+func TestTLS_trust(t *testing.T) {
+	t.Parallel()
+	server := newTLSServer(t, fleet(1).ServeHTTP)
+	authority := authorityOf(t, server)
 	for name, tc := range map[string]struct {
 		configure func(*ironic.Config)
 		says      string // "" is success

@@ -69,7 +69,6 @@ func forms(t *testing.T) []credentials {
 	site := map[string]string{"OS_CLOUD": "site"}
 	return []credentials{
 		{name: "guide of OpenStack", env: rc(nil)},
-		{name: "no region", env: rc(map[string]string{"OS_REGION_NAME": ""})},
 		{name: "Kolla", env: rc(map[string]string{"OS_TENANT_NAME": "tenant-a", "OS_INTERFACE": "internal", "OS_ENDPOINT_TYPE": "internalURL", "OS_AUTH_PLUGIN": "password", "OS_AUTH_URL": strings.TrimSuffix(url, "/v3")})},
 		{name: "Horizon", env: rc(map[string]string{"OS_PROJECT_ID": id(t, "tenant-a"), "OS_PROJECT_DOMAIN_NAME": "", "OS_PROJECT_DOMAIN_ID": "default", "OS_INTERFACE": "public"})},
 		{name: "IDs", env: with(map[string]string{"OS_USER_ID": id(t, "a-member"), "OS_PASSWORD": password, "OS_PROJECT_ID": id(t, "tenant-a")})},

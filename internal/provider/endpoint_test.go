@@ -68,9 +68,9 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 	}{
 		{"404", website(t, http.StatusNotFound, "text/plain", "404 page not found"), []string{"404 page not found", "The server that answers there is not Ironic", check}},
 		{"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"), []string{"the answer is not JSON", check}},
-		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not Ironic's API: 502 Bad Gateway", check}},
+		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not the API: 502 Bad Gateway", check}},
 		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer contains no API version", check}},
-		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running there, and can this machine reach it", check, "To wait for an Ironic that is starting, set api_timeout"}},
+		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running there, and can this machine reach it", check, "To wait until Ironic has started, set api_timeout"}},
 		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}}, // in other words where no name server answers
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -69,6 +69,7 @@ type model struct {
 	Password          types.String `tfsdk:"password"`
 	Cloud             types.String `tfsdk:"cloud"`
 	Region            types.String `tfsdk:"region"`
+	Interface         types.String `tfsdk:"interface"`
 	CACertFile        types.String `tfsdk:"cacert_file"`
 	ClientCertFile    types.String `tfsdk:"client_cert_file"`
 	ClientKeyFile     types.String `tfsdk:"client_key_file"`
@@ -187,7 +188,7 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) pr
 	cfg := provision.Config{Config: ironic.Config{
 		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
 		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
-		Cloud: fromEnv(m.Cloud, "OS_CLOUD"), Region: fromEnv(m.Region, "OS_REGION_NAME"),
+		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),
 		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
 		Insecure:     m.Insecure.ValueBool(),
 		InspectorURL: m.InspectorURL.ValueString(),
@@ -204,24 +205,14 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) pr
 		cfg.Microversion = version
 	}
 	cfg.Limit = limit(ctx, m, diags)
-	cfg.Auth = authType(m, cfg.Config)
+	cfg.Auth = ironic.AuthType(m.AuthType.ValueString())
+	if cfg.Auth == "" {
+		cfg.Auth = ironic.ImpliedAuth(cfg.Cloud, cfg.Username, os.Getenv)
+	}
 	if cfg.Unknown == "" {
 		requireSettings(cfg.Config, diags)
 	}
 	return cfg
-}
-
-// authType returns the configured way to authenticate, or the one that the other settings imply.
-func authType(m model, cfg ironic.Config) ironic.AuthType {
-	switch {
-	case m.AuthType.ValueString() != "":
-		return ironic.AuthType(m.AuthType.ValueString())
-	case cfg.Cloud != "" || os.Getenv("OS_AUTH_URL") != "":
-		return ironic.AuthKeystone
-	case cfg.Username != "":
-		return ironic.AuthHTTPBasic
-	}
-	return ironic.AuthNone
 }
 
 // requireSettings reports the settings that the way to authenticate requires and that are missing.
@@ -244,7 +235,7 @@ func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
 	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Password == "" {
 		missing("password", "auth_type is \"http_basic\". Set password in the provider block, or METAL_PASSWORD in the environment.")
 	}
-	if cfg.Auth == ironic.AuthKeystone && cfg.Cloud == "" && os.Getenv("OS_AUTH_URL") == "" {
+	if cfg.Auth == ironic.AuthKeystone && cfg.Cloud == "" && !ironic.HasCloud(os.Getenv) {
 		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
 			"or give the OS_* variables (OS_AUTH_URL and so on).")
 	}
@@ -274,6 +265,7 @@ func firstUnknown(m model) string {
 		{"password", m.Password},
 		{"cloud", m.Cloud},
 		{"region", m.Region},
+		{"interface", m.Interface},
 		{"cacert_file", m.CACertFile},
 		{"client_cert_file", m.ClientCertFile},
 		{"client_key_file", m.ClientKeyFile},

@@ -48,7 +48,13 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"region": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Region in Keystone's service catalog. Environment: `OS_REGION_NAME`.",
+				MarkdownDescription: "Region in Keystone's service catalog. Default: `OS_REGION_NAME`, or the region in `clouds.yaml`, or the first region that has Ironic.",
+			},
+			"interface": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Which of Ironic's URLs in Keystone's service catalog the provider uses: `public`, `internal` or `admin`. " +
+					"Default: `OS_INTERFACE`, or the interface in `clouds.yaml`, or `public`.",
+				Validators: []validator.String{stringvalidator.OneOf("public", "internal", "admin")},
 			},
 			"cacert_file": schema.StringAttribute{
 				Optional:            true,

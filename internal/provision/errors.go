@@ -2,10 +2,8 @@ package provision
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -169,7 +167,6 @@ func split(err error) (fact, words string) {
 // advise returns what to do about an error, or "" if the error's own text says enough.
 func advise(err error) string {
 	var unknown *rest.UnknownConfigError
-	var auth *ironic.AuthError
 	var version *ironic.VersionError
 	var failed *FailedError
 	var timeout *TimeoutError
@@ -195,9 +192,8 @@ func advise(err error) string {
 		return adviseLock(err)
 	case errors.As(err, &unknown):
 		return "Apply what it depends on first, with -target, or set the value directly."
-	case errors.As(err, &auth):
-		return "Check cloud (OS_CLOUD, clouds.yaml) or the OS_* variables: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME, " +
-			"or OS_APPLICATION_CREDENTIAL_ID and OS_APPLICATION_CREDENTIAL_SECRET."
+	case isAboutConnection(err):
+		return adviseConnection(err)
 	case errors.As(err, &version):
 		if version.Server >= version.Needs {
 			return fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", version.Needs)
@@ -281,31 +277,14 @@ func adviseReserved(err *ReservedError) string {
 
 // adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(err error) string {
-	var endpoint *ironic.EndpointError
-	isEndpoint := errors.As(err, &endpoint)
-	var certificate *tls.CertificateVerificationError
-	var name *net.DNSError
 	var status *ironic.StatusError
 	if !errors.As(err, &status) {
-		switch {
-		case errors.As(err, &name):
-			if name.IsNotFound {
-				return fmt.Sprintf("No such host: check the host name %s in endpoint (METAL_ENDPOINT).", name.Name)
-			}
-			return fmt.Sprintf("The host name %s cannot be resolved. Check it in endpoint (METAL_ENDPOINT), and the name servers of this machine.", name.Name)
-		case errors.As(err, &certificate):
-			return "The server's certificate is not trusted here. Set cacert_file to the certificate of the authority that signed it, " +
-				"and check that endpoint (METAL_ENDPOINT) names the host as the certificate does."
-		case ironic.IsConnectionLoss(err):
-			return "Is Ironic running there, and can this machine reach it? Check endpoint (METAL_ENDPOINT). To wait for an Ironic that is starting, set api_timeout."
-		case isEndpoint:
-			return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
-		}
-		return ""
+		return adviseLoss(err, "Ironic", endpointSetting)
 	}
 	switch status.Status {
 	case http.StatusUnauthorized:
-		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD)."
+		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD). " +
+			"A token that was given (OS_TOKEN) cannot be renewed: get a new one."
 	case http.StatusForbidden:
 		if strings.Contains(status.Message, "is protected") {
 			return "The node is protected. If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
@@ -319,16 +298,13 @@ func adviseStatus(err error) string {
 		if strings.HasPrefix(status.Message, "Node ") && !status.Foreign {
 			return "Ironic has no such node. Check the name or UUID; baremetal node list shows all nodes."
 		}
-		if isEndpoint || status.Foreign {
-			return "The server that answers there is not Ironic. Check endpoint (METAL_ENDPOINT): host, port, and the path before /v1."
+		if status.Foreign {
+			return notIronic
 		}
 	case http.StatusConflict:
 		return adviseConflict(status.Message)
 	case http.StatusBadRequest:
 		return adviseBadRequest(status.Message)
-	}
-	if isEndpoint {
-		return "Check endpoint (METAL_ENDPOINT): it must be the URL of Ironic's API, such as https://ironic.example.com:6385."
 	}
 	return ""
 }

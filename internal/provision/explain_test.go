@@ -47,7 +47,7 @@ func TestExplain_advice(t *testing.T) {
 		want []string
 	}{
 		{&rest.UnknownConfigError{Attribute: "endpoint"}, []string{"endpoint depends on something", "-target"}},
-		{&ironic.AuthError{Auth: ironic.AuthKeystone, Err: errors.New("no")}, []string{"keystone", "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID", "clouds.yaml"}},
+		{&ironic.AuthError{Keystone: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
 		{&provision.FailedError{Node: ipmi}, []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},

@@ -32,7 +32,7 @@ func TestQueue_permanentErrorEndsWait(t *testing.T) {
 		with   *fakeironic.Rejection
 		want   []string
 	}{
-		"a proxy that knows no chassis": {0, isLock, page, []string{"lock of the limit", "a web page, not Ironic's API: 404 Not Found", `coordination = "process"`}},
+		"a proxy that knows no chassis": {0, isLock, page, []string{"lock of the limit", "a web page, not the API: 404 Not Found", `coordination = "process"`}},
 		"no right to list":              {0, isCensus, fault(http.StatusForbidden, "Access was denied"), []string{"count the machines with an operation in progress", "Access was denied", "ask for a role"}},
 		"a password that was changed": {
 			30 * time.Minute, func(*http.Request) bool { return true }, fault(http.StatusUnauthorized, "Incorrect username or password"),
