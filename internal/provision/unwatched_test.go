@@ -215,7 +215,7 @@ func TestUnwatched_decides(t *testing.T) {
 		want  bool
 	}{
 		{"active", denied, true},
-		{"active", &ironic.AuthError{Auth: ironic.AuthKeystone, Err: denied}, true},
+		{"active", &ironic.AuthError{Err: denied}, true},
 		{"active", io.ErrUnexpectedEOF, true},
 		{"active", refused, false},
 		{"active", context.Canceled, false},
