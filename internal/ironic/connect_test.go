@@ -101,6 +101,7 @@ func TestConnect_errorsNameTheServerAndThePlace(t *testing.T) {
 
 		"no scope":          {openrc("OS_PROJECT_NAME", ""), nil, wantCatalogError, []string{"Keystone at " + keystoneURL + " has given a token without a service catalog: the token is for no project and not for the system"}},
 		"no such place":     {openrc("OS_REGION_NAME", "east"), nil, wantCatalogError, []string{"the service catalog of Keystone at " + keystoneURL + " has no service of type baremetal in region east with interface public. It has: admin in region north, internal in region north, internal in region south, public in region north, public in region south"}},
+		"several regions":   {openrc("OS_REGION_NAME", ""), nil, wantCatalogError, []string{"has several services of type baremetal with interface public. It has: admin in region north, internal in region north, internal in region south, public in region north, public in region south"}},
 		"no such interface": {openrc("OS_REGION_NAME", "south"), func(_ *site, cfg *ironic.Config) { cfg.Interface = "admin" }, wantCatalogError, []string{"in region south with interface admin. It has: "}},
 		"no Ironic": {openrc(), func(s *site, _ *ironic.Config) {
 			s.keystone.Catalog = []fakekeystone.Service{{Type: "compute"}, {Type: "identity"}}
@@ -266,7 +267,7 @@ func TestTLS_trustOfAnOpenrc(t *testing.T) {
 		}
 		s.ironic.ServeHTTP(w, r)
 	})
-	s.keystone.Catalog[0].Endpoints[0].URL = server.URL
+	s.keystone.Catalog[0].Endpoints[0].URL = server.URL // north, public
 	authority := authorityOf(t, server)
 	for name, tt := range map[string]struct {
 		changes   []string

@@ -60,12 +60,13 @@ func (e *AuthError) Elsewhere() {}
 // Place is a part of the service catalog.
 type Place struct{ Region, Interface string }
 
-// CatalogError says that Keystone's service catalog has no URL of Ironic where it is looked for.
+// CatalogError says that Keystone's service catalog has no URL of Ironic where it is looked for, or several.
 type CatalogError struct {
 	Keystone                string   // its URL
 	Type, Region, Interface string   // what is looked for; an empty Region: in all
 	Has                     []Place  // where the catalog has such a service
 	Types                   []string // of all services of the catalog
+	Several                 bool     // it has more than one URL there
 }
 
 // Error says what is looked for, and what there is.
@@ -83,6 +84,9 @@ func (e *CatalogError) Error() string {
 	var has []string
 	for _, place := range e.Has {
 		has = append(has, fmt.Sprintf("%s in region %s", place.Interface, place.Region))
+	}
+	if e.Several {
+		return fmt.Sprintf("the service catalog of Keystone at %s has several services of type %s with interface %s. It has: %s", e.Keystone, e.Type, e.Interface, list(has))
 	}
 	return fmt.Sprintf("%s with interface %s. It has: %s", wanted, e.Interface, list(has))
 }

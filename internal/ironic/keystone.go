@@ -153,7 +153,8 @@ func identityURL(authURL string) string {
 // serviceTypes are the names of the Bare Metal API in catalogs, the official one first.
 var serviceTypes = []string{"baremetal", "bare-metal"}
 
-// locate returns Ironic's URL from the service catalog that came with a token.
+// locate returns Ironic's URL from the service catalog that came with a token. Where regions have several, the user must choose: the order of the
+// catalog is arbitrary.
 func (c *Client) locate(auth gophercloud.AuthResult) (string, error) {
 	cloud := c.keystone.cloud
 	wanted := &CatalogError{
@@ -171,6 +172,7 @@ func (c *Client) locate(auth gophercloud.AuthResult) (string, error) {
 	if err != nil {
 		return "", c.authError(err)
 	}
+	var urls []string
 	for _, service := range catalog.Entries {
 		wanted.Types = append(wanted.Types, service.Type)
 		if service.Type != wanted.Type && (wanted.Type != serviceTypes[0] || !slices.Contains(serviceTypes, service.Type)) {
@@ -178,12 +180,16 @@ func (c *Client) locate(auth gophercloud.AuthResult) (string, error) {
 		}
 		for _, e := range service.Endpoints {
 			region := cmp.Or(e.RegionID, e.Region)
+			wanted.Has = append(wanted.Has, Place{Region: region, Interface: e.Interface})
 			if e.Interface == wanted.Interface && (wanted.Region == "" || wanted.Region == e.Region || wanted.Region == e.RegionID) {
 				c.keystone.found = fmt.Sprintf("region %s, interface %s", region, e.Interface)
-				return e.URL, nil
+				urls = append(urls, e.URL)
 			}
-			wanted.Has = append(wanted.Has, Place{Region: region, Interface: e.Interface})
 		}
 	}
-	return "", wanted
+	if len(slices.Compact(slices.Sorted(slices.Values(urls)))) != 1 {
+		wanted.Several = len(urls) > 0
+		return "", wanted
+	}
+	return urls[0], nil
 }

@@ -71,7 +71,7 @@ var errElsewhere = errors.New("another server was asked")
 func openrc(changes ...string) map[string]string {
 	variables := map[string]string{
 		"OS_AUTH_URL": keystoneURL, "OS_USERNAME": "a-member", "OS_PASSWORD": rightPassword, "OS_PROJECT_NAME": "tenant-a",
-		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default", "OS_IDENTITY_API_VERSION": "3",
+		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default", "OS_IDENTITY_API_VERSION": "3", "OS_REGION_NAME": "north",
 	}
 	for i := 0; i < len(changes); i += 2 {
 		variables[changes[i]] = changes[i+1]
@@ -91,10 +91,13 @@ func (s *site) use(variables map[string]string, configure ...func(*ironic.Config
 	return ironic.New(cfg)
 }
 
-// clouds writes a clouds.yaml, and returns the variables that choose its cloud "site".
+// clouds writes a clouds.yaml, and returns the variables that choose its cloud "site", in the region north unless the file speaks of regions.
 func clouds(t *testing.T, text string, changes ...string) map[string]string {
 	t.Helper()
 	variables := map[string]string{"OS_CLIENT_CONFIG_FILE": file(t, "clouds.yaml", text), "OS_CLOUD": "site"}
+	if !strings.Contains(text, "region") {
+		variables["OS_REGION_NAME"] = "north"
+	}
 	for i := 0; i < len(changes); i += 2 {
 		variables[changes[i]] = changes[i+1]
 	}

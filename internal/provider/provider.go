@@ -126,6 +126,16 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 	}
 	requireBoth(&resp.Diagnostics, "client_cert_file", m.ClientCertFile, "client_key_file", m.ClientKeyFile)
 	auth := ironic.AuthType(m.AuthType.ValueString())
+	if auth == ironic.AuthNone || auth == ironic.AuthHTTPBasic {
+		for _, setting := range []struct {
+			name  string
+			value types.String
+		}{{"cloud", m.Cloud}, {"region", m.Region}, {"interface", m.Interface}} {
+			if !setting.value.IsNull() {
+				resp.Diagnostics.AddAttributeError(path.Root(setting.name), "Unused setting", fmt.Sprintf("%s belongs to auth_type = \"keystone\"; auth_type is %q. Remove one of the two.", setting.name, auth))
+			}
+		}
+	}
 	if auth != "" && auth != ironic.AuthHTTPBasic && !m.Password.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused password",
 			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))

@@ -24,13 +24,13 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			"endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Required unless the environment sets it, or Keystone is used. URL of Ironic's API, such as `https://ironic.example.com:6385`, with or without `/v1`. The provider follows no redirect: write the final URL. " +
-					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. Default with Keystone: the URL in the service catalog.",
+					"Environment: `METAL_ENDPOINT`, then `IRONIC_ENDPOINT`. Default with Keystone: `OS_BAREMETAL_ENDPOINT_OVERRIDE`, or the URL in the service catalog.",
 				Validators: []validator.String{endpointURL},
 			},
 			"auth_type": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How the provider authenticates: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud`, `OS_CLOUD` or `OS_AUTH_URL` is set, " +
-					"otherwise `http_basic` if `username` is set, otherwise `none`.",
+				MarkdownDescription: "How the provider authenticates: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud` is set, otherwise `http_basic` if `username` or `METAL_USERNAME` is set, " +
+					"otherwise `keystone` if `OS_CLOUD` or `OS_AUTH_URL` is set, otherwise `none`.",
 				Validators: []validator.String{stringvalidator.OneOf(string(ironic.AuthNone), string(ironic.AuthHTTPBasic), string(ironic.AuthKeystone))},
 			},
 			"username": schema.StringAttribute{
@@ -42,13 +42,12 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				MarkdownDescription: "Required with `http_basic`. Password, never logged and never stored in state. Environment: `METAL_PASSWORD`.",
 			},
 			"cloud": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Name of a cloud in `clouds.yaml`, for Keystone. Environment: `OS_CLOUD`. Default: the provider uses the `OS_*` variables, " +
-					"including those of application credentials.",
+				Optional:            true,
+				MarkdownDescription: "Name of a cloud in `clouds.yaml`. Environment: `OS_CLOUD`. Default: the provider uses the [`OS_*` variables](#keystone).",
 			},
 			"region": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Region in Keystone's service catalog. Default: `OS_REGION_NAME`, or the region in `clouds.yaml`, or the first region that has Ironic.",
+				MarkdownDescription: "Region in Keystone's service catalog. Default: `OS_REGION_NAME`, or the region in `clouds.yaml`. It can be left out if only one region has Ironic.",
 			},
 			"interface": schema.StringAttribute{
 				Optional: true,
@@ -58,7 +57,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"cacert_file": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "PEM file with the CA certificates that sign the certificate of Ironic. Default: the certificates of the system.",
+				MarkdownDescription: "PEM file with the CA certificates that sign the certificates of Ironic and Keystone. Default: `OS_CACERT` or `cacert` in `clouds.yaml` with Keystone, otherwise the certificates of the system.",
 			},
 			"client_cert_file": schema.StringAttribute{
 				Optional:            true,
@@ -70,7 +69,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"insecure": schema.BoolAttribute{
 				Optional:            true,
-				MarkdownDescription: "Whether to accept any certificate of Ironic. An attacker on the network path can then read the credentials. Default: `false`.",
+				MarkdownDescription: "Whether to accept any certificate of Ironic and Keystone. An attacker on the network path can then read the credentials. Default: `false`.",
 			},
 			"microversion": schema.StringAttribute{
 				Optional: true,
@@ -85,7 +84,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"api_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Longest time to wait, before the first request, until the API answers and a conductor runs, such as `5m`. " +
+				MarkdownDescription: "Longest time to wait, before the first request, until Keystone and the API answer and a conductor runs, such as `5m`. Wrong settings and credentials are errors at once. " +
 					"Default: `0s`: the provider only repeats a failed request for some seconds.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},

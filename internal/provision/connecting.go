@@ -69,6 +69,8 @@ func adviseCatalog(err *ironic.CatalogError) string {
 	switch {
 	case len(err.Types) == 0:
 		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name or system_scope in clouds.yaml)."
+	case err.Several:
+		return "Set region (OS_REGION_NAME, or region_name in clouds.yaml) to one of them."
 	case len(err.Has) == 0:
 		return "Register Ironic in the catalog, or set " + endpointSetting + " to its URL."
 	}
