@@ -134,6 +134,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, err := h.look(ctx, &state)
 	if ironic.IsNotFound(err) {
+		framework.WarnUnseen(&resp.Diagnostics, h.Client.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
 		return
 	}
