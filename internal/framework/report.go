@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -45,5 +47,14 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
 func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error) {
 	if err != nil {
 		diags.AddError(provision.Explain(doing, &provision.OnceError{Node: node, Err: err}))
+	}
+}
+
+// WarnUnseen warns that an object which a refresh has not found may exist all the same: Ironic shows a project only what it owns or leases, and
+// answers as if there were nothing else. Without a project it says nothing.
+func WarnUnseen(diags *diag.Diagnostics, project, label string) {
+	if project != "" {
+		diags.AddWarning("Not visible in Ironic", fmt.Sprintf("%s leaves the state, because Ironic does not have it or does not show it to project %s. "+
+			"If it exists, check the project of the credentials (OS_PROJECT_NAME), and the owner and lessee of the node, before you apply.", label, project))
 	}
 }

@@ -21,6 +21,7 @@ type StatusError struct {
 	Status      int
 	Message     string // Ironic's message, without secrets
 	RequestID   string // identifies the request in Ironic's log
+	Project     string // ID of the project of the user; empty without one
 
 	Foreign bool // the message is not from Ironic but from a server in front of it, such as a proxy
 }
@@ -151,7 +152,7 @@ func (c *Client) statusError(code gophercloud.ErrUnexpectedResponseCode) *Status
 	return &StatusError{
 		Method: code.Method, URL: c.cfg.Secrets.Redact(code.URL), Status: code.Actual,
 		Message: FirstLine(c.cfg.Secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
-		Foreign: !isFromIronic(code.Body),
+		Project: c.Project(), Foreign: !isFromIronic(code.Body),
 	}
 }
 

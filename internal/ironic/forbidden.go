@@ -47,6 +47,3 @@ func IsForbidden(err error) bool { return RefusalBy(err) != nil }
 
 // protectedText tells the refusal of a request about a protected node, which has the status of a refusal by the policy.
 const protectedText = "is protected and cannot be"
-
-// IsProtected reports whether Ironic refused a request because the node is protected.
-func IsProtected(err error) bool { return IsStatus(err, http.StatusForbidden, protectedText) }

@@ -257,6 +257,9 @@ func (e *StepsForbiddenError) Error() string {
 }
 
 func (e *StepsForbiddenError) advice() string {
+	if refusal := ironic.RefusalBy(e.Err); refusal != nil && refusal.Rule != "" {
+		return adviseRefusal(refusal) + " Or remove the setting."
+	}
 	return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
 }
 

@@ -40,7 +40,15 @@ func (e *FailedError) quote() (fact, words string) {
 	case e.LastStep != "":
 		fact += "; the last deploy step seen was " + e.LastStep
 	}
-	return fact, ironic.FirstLine(e.Node.LastError)
+	return fact + withheld(e.Node), ironic.FirstLine(e.Node.LastError)
+}
+
+// withheld says that Ironic hides the cause of a failure from the user, as the end of a sentence; "" if it does not.
+func withheld(n *ironic.Node) string {
+	if n.LastError != "" || !n.Hidden.LastError {
+		return ""
+	}
+	return "; Ironic's policy hides last_error from this user (rule baremetal:node:get:last_error), so ask the owner of the node for the cause"
 }
 
 // quoted returns the text of an error that ends with Ironic's words.
@@ -281,21 +289,24 @@ func adviseStatus(err error) string {
 	if !errors.As(err, &status) {
 		return adviseLoss(err, "Ironic", endpointSetting)
 	}
+	if refusal := ironic.RefusalBy(err); refusal != nil {
+		return adviseRefusal(refusal)
+	}
 	switch status.Status {
 	case http.StatusUnauthorized:
 		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD). " +
 			"A token that was given (OS_TOKEN) cannot be renewed: get a new one."
 	case http.StatusForbidden:
-		if strings.Contains(status.Message, "is protected") {
-			return "The node is protected. If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
-		}
-		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
+		return "The node is protected. If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
 	case http.StatusNotFound:
 		if status.Foreign && strings.Contains(status.URL, "/v1/chassis") {
 			return "Something before Ironic, such as a proxy, blocks requests for /v1/chassis. Allow them there, or set coordination = \"process\" " +
 				"in provisioning_limit to work without the lock."
 		}
 		if strings.HasPrefix(status.Message, "Node ") && !status.Foreign {
+			if status.Project != "" {
+				return fmt.Sprintf("Ironic has no such node, or does not show it to project %s, because that project neither owns nor leases it. Check the name or UUID; baremetal node list shows the nodes of the project.", status.Project)
+			}
 			return "Ironic has no such node. Check the name or UUID; baremetal node list shows all nodes."
 		}
 		if status.Foreign {

@@ -36,6 +36,8 @@ func TestExplain_advice(t *testing.T) {
 	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
 	faulty, reserved := in("clean failed"), in("available")
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
+	hidden := in("deploy failed")
+	hidden.LastError, hidden.Hidden.LastError = "", true
 	allocated := in("available")
 	allocated.InstanceUUID, allocated.AllocationUUID = "6f2f6c4e-0000-4000-8000-000000000002", "6f2f6c4e-0000-4000-8000-000000000002"
 	ipmi := in("enroll")
@@ -76,6 +78,13 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
 		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
 		{status(403, "Access was denied"), []string{"role"}},
+		{status(403, "Access was denied to the following resource: baremetal:node:update:instance_uuid"), []string{"rule baremetal:node:update:instance_uuid", "member with system scope or member in the project that owns the node"}},
+		{status(403, "Access was denied to the following resource: baremetal:node:set_provision_state"), []string{"member in the project that owns the node or manager in the project that leases it", "policy.yaml"}},
+		{status(403, "Access was denied to the following resource: baremetal:allocation:update"), []string{"member in the project that owns the allocation"}},
+		{status(403, "Access was denied to the following resource: baremetal:something:new"), []string{"rule baremetal:something:new", "policy.yaml"}},
+		{&ironic.StatusError{Status: 500, RequestID: "req-2", Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
+		{&ironic.StatusError{Status: 404, Project: "p1", Message: "Node U could not be found."}, []string{"does not show it to project p1"}},
+		{&provision.FailedError{Node: hidden}, []string{"hides last_error from this user", "baremetal:node:get:last_error"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
 		{status(409, "A node with name X already exists."), []string{"Import the existing node, or choose another name", "an earlier run of yours that was killed", "terraform import <address of the metal_host> X"}},
 		{status(409, "A port with MAC address M already exists."), []string{"Import the node that has it", "terraform import <address of the metal_host> M"}},

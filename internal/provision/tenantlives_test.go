@@ -164,14 +164,14 @@ func (l *tenantLife) leavesNothing(t *testing.T) {
 	if node.InstanceUUID != "" || node.ProvisionState != "available" {
 		t.Errorf("the machine is %s, reserved by %q", node.ProvisionState, node.InstanceUUID)
 	}
-	for key := range node.Raw["extra"].(map[string]any) {
-		t.Errorf("the note %s is left", key)
+	if notes, isMap := node.Raw["extra"].(map[string]any); !isMap || len(notes) > 0 {
+		t.Errorf("these notes are left: %v", notes)
 	}
 }
 
 // Each role completes the life of a machine, or is refused at once with the rule that it lacks.
-func TestTenant_lives(t *testing.T) { // not parallel: the variables of Keystone are those of the process
-	for _, version := range []string{"1.82", "1.115"} {
+func TestTenant_lives(t *testing.T) { //nolint:paralleltest // the variables of Keystone are those of the process
+	for _, version := range []string{"1.82", "1.115"} { //nolint:paralleltest // see TestTenant_lives
 		for _, tt := range []struct{ user, reserves, allocates string }{ // the rule that ends it; empty: it completes
 			{"a-admin", "", ""},
 			{"a-manager", "", ""},
@@ -228,8 +228,8 @@ func TestTenant_lives(t *testing.T) { // not parallel: the variables of Keystone
 }
 
 // The next run of a tenant continues what a killed one has begun, whichever request was its last.
-func TestTenant_killedAnywhere(t *testing.T) { // not parallel: see TestTenant_lives
-	for _, version := range []string{"1.82", "1.115"} {
+func TestTenant_killedAnywhere(t *testing.T) { //nolint:paralleltest // see TestTenant_lives
+	for _, version := range []string{"1.82", "1.115"} { //nolint:paralleltest // see TestTenant_lives
 		for _, user := range []string{"a-member", "b-manager"} {
 			for last, finished := 1, false; !finished; last++ {
 				t.Run(fmt.Sprint(version, " ", user, " after ", last, " requests"), func(t *testing.T) {

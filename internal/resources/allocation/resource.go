@@ -133,6 +133,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
 		case !suspended:
+			framework.WarnUnseen(&resp.Diagnostics, a.Client.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
 		}
 		return

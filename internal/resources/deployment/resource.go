@@ -223,7 +223,10 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if ironic.IsNotFound(err) {
-		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
+		if d.Client.Project() == "" {
+			resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
+		}
+		framework.WarnUnseen(&resp.Diagnostics, d.Client.Project(), "The deployment of node "+state.ID.ValueString())
 		resp.State.RemoveResource(ctx)
 		return
 	}

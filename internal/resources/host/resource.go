@@ -137,6 +137,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	if ironic.IsNotFound(err) {
+		framework.WarnUnseen(&resp.Diagnostics, h.Client.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
 		return
 	}
