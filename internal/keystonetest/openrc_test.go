@@ -15,7 +15,7 @@ import (
 // credentials is a form in which users give their credentials.
 type credentials struct {
 	name, settings string            // of the provider block
-	env            map[string]string // null removes a variable of base
+	env            map[string]string // "" removes a variable of base
 	clouds         string            // clouds.yaml, in the directory of the configuration
 	fails          []string          // texts of the error
 }
@@ -26,7 +26,7 @@ func TestKeystone_formsOfCredentials(t *testing.T) {
 	s := start(t, ironicVariable)
 	node := s.Name("seen")
 	s.node("seen")
-	for _, form := range forms(t) {
+	for _, form := range forms(t, node) {
 		t.Run(form.name, func(t *testing.T) {
 			t.Parallel()
 			w := workspace(t, form.env, provider(form.settings)+"data \"metal_hosts\" \"h\" {\n  name_regex = "+acctest.Quoted("^"+node+"$")+"\n}\noutput \"found\" {\n  value = [for h in data.metal_hosts.h.hosts : \"found ${h.name}\"]\n}\n")
@@ -45,8 +45,8 @@ func TestKeystone_formsOfCredentials(t *testing.T) {
 	}
 }
 
-// forms returns the forms of credentials of a-member, and of an operator.
-func forms(t *testing.T) []credentials {
+// forms returns the forms of credentials of a-member, and of an operator, with a name for what is made.
+func forms(t *testing.T, unique string) []credentials {
 	t.Helper()
 	url, secure := os.Getenv(identityVariable), os.Getenv(secureVariable)
 	rc := func(changes map[string]string) map[string]string {
@@ -55,7 +55,7 @@ func forms(t *testing.T) []credentials {
 		maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 		return all
 	}
-	byID, byName := applicationCredential(t, "a-member")
+	byID, byName := applicationCredential(t, "a-member", unique)
 	bare := map[string]string{"OS_AUTH_URL": url, "OS_REGION_NAME": "north"}
 	with := func(changes map[string]string) map[string]string {
 		all := maps.Clone(bare)
@@ -93,9 +93,8 @@ func forms(t *testing.T) []credentials {
 }
 
 // applicationCredential makes an application credential of a user, and returns the variables for it by ID and by name.
-func applicationCredential(t *testing.T, user string) (byID, byName map[string]string) {
+func applicationCredential(t *testing.T, user, name string) (byID, byName map[string]string) {
 	t.Helper()
-	name := t.Name()
 	users := os.Getenv(identityVariable) + "/users/" + id(t, user) + "/application_credentials"
 	header := http.Header{"X-Auth-Token": {tokenOf(t, user)}}
 	_, text := request(t, http.MethodPost, users, header, map[string]any{"application_credential": map[string]any{"name": name, "secret": password}})

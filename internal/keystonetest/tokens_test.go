@@ -38,8 +38,7 @@ func TestKeystone_tokensOfSeconds(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// Keystone stops in the middle of a deployment, and the token ends. What Ironic has begun goes on: nothing is tainted, and the next run
-// finds what is deployed.
+// Keystone stops in the middle of a deployment, and the token ends. When Keystone is back, the run goes on.
 func TestKeystone_stopsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s, machine, config := slow(t)
@@ -51,8 +50,12 @@ func TestKeystone_stopsInTheMiddle(t *testing.T) {
 	running := w.Start(acctest.Apply()...)
 	acctest.AwaitState(t, s.Site, machine, acctest.BusyDeploying()...)
 	stopped.Store(true)
-	output, _ := running.Wait()
+	acctest.AwaitState(t, s.Site, machine, "active")
 	stopped.Store(false)
+	output, code := running.Wait()
+	if code != 0 {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
 	s.wantKept(t, w, machine, output)
 }
 
