@@ -2,6 +2,7 @@ package provision_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -267,5 +268,53 @@ func liveWith(t *testing.T, key string, value any) {
 	}
 	if _, err := newClient(fake).Undeploy(t.Context(), who.UUID, instance, "", time.Hour); err != nil {
 		t.Fatalf("undeploy: %v", err)
+	}
+}
+
+// What must be unique belongs to another project: for this user it does not exist, and cannot be imported.
+func TestUnseen_saysThatItBelongsToOthers(t *testing.T) {
+	withKeystone(t)
+	address := "52:54:00:ff:ff:01"
+	for text, do := range map[string]func(ctx context.Context, c *site, node string) error{
+		"A node with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
+			_, err := c.Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "taken", Driver: "redfish"})
+			return err
+		},
+		"A node with name taken  already exists.": func(ctx context.Context, c *site, node string) error { // a rename
+			m, err := c.Machine(ctx, node)
+			if err == nil {
+				err = m.Patch(ctx, setting("/name", "taken"))
+			}
+			return err
+		},
+		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
+			_, err := c.CreatePort(ctx, node, ironic.PortSpec{Address: address})
+			return err
+		},
+		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
+			_, err := c.CreatePortGroup(ctx, node, ironic.PortGroupSpec{Address: address})
+			return err
+		},
+		"An allocation with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
+			_, err := c.CreateAllocation(ctx, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"})
+			return err
+		},
+	} {
+		for project, seen := range map[string]bool{"a": false, "": true} {
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+						return nil
+					}
+					return fault(http.StatusConflict, strings.ReplaceAll(text, "  ", " "))
+				}
+				began, err := time.Now(), do(t.Context(), newClient(fake, ofProject(fake, project)), nodeOf(t, fake, "node-000").UUID)
+				_, detail := provision.Explain("do it", err)
+				if err == nil || strings.Contains(detail, "another project") == seen || !seen && strings.Contains(detail, "terraform import") || time.Since(began) > time.Minute {
+					t.Errorf("%s after %s", detail, time.Since(began))
+				}
+			})
+		}
 	}
 }
