@@ -318,3 +318,17 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) {
 		}
 	}
 }
+
+// The user of a project learns that the nodes of others are not counted.
+func TestCensus_saysWhatTheUserSees(t *testing.T) {
+	withKeystone(t)
+	for project, says := range map[string]bool{"a": true, "": false} {
+		inVirtualTime(t, func(t *testing.T) {
+			client := newClient(fleet(2), ofProject(fleet(2), project))
+			_, err := allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "other"})
+			if err == nil || strings.Contains(err.Error(), "0 of 2 nodes that this user sees") != says {
+				t.Errorf("project %q: %v", project, err)
+			}
+		})
+	}
+}
