@@ -60,7 +60,7 @@ func forged(t *testing.T, fake *fakeironic.Server, id string) map[string]any {
 }
 
 // A user of another project reads the mark of a reservation and writes it anew, as if the run had been killed. The reservation stays.
-func TestReserveNew_markOfAnotherProject(t *testing.T) {
+func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for project, taken := range map[string]bool{"a": true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) {
 }
 
 // What a note says that a machine has lost is written to it and connected. Another project must not decide that.
-func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) {
+func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for owner, restored := range map[any]bool{"a": true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) {
 }
 
 // A live ISO replaces another on a machine of another project: what the run itself has noted is restored.
-func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) {
+func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	inVirtualTime(t, func(t *testing.T) {
 		fake, id, instance := booted(t, "1.109", overNetwork)
@@ -123,7 +123,7 @@ func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) {
 }
 
 // The discovery record of a node of another project makes it no machine of a discovery.
-func TestSurvey_recordOfAnotherProject(t *testing.T) {
+func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for owner, belongs := range map[any]bool{"a": true, nil: true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -272,7 +272,7 @@ func liveWith(t *testing.T, key string, value any) {
 }
 
 // What must be unique belongs to another project: for this user it does not exist, and cannot be imported.
-func TestUnseen_saysThatItBelongsToOthers(t *testing.T) {
+func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	address := "52:54:00:ff:ff:01"
 	for text, do := range map[string]func(ctx context.Context, c *site, node string) error{
@@ -320,7 +320,7 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) {
 }
 
 // The user of a project learns that the nodes of others are not counted.
-func TestCensus_saysWhatTheUserSees(t *testing.T) {
+func TestCensus_saysWhatTheUserSees(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for project, says := range map[string]bool{"a": true, "": false} {
 		inVirtualTime(t, func(t *testing.T) {
