@@ -43,7 +43,7 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules of `provisioning_limit`.",
+		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules of `provisioning_limit`, as far as the user can see them.",
 		Attributes: map[string]schema.Attribute{
 			"limit":  number("Number of slots: `provisioning_limit.max_concurrent`. 0 means no limit."),
 			"busy":   number("Number of machines that take a slot now."),

@@ -43,7 +43,7 @@ func limitSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"max_concurrent": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of Ironic. `0` means no limit. Terraform itself works on 10 resources at once, unless you raise `-parallelism`. " +
+				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of Ironic, as far as the user can see them. `0` means no limit. Terraform itself works on 10 resources at once, unless you raise `-parallelism`. " +
 					"Default: `20`. Environment: `" + maxConcurrentVariable + "`.",
 			},
 			"scope": schema.StringAttribute{
@@ -53,7 +53,7 @@ func limitSchema() schema.Attribute {
 			},
 			"coordination": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "`ironic` (the default): all runs that use this Ironic share the limit, through a lock that a run holds for seconds. " +
+				MarkdownDescription: "`ironic` (the default): runs that use this Ironic share the limit, through a lock that a run holds for seconds. Users of a project share it with runs of their project: see [Tenants](guides/tenants.md#the-limit). " +
 					"`process`: two runs that start machines at the same moment may exceed the limit.",
 				Validators: []validator.String{stringvalidator.OneOf(string(throttle.CoordinationIronic), string(throttle.CoordinationProcess))},
 			},

@@ -21,6 +21,7 @@ type Census struct {
 	Lacks                                                        map[string]int // reasons of the requirements, as the text shows them
 	Unread                                                       int            // nodes that may match: their inventories were not read
 	Candidates                                                   bool           // only candidate nodes are counted
+	Partial                                                      bool           // the user may be unable to see some nodes of the site
 	Backfill                                                     bool           // counts for a backfill, which needs an active node
 	Missing                                                      []string       // candidates (name or UUID) that do not exist
 }
@@ -135,6 +136,9 @@ func (c Census) String() string {
 	}
 	if c.Total != 1 {
 		what += "s"
+	}
+	if c.Partial && c.Matching == 0 {
+		what += " that this user sees"
 	}
 	text := fmt.Sprintf("%d of %d %s", c.Matching, c.Total, what)
 	switch {

@@ -154,7 +154,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
 	}
 	if err != nil {
-		return m.site.explainDriver(ctx, driverOf(patch), err)
+		return m.site.explainDriver(ctx, driverOf(patch), m.site.unseen(ctx, err))
 	}
 	m.applyAnswer(node)
 	m.logState(ctx)

@@ -139,6 +139,7 @@ func (s *stock) keep(all []ironic.Node, asked, next time.Time) map[string]*ironi
 // inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
 func (c *Site) examine(ctx context.Context, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
 	census, fit, open := sift(r, all)
+	census.Partial = c.Project() != ""
 	free = c.stock.free(fit)
 	for _, node := range c.inRunOrder(open) {
 		if len(free) >= cmp.Or(r.enough, enoughNodes) {

@@ -2,6 +2,7 @@ package provision_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,7 +60,7 @@ func forged(t *testing.T, fake *fakeironic.Server, id string) map[string]any {
 }
 
 // A user of another project reads the mark of a reservation and writes it anew, as if the run had been killed. The reservation stays.
-func TestReserveNew_markOfAnotherProject(t *testing.T) {
+func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for project, taken := range map[string]bool{"a": true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) {
 }
 
 // What a note says that a machine has lost is written to it and connected. Another project must not decide that.
-func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) {
+func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for owner, restored := range map[any]bool{"a": true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) {
 }
 
 // A live ISO replaces another on a machine of another project: what the run itself has noted is restored.
-func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) {
+func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	inVirtualTime(t, func(t *testing.T) {
 		fake, id, instance := booted(t, "1.109", overNetwork)
@@ -122,7 +123,7 @@ func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) {
 }
 
 // The discovery record of a node of another project makes it no machine of a discovery.
-func TestSurvey_recordOfAnotherProject(t *testing.T) {
+func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
 	for owner, belongs := range map[any]bool{"a": true, nil: true, "b": false} {
 		inVirtualTime(t, func(t *testing.T) {
@@ -267,5 +268,67 @@ func liveWith(t *testing.T, key string, value any) {
 	}
 	if _, err := newClient(fake).Undeploy(t.Context(), who.UUID, instance, "", time.Hour); err != nil {
 		t.Fatalf("undeploy: %v", err)
+	}
+}
+
+// What must be unique belongs to another project: for this user it does not exist, and cannot be imported.
+func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest // it sets the environment
+	withKeystone(t)
+	address := "52:54:00:ff:ff:01"
+	for text, do := range map[string]func(ctx context.Context, c *site, node string) error{
+		"A node with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
+			_, err := c.Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "taken", Driver: "redfish"})
+			return err
+		},
+		"A node with name taken  already exists.": func(ctx context.Context, c *site, node string) error { // a rename
+			m, err := c.Machine(ctx, node)
+			if err == nil {
+				err = m.Patch(ctx, setting("/name", "taken"))
+			}
+			return err
+		},
+		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
+			_, err := c.CreatePort(ctx, node, ironic.PortSpec{Address: address})
+			return err
+		},
+		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
+			_, err := c.CreatePortGroup(ctx, node, ironic.PortGroupSpec{Address: address})
+			return err
+		},
+		"An allocation with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
+			_, err := c.CreateAllocation(ctx, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"})
+			return err
+		},
+	} {
+		for project, seen := range map[string]bool{"a": false, "": true} {
+			inVirtualTime(t, func(t *testing.T) {
+				fake := fleet(1)
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+						return nil
+					}
+					return fault(http.StatusConflict, strings.ReplaceAll(text, "  ", " "))
+				}
+				began, err := time.Now(), do(t.Context(), newClient(fake, ofProject(fake, project)), nodeOf(t, fake, "node-000").UUID)
+				_, detail := provision.Explain("do it", err)
+				if err == nil || strings.Contains(detail, "another project") == seen || !seen && strings.Contains(detail, "terraform import") || time.Since(began) > time.Minute {
+					t.Errorf("%s after %s", detail, time.Since(began))
+				}
+			})
+		}
+	}
+}
+
+// The user of a project learns that the nodes of others are not counted.
+func TestCensus_saysWhatTheUserSees(t *testing.T) { //nolint:paralleltest // it sets the environment
+	withKeystone(t)
+	for project, says := range map[string]bool{"a": true, "": false} {
+		inVirtualTime(t, func(t *testing.T) {
+			client := newClient(fleet(2), ofProject(fleet(2), project))
+			_, err := allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "other"})
+			if err == nil || strings.Contains(err.Error(), "0 of 2 nodes that this user sees") != says {
+				t.Errorf("project %q: %v", project, err)
+			}
+		})
 	}
 }
