@@ -31,7 +31,7 @@ func (e *UnwatchedError) Error() string {
 func trimmed(err error) string { return ended(err.Error())[:len(ended(err.Error()))-1] }
 
 func (e *UnwatchedError) advice() string {
-	next := "Then run the same command again: it continues from there, and neither repeats what has been begun nor replaces anything."
+	next := "Then run the same command again: it continues from there, and replaces nothing."
 	if ironic.IsNotFound(e.Err) {
 		return "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + next
 	}

@@ -19,8 +19,8 @@ type refusing struct {
 
 func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if *r.on {
-		return &http.Response{StatusCode: r.status, Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
-			Body: io.NopCloser(strings.NewReader(`{"errorCode": "AUTHN_AUTH_FAIL", "message": "no rights"}`))}, nil
+		body := io.NopCloser(strings.NewReader(`{"errorCode": "AUTHN_AUTH_FAIL", "message": "no rights"}`))
+		return &http.Response{StatusCode: r.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: req}, nil
 	}
 	return r.RoundTripper.RoundTrip(req)
 }
@@ -28,6 +28,7 @@ func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 // Rights that end while a profile is applied are no failure of the profile; a later run continues with it. Before the appliance has the
 // profile, they are an ordinary error.
 func TestPrepareIsUnwatched(t *testing.T) {
+	t.Parallel()
 	for status := range map[int]bool{http.StatusUnauthorized: true, http.StatusForbidden: true} {
 		inVirtualTime(t, func(t *testing.T) {
 			s := newSite(t, 1)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 var everything = flag.Bool("everything", false, "whether TestLost_everyKindOfRequest combines all scenes, requests and faults")
@@ -35,6 +36,7 @@ type mishap struct {
 	lost     *fault // this fault
 	failing  string // the verb on which the first work of Ironic fails
 	redirect *fault // the answer to all requests that change something
+	revoked  *fault // the answer to all requests after the first of the kind, until the apply has ended
 }
 
 // String names the mishap.
@@ -44,6 +46,8 @@ func (m mishap) String() string {
 		return fmt.Sprintf("%s %s after %s", m.kind, m.lost.name, m.lost.late)
 	case m.redirect != nil:
 		return m.redirect.name
+	case m.revoked != nil:
+		return m.revoked.name + " after " + m.kind
 	case m.failing != "":
 		return "failed " + m.failing
 	}
@@ -56,6 +60,14 @@ func redirects() (all []*fault) {
 		for _, to := range []string{"https://" + siteHost, "http://other.test"} {
 			all = append(all, &fault{name: fmt.Sprintf("%d to %s", status, to), with: &fakeironic.Rejection{Status: status, Header: http.Header{"Location": {to}}}})
 		}
+	}
+	return all
+}
+
+// revocations are the answers to a user whose role was revoked.
+func revocations() (all []*fault) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		all = append(all, &fault{name: fmt.Sprint(status), with: ironictest.Fault(status, "Node could not be found, or access to it was denied.")})
 	}
 	return all
 }
@@ -95,6 +107,13 @@ func TestLost_everyKindOfRequest(t *testing.T) {
 			for i, redirect := range redirects() {
 				if *everything || hashOf(sc.name)%len(redirects()) == i {
 					all = append(all, mishap{redirect: redirect})
+				}
+			}
+			for i, revoked := range revocations() {
+				for _, kind := range calm.requests {
+					if strings.Contains(kind, "/states/") && (*everything || hashOf(sc.name+kind)%len(revocations()) == i) {
+						all = append(all, mishap{kind: kind, revoked: revoked})
+					}
 				}
 			}
 			for _, m := range all {
@@ -174,17 +193,24 @@ func (sc scene) live(t *testing.T, m mishap) course {
 		}
 		s.lockOnceMore(t, later)
 	}
-	s.checkClean(t)
+	if m.revoked == nil { // otherwise marks stay as after a kill
+		s.checkClean(t)
+	}
 	return c
 }
 
 // observe notes the requests and the work of a scene, and lets one of them fail.
 func (c *course) observe(m mishap) {
 	var lock sync.Mutex
+	revoked := false
 	c.fault = func(r *http.Request) *fault {
 		lock.Lock()
 		defer lock.Unlock()
+		if revoked {
+			return m.revoked
+		}
 		name := requestKind(r, targetOf(r))
+		revoked = m.revoked != nil && name == m.kind
 		if r.Method != http.MethodGet && !slices.Contains(c.requests, name) {
 			c.requests = append(c.requests, name)
 			if name == m.kind {
@@ -218,6 +244,8 @@ func (sc scene) compare(calm, now course, m mishap) {
 	case now.sight == nil:
 	case m.failing != "":
 		now.checkRepeated(calm, m.failing)
+	case m.revoked != nil:
+		now.checkSpared(calm)
 	default:
 		if !maps.Equal(now.verbs, calm.verbs) {
 			now.broken("the machines were sent %v, want %v", now.verbs, calm.verbs)
@@ -231,6 +259,18 @@ func (sc scene) compare(calm, now course, m mishap) {
 		if m.redirect != nil && !now.failed {
 			now.broken("requests were redirected, and the apply has not failed")
 		}
+	}
+}
+
+// checkSpared checks that no machine was deployed, rebuilt, undeployed or cleaned more often than without a revocation. A rescue system
+// may be booted again.
+func (c course) checkSpared(calm course) {
+	rescues := func(key string, _ int) bool { return strings.HasSuffix(key, " rescue") }
+	was, is := maps.Clone(calm.verbs), maps.Clone(c.verbs)
+	maps.DeleteFunc(was, rescues)
+	maps.DeleteFunc(is, rescues)
+	if !maps.Equal(was, is) {
+		c.broken("the machines were sent %v, want %v", is, was)
 	}
 }
 
