@@ -190,6 +190,9 @@ func (c *computer) hardware(interfaces ...string) string {
 			bmc = c.IPMIBlock()
 		}
 	}
+	if len(interfaces) == 0 {
+		return bmc
+	}
 	return bmc + fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
 }
 
