@@ -47,11 +47,7 @@ func (p *Patience) Blind() error {
 // IsDenied reports whether Ironic or Keystone does not accept the credentials, or the policy does not allow the request. Ironic also hides
 // objects from users without rights: see IsNotFound.
 func IsDenied(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
-		return status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden
-	}
-	return false
+	return IsStatus(err, http.StatusUnauthorized, "") || IsForbidden(err)
 }
 
 // BlindError is ErrNoPoll of a caller whose polls have all failed.

@@ -209,12 +209,17 @@ func TestUnwatched_decides(t *testing.T) {
 	t.Parallel()
 	denied := &ironic.StatusError{Status: http.StatusForbidden, Message: "denied"}
 	refused := &ironic.StatusError{Status: http.StatusBadRequest, Message: "no"}
+	scope := &ironic.StatusError{
+		Status:  http.StatusInternalServerError,
+		Message: `"baremetal:node:disable_cleaning": role:admin and system_scope:all requires a scope of ['system'], request was made with project scope.`,
+	}
 	for _, tc := range []struct {
 		state string
 		err   error
 		want  bool
 	}{
 		{"active", denied, true},
+		{"active", scope, true},
 		{"active", &ironic.AuthError{Err: denied}, true},
 		{"active", io.ErrUnexpectedEOF, true},
 		{"active", refused, false},
