@@ -223,10 +223,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if ironic.IsNotFound(err) {
-		if d.Client.Project() == "" {
-			resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", state.ID.ValueString()))
-		}
-		framework.WarnUnseen(&resp.Diagnostics, d.Client.Project(), "The deployment of node "+state.ID.ValueString())
+		d.warnGone(&resp.Diagnostics, state.ID.ValueString())
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -274,6 +271,14 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// warnGone says that a deployment leaves the state, because Ironic does not have its node.
+func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
+	if d.Client.Project() == "" {
+		diags.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", id))
+	}
+	framework.WarnUnseen(diags, d.Client.Project(), "The deployment of node "+id)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
