@@ -169,7 +169,7 @@ func (r rule) allows(path string) bool {
 // the package may import Terraform, acctest.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
-	case name, "internal/fakebmc", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
+	case name, "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakeoneview", "internal/ironictest", "internal/fakehttp":
 		return isOwn(path)
 	case "internal/acctest":
 		return slices.Contains(r.foreign, terraform)

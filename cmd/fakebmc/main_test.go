@@ -19,7 +19,7 @@ func TestRun_servesHTTPAndHTTPSUntilStopped(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, []string{"-machines", "2"}, writer)
+		err := run(ctx, []string{"-machines", "2", "-ipmi", "127.0.0.1:0,127.0.0.2:0"}, writer)
 		_ = writer.CloseWithError(io.EOF) // ends the test's read if the run ends early
 		ended <- err
 	}()
@@ -31,7 +31,12 @@ func TestRun_servesHTTPAndHTTPSUntilStopped(t *testing.T) {
 		}
 		return lines.Text()
 	}
-	plain, secure, ca, machines := next(), next(), next(), []string{next(), next()} // it serves when it has written all
+	plain, secure, ca, machines := next(), next(), next(), []string{next(), next()}
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		if line := next(); !strings.HasPrefix(line, "ipmi://"+host+":") || len(strings.Fields(line)) != 3 {
+			t.Errorf("the address of IPMI is %q", line)
+		}
+	} // it serves when it has written all
 	certificate, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +72,9 @@ func TestRun_servesHTTPAndHTTPSUntilStopped(t *testing.T) {
 
 func TestRun_refusesAnUnknownFlag(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), []string{"-no-such-flag"}, io.Discard); err == nil {
-		t.Error("run accepted -no-such-flag")
+	for _, args := range [][]string{{"-no-such-flag"}, {"-machines", "2", "-ipmi", "127.0.0.1:0"}} {
+		if err := run(t.Context(), args, io.Discard); err == nil {
+			t.Errorf("run accepted %v", args)
+		}
 	}
 }

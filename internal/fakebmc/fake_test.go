@@ -391,3 +391,25 @@ func TestPath_unknownOrWithAnotherMethod(t *testing.T) {
 		t.Errorf("%d requests are logged", got)
 	}
 }
+
+func TestFaults_delayEveryAndAccept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, fakebmc.Config{})
+		_, end := c.fake.Inject(fakebmc.Fault{Delay: 3 * time.Second})
+		begin := time.Now()
+		if c.reset("On"); c.power() != "On" || time.Since(begin) != 3*time.Second {
+			t.Errorf("after %s: %v", time.Since(begin), c.bmc.History())
+		}
+		end()
+		_, end = c.fake.Inject(fakebmc.Fault{Method: "POST", Accept: true})
+		if c.reset("ForceOff"); c.power() != "On" {
+			t.Errorf("power has changed: %v", c.bmc.History())
+		}
+		end()
+		c.fake.Inject(fakebmc.Fault{Method: "GET", Every: 2, Count: fakebmc.Always, Status: http.StatusServiceUnavailable})
+		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
+			c.want(want, "GET", system, "")
+		}
+	})
+}

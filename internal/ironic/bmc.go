@@ -119,6 +119,10 @@ func ParseBMC(address string) (*BMC, error) {
 	if scheme.driver == "ipmi" {
 		return ipmiBMC(u, transport, written)
 	}
+	return redfishBMC(u, scheme, transport, written)
+}
+
+func redfishBMC(u *url.URL, scheme bmcScheme, transport, written string) (*BMC, error) {
 	if rest := afterPath(u); rest != "" {
 		return nil, strangeRest(written, rest)
 	}

@@ -32,6 +32,27 @@ func TestNode_findByAnyKey(t *testing.T) {
 	}
 }
 
+// Ironic masks passwords, and not the key of a BMC.
+func TestNode_hidesTheKeyOfABMC(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	fake.Set("node-000", "driver_info", map[string]any{"ipmi_address": "192.0.2.8", "ipmi_hex_kg_key": "6b6579"})
+	client := newClient(fake)
+	one, err := client.FindNode(t.Context(), "node-000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := client.ListNodes(t.Context(), ironic.NodeFilter{})
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	for _, node := range []*ironic.Node{one, &all[0]} {
+		if node.DriverInfo["ipmi_hex_kg_key"] != ironic.Masked || node.DriverInfo["ipmi_address"] != "192.0.2.8" {
+			t.Errorf("driver_info is %v", node.DriverInfo)
+		}
+	}
+}
+
 func TestNode_ofInstance(t *testing.T) {
 	t.Parallel()
 	fake, instance := fleet(2), ironic.NewUUID()

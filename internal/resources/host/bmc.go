@@ -47,7 +47,7 @@ func bmcSchema() schema.Attribute {
 			"address": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Address of the BMC: `SCHEME://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`, with a scheme from [BMC addresses](#bmc-addresses). Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
-					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI.",
+					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI. After `ipmi://HOST[:PORT]`, `?privilegelevel=OPERATOR` lets Ironic log in with less than `ADMINISTRATOR`.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
 			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name for the BMC."},
