@@ -36,8 +36,8 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 		"a verification that failed":     {map[string]any{"provision_state": "enroll", "last_error": "first"}, failed},
 		"reserved, and not deployed yet": {map[string]any{"instance_uuid": "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11"}, pending},
 		"held":                           {map[string]any{"provision_state": "deploy hold"}, pending},
-		"its creation is not finished":   {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"run-1": map[string]any{"since": "2026-11-22T14:00:00Z"}}}}, pending},
-		"its creation is finished":       {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"run-1": map[string]any{"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z"}}}}, rests},
+		"its creation is not finished":   {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z"}}}}, pending},
+		"its creation is finished":       {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z"}}}}, rests},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
