@@ -38,8 +38,8 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
 		return
 	}
 	summary, detail := provision.Explain(doing, err)
-	diags.AddWarning(summary, detail+"\n\nThis apply succeeds though the operation may not. After an error, Terraform would replace what may run already. To let an apply fail instead, without "+
-		"a replacement, give the resource a postcondition on its state: see the guide \"Lost access\".")
+	diags.AddWarning(summary, detail+"\n\nThis apply succeeds, although the operation may still fail: after an error, Terraform would replace a machine that may already run. To make the apply fail "+
+		"without a replacement, add a postcondition to the resource: see the guide \"Lost access\".")
 }
 
 // ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats

@@ -49,8 +49,8 @@ func refuseHidden(ctx context.Context, private GettablePrivate, object string, a
 	if now == nil || now.Covers(before) {
 		return false
 	}
-	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that it has no %s, and it answers the same about what a user may not see. It was last seen with %s; this user has %s. "+
-		"So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If it is really gone, take it out of the state: terraform state rm <its address>.", object, rightsText(before), rightsText(*now)))
+	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last seen with %s; this user has %s. "+
+		"So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If the object was deleted, remove it from the state: terraform state rm <its address>.", object, rightsText(before), rightsText(*now)))
 	return true
 }
 

@@ -20,13 +20,13 @@ func TestAbsence(t *testing.T) {
 		want     string
 	}{
 		"young":                        {state: "clean wait", since: 3 * time.Minute},
-		"never reported":               {state: "clean wait", since: 8 * time.Minute, want: "is in state clean wait, and its ramdisk has not reported since then: 11:52:00 UTC (8m0s ago)"},
-		"reported for what was before": {state: "wait call-back", since: 8 * time.Minute, internal: map[string]any{keyHeartbeat: "2026-11-23T11:50:00.1"}, want: "is in state wait call-back, and its ramdisk has not reported since then: 11:52:00 UTC (8m0s ago)"},
+		"never reported":               {state: "clean wait", since: 8 * time.Minute, want: "is in state clean wait, and its ramdisk has not reported since 11:52:00 UTC (8m0s ago)"},
+		"reported for what was before": {state: "wait call-back", since: 8 * time.Minute, internal: map[string]any{keyHeartbeat: "2026-11-23T11:50:00.1"}, want: "is in state wait call-back, and its ramdisk has not reported since 11:52:00 UTC (8m0s ago)"},
 		"reports":                      {state: "clean wait", since: time.Hour, internal: map[string]any{keyHeartbeat: "2026-11-23T11:58:30.1"}},
-		"reports no more":              {state: "clean wait", since: time.Hour, internal: map[string]any{keyHeartbeat: "2026-11-23T11:50:00.1"}, want: "is in state clean wait, and its ramdisk has reported last at that time: 11:50:00 UTC (10m0s ago)"},
+		"reports no more":              {state: "clean wait", since: time.Hour, internal: map[string]any{keyHeartbeat: "2026-11-23T11:50:00.1"}, want: "is in state clean wait, and its ramdisk reported last at 11:50:00 UTC (10m0s ago)"},
 		"the policy hides it":          {state: "clean wait", since: time.Hour, hidden: true},
 		"the BMC works":                {state: "clean wait", since: time.Hour, step: "raid"},
-		"a step of the ramdisk":        {state: "clean wait", since: 8 * time.Minute, step: "deploy", want: "is in state clean wait, and its ramdisk has not reported since then: 11:52:00 UTC (8m0s ago)"},
+		"a step of the ramdisk":        {state: "clean wait", since: 8 * time.Minute, step: "deploy", want: "is in state clean wait, and its ramdisk has not reported since 11:52:00 UTC (8m0s ago)"},
 		"a conductor works":            {state: "cleaning", since: time.Hour},
 	} {
 		n := &ironic.Node{ProvisionState: tt.state, DriverInternalInfo: tt.internal, ProvisionUpdatedAt: now.Add(-tt.since)}

@@ -97,7 +97,7 @@ func adviseFound(err *ironic.EndpointError) string {
 	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting + " to Ironic's URL."
 	switch {
 	case ironic.IsUntrusted(err):
-		return "Keystone's certificate is trusted, that of Ironic is not. " + trustCA + ", together with that of Keystone's."
+		return "Keystone's certificate is trusted, but Ironic's is not. " + trustCA + ", together with the certificate of Keystone's authority."
 	case ironic.IsConnectionLoss(err):
 		return "Keystone works. Is Ironic running there, and can this machine reach it? To wait until it has started, set api_timeout. " + other
 	}

@@ -326,7 +326,7 @@ func adviseLock(err error) string {
 	var lost *throttle.LostError
 	switch {
 	case errors.As(err, &locked) && locked.Lock.Hold > 0:
-		return fmt.Sprintf("A run does that for seconds. Find out who holds the lock, %s in Ironic, and end that, or delete the record. To do without the lock, set coordination = \"process\" "+
+		return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. To use no lock, set coordination = \"process\" "+
 			"in provisioning_limit. Nothing was started.", locked.Where)
 	case errors.As(err, &locked):
 		return "Apply again when that has ended, or raise timeouts."

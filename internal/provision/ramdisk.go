@@ -53,15 +53,15 @@ func absence(n *ironic.Node, now time.Time) string {
 		return ""
 	}
 	began, heard := n.ProvisionUpdatedAt, internalTime(n, keyHeartbeat)
-	says := "its ramdisk has not reported since then"
+	says := "its ramdisk has not reported since"
 	if heard.After(began) {
 		if now.Sub(heard) < absentAfter {
 			return ""
 		}
-		began, says = heard, "its ramdisk has reported last at that time"
+		began, says = heard, "its ramdisk reported last at"
 	}
 	if waited := now.Sub(began); waited >= absentAfter {
-		return fmt.Sprintf("is in state %s, and %s: %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"), waited.Round(time.Second))
+		return fmt.Sprintf("is in state %s, and %s %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"), waited.Round(time.Second))
 	}
 	return ""
 }
@@ -98,7 +98,7 @@ func checkBoot(n *ironic.Node, macs []string) string {
 		text = fmt.Sprintf("Its firmware loads the ramdisk by HTTP (boot interface %s). Check that it supports UEFI HTTP boot, and reaches the conductor's web server", boot)
 	}
 	if n.ManagementInterface == "ipmitool" {
-		text += ". What the BMC has kept of Ironic's wish: baremetal node boot device show " + n.UUID
+		text += ". The boot device that the BMC has stored: baremetal node boot device show " + n.UUID
 	}
 	text += ". If the ramdisk runs, it must reach Ironic's API. Its console shows where it stops"
 	if n.ConsoleEnabled {

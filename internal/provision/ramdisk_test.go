@@ -29,7 +29,7 @@ func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
 				fake.Set(id, "boot_interface", "ipxe")
 				start := time.Now()
 				_, err := client.Reach(t.Context(), id, goal, 25*time.Minute)
-				warnings := log.lines("level=WARN", "is in state "+state, "its ramdisk has not reported since then", "boot interface ipxe", "DHCP", "TFTP", "52:54:00:", "Its console")
+				warnings := log.lines("level=WARN", "is in state "+state, "its ramdisk has not reported since", "boot interface ipxe", "DHCP", "TFTP", "52:54:00:", "Its console")
 				if len(warnings) < 2 || len(warnings) > 4 {
 					t.Fatalf("%d warnings: %q", len(warnings), log.lines("level="))
 				}

@@ -109,7 +109,7 @@ func adviseRefusal(refusal *ironic.Refusal) string {
 	if refusal.Rule == "" {
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	}
-	advice := fmt.Sprintf("The user lacks the right that the rule %s of Ironic's policy grants.", refusal.Rule)
+	advice := fmt.Sprintf("The rule %s of Ironic's policy does not allow this to the user.", refusal.Rule)
 	of, known := grantOf(refusal.Rule)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(refusal.Rule, "baremetal:"), ":")
 	object := "node"
@@ -117,11 +117,11 @@ func adviseRefusal(refusal *ironic.Refusal) string {
 		object = kind
 	}
 	if known {
-		advice += fmt.Sprintf(" By default it needs the role %s.", of.of(object))
+		advice += fmt.Sprintf(" By default, it needs the role %s.", of.of(object))
 	}
-	advice += " Ask for a role that has it, or let an operator of Ironic grant the rule to yours in its policy.yaml."
+	advice += " Ask for such a role, or ask an operator of Ironic to grant the rule to your role in policy.yaml."
 	if refusal.Scope == "system" {
-		advice += " Ironic refuses this rule to tokens of a project: use credentials with system scope (OS_SYSTEM_SCOPE=all), if you have them."
+		advice += " Ironic refuses this rule to tokens of a project: use credentials with system scope (OS_SYSTEM_SCOPE=all, without OS_PROJECT_NAME and OS_PROJECT_ID), if you have them."
 	}
 	return advice
 }

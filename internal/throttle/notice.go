@@ -38,7 +38,7 @@ func (l *Limiter) Notices() []Notice {
 			detail += fmt.Sprintf(" Other runs and clients used up to %d of these slots.", s.others)
 		}
 		if l.site.Partial() {
-			detail += " Only machines that this user can see count."
+			detail += " Only the machines that this user can see count."
 		}
 		// The number makes the summary unique, so that Terraform shows a later one too.
 		s.say(fmt.Sprintf("waited %d", s.waited), Notice{fmt.Sprintf("Machines waited for a slot: %d so far", s.waited), detail})
@@ -110,8 +110,8 @@ func (s *stats) notLocked(err error) {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	s.say("lock", Notice{"The provisioning limit applies to this run only", fmt.Sprintf(
 		"Ironic does not let this user write the lock record (a chassis, or an allocation that reserves nothing) that runs use to share one limit: %s. "+
-			"Machines on which other runs have started an operation still count, if this user can see them. Set coordination = \"process\" in provisioning_limit to do "+
-			"without the lock, or ask for the right to create allocations or chassis.", reason)})
+			"Machines on which other runs have started an operation still count, if this user can see them. Ask for the right to create allocations or chassis, or set "+
+			"coordination = \"process\" in provisioning_limit to use no lock.", reason)})
 }
 
 // soon is the time within which Terraform starts the next resource after one has ended, including the requests before its

@@ -24,7 +24,7 @@ func (d *deployment) checkBoot(ctx context.Context, plan, state *model, fresh bo
 	}
 	boot := d.Client.AsPlanned(node).BootInterface
 	if !plan.LiveISO.IsNull() && provision.BootsNoISO(boot) {
-		diags.AddAttributeWarning(path.Root("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("Node %s has the boot interface %s, whose boot loader is not told of an ISO. Ironic accepts the deployment, and the "+
+		diags.AddAttributeWarning(path.Root("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
 			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", ironic.NodeLabel(node), boot))
 	}
 	if lacks := d.Client.LacksBootPort(ctx, node); lacks != "" {
