@@ -154,7 +154,7 @@ var deeds = []deed{
 	{"maintenance", 0, all(ready(http.MethodPut, "nodes/{node}/maintenance", map[string]any{"reason": "x"}), ready(http.MethodDelete, "nodes/{node}/maintenance", nil))},
 	{"retire (quarantine)", 0, set("/retired", true, "/retired_reason", "x")},
 	{"marks of runs", 0, set("/extra/k", "v")},
-	{"limit over runs", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
+	{"limit over all projects", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
 		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "chassis/{chassis}", nil))},
 	{"read deploy templates", 0, get("deploy_templates")},
 	{"write deploy templates", 0, ready(http.MethodPost, "deploy_templates", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}})},

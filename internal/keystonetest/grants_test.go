@@ -33,7 +33,7 @@ func TestKeystone_policyGrants(t *testing.T) { //nolint:paralleltest // it chang
 		"a-member":  {"create, delete ports, groups", "traits", "interfaces"},
 		"b-manager": {"reservation without allocation", "inventory"},
 	}
-	limit := "limit over runs"
+	limit := "limit over all projects"
 	for user, deeds := range granted {
 		before, _ := s.try(t, user, append(deeds, limit)...)
 		for _, deed := range deeds {

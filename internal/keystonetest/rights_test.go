@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of rights")
 
-// Ironic gives each role the rights that the table says. Templates/guides/rights.md shows the table.
+// Ironic gives each role the rights that the table says. The guide "What a user may do" shows the table.
 func TestKeystone_rights(t *testing.T) {
 	t.Parallel()
 	s := start(t, ironicVariable)
