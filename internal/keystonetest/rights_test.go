@@ -32,7 +32,7 @@ func TestKeystone_rightsOfLegacyPolicy(t *testing.T) {
 	s.compareRights(t, "-legacy")
 }
 
-// groups are the relations of a user to a node, and the roles in each, the mightiest first.
+// groups are the relations of a user to a node, and the roles in each: a role includes those after it.
 var groups = []struct {
 	name, prefix string
 	roles        []string

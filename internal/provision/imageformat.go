@@ -29,7 +29,7 @@ func (i Image) NeedsFormat(head []byte) string {
 	return ""
 }
 
-// mayNeedFormat reports whether it is worth to look at how the image begins: qcow2 images are also called .img.
+// mayNeedFormat reports whether the name of the image leaves open if it needs a format: qcow2 images are also called .img.
 func (i Image) mayNeedFormat() bool {
 	suffix := strings.ToLower(path.Ext(ImageName(i.URL)))
 	return i.DiskFormat == "" && i.Type != ImagePartition && fetchedByURL(i.URL) && (suffix == ".img" || suffix == ".raw")
@@ -73,7 +73,7 @@ type head struct {
 	data []byte // nil: the server has not told
 }
 
-// headTimeout bounds the look at an image.
+// headTimeout bounds the request for the beginning of an image.
 const headTimeout = 5 * time.Second
 
 // LookAtFormat is NeedsFormat of an image that a plan deploys. It reads the beginning of the image once in a run, if its
