@@ -80,7 +80,7 @@ func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
 		}
 		var made Node
 		if err := nodes.Create(ctx, api, e).ExtractInto(&made); err != nil {
-			return c.wrap(err)
+			return c.wrap(ctx, err)
 		}
 		node = &made
 		return nil
@@ -146,7 +146,7 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	}
 	var node Node
 	if err := nodes.Get(ctx, api, url.PathEscape(ref)).ExtractInto(&node); err != nil {
-		return nil, c.wrap(err)
+		return nil, c.wrap(ctx, err)
 	}
 	return c.redacted(&node), nil
 }
@@ -328,7 +328,7 @@ func (c *Client) DeleteNode(ctx context.Context, id string) error {
 		return err
 	}
 	defer c.nodes.invalidate(id)
-	err = c.wrap(nodes.Delete(ctx, api, id).ExtractErr())
+	err = c.wrap(ctx, nodes.Delete(ctx, api, id).ExtractErr())
 	if IsNotFound(err) {
 		return nil
 	}
@@ -343,9 +343,9 @@ func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason 
 	}
 	defer c.nodes.invalidate(id)
 	if on {
-		return c.wrap(nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
+		return c.wrap(ctx, nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
 	}
-	return c.wrap(nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
+	return c.wrap(ctx, nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
 }
 
 // SetTraits adds and removes single traits of a node and keeps the others.
