@@ -133,6 +133,17 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 // Node reads a node by UUID or name now.
 func (c *Client) Node(ctx context.Context, ref string) (*Node, error) { return c.getNode(ctx, ref) }
 
+// LastError returns last_error of a node as its states show it, also to users from whom the node itself hides it
+// (reference/ironic.md#hidden-fields).
+func (c *Client) LastError(ctx context.Context, id string) (text string, hidden bool, err error) {
+	var states struct {
+		LastError string `json:"last_error"`
+	}
+	err = c.Request(ctx, http.MethodGet, "nodes/"+id+"/states", nil, &states)
+	hidden = hideText(&states.LastError)
+	return c.Redact(states.LastError), hidden, err
+}
+
 // NodeForRefresh returns a node by UUID for a refresh. Reads that arrive together are answered from one list, which may be up to a
 // minute old but is newer than the last write of this process to the node.
 func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
