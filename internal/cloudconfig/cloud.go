@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 // variables. region chooses one of the cloud's regions; empty: the variables or the file do. environ is the environment, as from os.Environ.
 //
 // What clouds.yaml says of user and scope is not mixed with variables: another cloud may be in them. They stand in for a user that it does not name,
-// and for a missing secret. If OS_CLOUD names the cloud, the other variables beat clouds.yaml, as with the openstack command; otherwise they stand in
+// for a missing secret, and, beside OS_CLOUD, for the project of a user without one. If OS_CLOUD names the cloud, the other variables beat clouds.yaml, as with the openstack command; otherwise they stand in
 // for what it lacks.
 func Read(name, region string, environ []string) (*Cloud, error) {
 	env := environment(environ)
@@ -92,14 +92,15 @@ func Read(name, region string, environ []string) (*Cloud, error) {
 
 // mix adds what the variables say to what clouds.yaml says.
 func (c *Cloud) mix(variables map[string]variable, here bool) {
-	hasUser, hasScope := c.any(userKeys), c.any(scopeKeys)
+	hasUser, hasScope := c.any(userKeys), c.any(targetKeys)
+	isNamed := c.any([]string{"username", "user_id"}) && !c.any([]string{"application_credential_id", "application_credential_name"}) // such a credential has its project
 	c.take(variables, func(key string) bool {
 		_, set := c.values[key]
 		switch {
 		case slices.Contains(userKeys, key) || key == "auth_type":
 			return !set && !hasUser
 		case slices.Contains(scopeKeys, key):
-			return !set && !hasUser && !hasScope
+			return !set && !hasScope && (!hasUser || here && isNamed)
 		case slices.Contains(secretKeys, key), key == "auth_url":
 			return !set
 		}
@@ -121,9 +122,8 @@ var (
 	userKeys = []string{
 		"username", "user_id", "user_domain_id", "user_domain_name", "token", "application_credential_id", "application_credential_name",
 	}
-	scopeKeys = []string{
-		"project_id", "project_name", "project_domain_id", "project_domain_name", "system_scope", "trust_id", "domain_id", "domain_name",
-	}
+	targetKeys = []string{"project_id", "project_name", "system_scope", "trust_id", "domain_id", "domain_name"}
+	scopeKeys  = append([]string{"project_domain_id", "project_domain_name"}, targetKeys...)
 	secretKeys = []string{"password", "application_credential_secret"}
 )
 

@@ -77,7 +77,7 @@ func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Al
 			return err
 		}
 		a = &Allocation{}
-		return c.wrap(allocations.Create(ctx, api, spec).ExtractInto(a))
+		return c.wrap(ctx, allocations.Create(ctx, api, spec).ExtractInto(a))
 	}, func(ctx context.Context) error {
 		var err error
 		a, err = c.getAllocation(ctx, spec.UUID)
@@ -120,7 +120,7 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 		return nil, err
 	}
 	a := &Allocation{}
-	if err := c.wrap(allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
+	if err := c.wrap(ctx, allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
 		return nil, err
 	}
 	a.LastError = c.words(a.LastError)
@@ -234,7 +234,7 @@ func (c *Client) DeleteAllocation(ctx context.Context, id string) error {
 		return err
 	}
 	defer c.allocs.invalidate(id)
-	err = c.wrap(allocations.Delete(ctx, api, id).ExtractErr())
+	err = c.wrap(ctx, allocations.Delete(ctx, api, id).ExtractErr())
 	if IsNotFound(err) {
 		return nil
 	}

@@ -180,7 +180,7 @@ func (c *Client) Request(ctx context.Context, method, path string, body, out any
 		JSONBody: body, JSONResponse: out, OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
 	}
 	_, err = api.Request(ctx, method, api.ServiceURL(path), opts)
-	return c.wrap(err)
+	return c.wrap(ctx, err)
 }
 
 // relists is how often List starts again because the list changed between two pages.

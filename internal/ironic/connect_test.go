@@ -2,6 +2,7 @@ package ironic_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -407,4 +408,44 @@ func TestRedirect_ofKeystoneAndItsCatalog(t *testing.T) {
 	t.Cleanup(keystone.Close)
 	_, err = s.use(openrc("OS_AUTH_URL", keystone.URL), sockets, func(cfg *ironic.Config) { cfg.Endpoint = moved.URL }).Node(t.Context(), "node-000")
 	wantRedirect(t, err, "set endpoint (METAL_ENDPOINT) to "+address)
+}
+
+// Requests that need a new token at the same time wait for the same renewal. One that is interrupted does not end those of the others.
+func TestKeystone_interruptedRenewal(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		client := s.use(openrc(), func(cfg *ironic.Config) { cfg.Transport = far{s} })
+		if _, err := client.Node(t.Context(), "node-000"); err != nil {
+			t.Fatal(err)
+		}
+		s.keystone.RevokeTokens()
+		s.keystone.SetDown(true)
+		time.AfterFunc(5*time.Second, func() { s.keystone.SetDown(false) })
+		first, interrupt := context.WithTimeout(t.Context(), time.Hour)
+		time.AfterFunc(time.Second, interrupt)
+		interrupted := make(chan error)
+		go func() {
+			_, err := client.Node(first, "node-000")
+			interrupted <- err
+		}()
+		time.Sleep(100 * time.Millisecond)
+		if _, err := client.Node(t.Context(), "node-001"); err != nil {
+			t.Errorf("the other request: %v, interrupted: %t", err, ironic.IsInterrupted(err))
+		}
+		if err := <-interrupted; !ironic.IsInterrupted(err) {
+			t.Errorf("the interrupted request: %v", err)
+		}
+	})
+}
+
+// far is a site whose Ironic answers late, so that several requests are on their way when a token ends.
+type far struct{ *site }
+
+func (f far) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := f.site.RoundTrip(r)
+	if r.URL.Host == "ironic.test" {
+		time.Sleep(500 * time.Millisecond)
+	}
+	return answer, err
 }

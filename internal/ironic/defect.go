@@ -100,7 +100,7 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 	}
 	var probe Node
 	if err := nodes.Get(ctx, c.newestAPI(), id).ExtractInto(&probe); err != nil {
-		return c.wrap(err)
+		return c.wrap(ctx, err)
 	}
 	if probe.ParentNode == id {
 		return d.decide(&ParentNodeError{})
@@ -134,7 +134,7 @@ func (c *Client) sweepProbes(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		c.Logger().DebugContext(ctx, "could not delete the test nodes of killed runs", "error", c.wrap(err))
+		c.Logger().DebugContext(ctx, "could not delete the test nodes of killed runs", "error", c.wrap(ctx, err))
 	}
 }
 

@@ -121,10 +121,13 @@ func MayPass(err error) bool {
 }
 
 // wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could
-// not be renewed into an AuthError.
-func (c *Client) wrap(err error) error {
+// not be renewed into an AuthError. ctx is that of the request: the renewal may be another's.
+func (c *Client) wrap(ctx context.Context, err error) error {
 	var reauth *gophercloud.ErrUnableToReauthenticate
 	if errors.As(err, &reauth) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return c.authError(reauth.ErrReauth)
 	}
 	var code gophercloud.ErrUnexpectedResponseCode

@@ -41,7 +41,7 @@ func TestFaultText_shapes(t *testing.T) {
 func TestFaultText_firstLine(t *testing.T) {
 	t.Parallel()
 	c := New(Config{})
-	err := c.wrap(refused(400, "Schema error for deploy_steps: 'step' is required\n\nFailed validating 'required' in schema:\n{...}"))
+	err := c.wrap(t.Context(), refused(400, "Schema error for deploy_steps: 'step' is required\n\nFailed validating 'required' in schema:\n{...}"))
 	if want := "Schema error for deploy_steps: 'step' is required (400 Bad Request)"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
@@ -63,7 +63,7 @@ func TestRedact_repeatedSecrets(t *testing.T) {
 	} {
 		text, _ := json.Marshal(said) // strings always marshal
 		body := `{"error_message": {"faultstring": ` + string(text) + `}}`
-		err := c.wrap(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: []byte(body)})
+		err := c.wrap(t.Context(), gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: []byte(body)})
 		if got := err.Error(); got != want+" (400 Bad Request)" {
 			t.Errorf("%q reads %q, want %q", said, got, want)
 		}
@@ -80,7 +80,7 @@ func FuzzFaultText(f *testing.F) {
 	c := New(Config{})
 	c.cfg.Secrets.Hide("0000")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := c.wrap(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: body})
+		err := c.wrap(t.Context(), gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: body})
 		text := err.Error()
 		if strings.Contains(strings.TrimSpace(text), "\n") || strings.Contains(text, "0000") {
 			t.Errorf("%q has several lines or a secret", text)

@@ -24,7 +24,7 @@ func TestRefusalBy_texts(t *testing.T) {
 		{404, "Node U could not be found.", nil},
 		{401, "The request you have made requires authentication.", nil},
 	} {
-		err := New(Config{}).wrap(refused(tt.status, tt.text))
+		err := New(Config{}).wrap(t.Context(), refused(tt.status, tt.text))
 		got := RefusalBy(err)
 		if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
 			t.Errorf("%d %s: %+v, want %+v", tt.status, tt.text, got, tt.want)

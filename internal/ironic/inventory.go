@@ -111,7 +111,7 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 	}
 	endpoint := strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/introspection/" + id + "/data"
 	_, err = inspector.Get(ctx, endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	if err = c.wrap(err); IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
+	if err = c.wrap(ctx, err); IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
 		return nil, nil //nolint:nilnil // a node without a result is usual
 	}
 	answer.Inventory.addNeighbours(answer.pluginData)

@@ -5,14 +5,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cloudconfig"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // connectKeystone gets a token from Keystone as a cloud says, and, if no endpoint is configured, Ironic's URL from the service catalog.
@@ -35,10 +38,31 @@ func (c *Client) connectKeystone(ctx context.Context, cloud *cloudconfig.Cloud, 
 	if err := openstack.Authenticate(ctx, provider, options); err != nil {
 		return nil, c.authError(err)
 	}
+	provider.ReauthFunc = lasting(provider.ReauthFunc)
 	if endpoint == "" {
 		endpoint, err = c.locate(provider.GetAuthResult())
 	}
 	return &gophercloud.ServiceClient{ProviderClient: provider, Type: "baremetal", Endpoint: endpoint}, err
+}
+
+// renewalGrace is how long the renewal of a token goes on after the request that needs it first was interrupted: as long as a Keystone that
+// starts is asked again.
+const renewalGrace = 20 * time.Second
+
+// lasting returns a renewal of tokens that outlasts an interruption of its caller, because other requests wait for it, too.
+func lasting(renew func(context.Context) error) func(context.Context) error {
+	if renew == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		later, stop := rest.OutlastFor(ctx, renewalGrace)
+		defer stop()
+		err := renew(later)
+		if err != nil && later.Err() != nil { // the others were not interrupted
+			return os.ErrDeadlineExceeded
+		}
+		return err
+	}
 }
 
 // keystone is where a client gets its tokens.

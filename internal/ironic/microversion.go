@@ -98,7 +98,7 @@ func (c *Client) serverVersion(ctx context.Context, service *gophercloud.Service
 	}
 	_, err := service.Get(ctx, service.Endpoint, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err != nil {
-		return 0, c.endpointError(service, c.wrap(err))
+		return 0, c.endpointError(service, c.wrap(ctx, err))
 	}
 	version, err := ParseMicroversion(answer.Version.Highest)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Client) anyDriver(ctx context.Context, service *gophercloud.ServiceClie
 	}
 	headers := map[string]string{"X-OpenStack-Ironic-API-Version": min(version, newest).String()}
 	_, err := service.Get(ctx, service.ServiceURL("drivers"), &answer, &gophercloud.RequestOpts{MoreHeaders: headers})
-	err = c.wrap(err)
+	err = c.wrap(ctx, err)
 	var status *StatusError
 	if errors.As(err, &status) && !status.Foreign && status.Status != http.StatusUnauthorized && !IsTransient(err) {
 		return nil

@@ -80,7 +80,7 @@ func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
 		}
 		var made Node
 		if err := nodes.Create(ctx, api, e).ExtractInto(&made); err != nil {
-			return c.wrap(err)
+			return c.wrap(ctx, err)
 		}
 		node = &made
 		return nil
@@ -133,6 +133,17 @@ func (c *Client) create(ctx context.Context, post, look func(context.Context) er
 // Node reads a node by UUID or name now.
 func (c *Client) Node(ctx context.Context, ref string) (*Node, error) { return c.getNode(ctx, ref) }
 
+// LastError returns last_error of a node as its states show it, also to users from whom the node itself hides it
+// (reference/ironic.md#hidden-fields).
+func (c *Client) LastError(ctx context.Context, id string) (text string, hidden bool, err error) {
+	var states struct {
+		LastError string `json:"last_error"`
+	}
+	err = c.Request(ctx, http.MethodGet, "nodes/"+id+"/states", nil, &states)
+	hidden = hideText(&states.LastError)
+	return c.Redact(states.LastError), hidden, err
+}
+
 // NodeForRefresh returns a node by UUID for a refresh. Reads that arrive together are answered from one list, which may be up to a
 // minute old but is newer than the last write of this process to the node.
 func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
@@ -146,7 +157,7 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	}
 	var node Node
 	if err := nodes.Get(ctx, api, url.PathEscape(ref)).ExtractInto(&node); err != nil {
-		return nil, c.wrap(err)
+		return nil, c.wrap(ctx, err)
 	}
 	return c.redacted(&node), nil
 }
@@ -328,7 +339,7 @@ func (c *Client) DeleteNode(ctx context.Context, id string) error {
 		return err
 	}
 	defer c.nodes.invalidate(id)
-	err = c.wrap(nodes.Delete(ctx, api, id).ExtractErr())
+	err = c.wrap(ctx, nodes.Delete(ctx, api, id).ExtractErr())
 	if IsNotFound(err) {
 		return nil
 	}
@@ -343,9 +354,9 @@ func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason 
 	}
 	defer c.nodes.invalidate(id)
 	if on {
-		return c.wrap(nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
+		return c.wrap(ctx, nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
 	}
-	return c.wrap(nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
+	return c.wrap(ctx, nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
 }
 
 // SetTraits adds and removes single traits of a node and keeps the others.

@@ -168,7 +168,7 @@ func (c *Client) DeletePort(ctx context.Context, port Port) error {
 		return err
 	}
 	defer c.ports.invalidate(port.NodeUUID)
-	err = c.wrap(ports.Delete(ctx, api, port.UUID).ExtractErr())
+	err = c.wrap(ctx, ports.Delete(ctx, api, port.UUID).ExtractErr())
 	if IsNotFound(err) {
 		return nil
 	}

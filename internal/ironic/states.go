@@ -68,7 +68,7 @@ func (c *Client) ChangeProvisionState(ctx context.Context, id string, order Orde
 	if err == nil {
 		c.fleet.restart(id)
 	}
-	return c.wrap(err)
+	return c.wrap(ctx, err)
 }
 
 // ChangePowerState requests a power change of a node. Ironic answers before the operation has ended. timeout is how long Ironic waits for
@@ -83,7 +83,7 @@ func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.T
 	if err == nil {
 		c.fleet.restart(id)
 	}
-	return c.wrap(err)
+	return c.wrap(ctx, err)
 }
 
 // BootMode is a boot mode of a machine's firmware.

@@ -148,10 +148,11 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 	return m.deployNow(ctx, d, o)
 }
 
-// attaches reports whether the API can attach virtual media to the running machine.
+// attaches reports whether the API can attach virtual media to the running machine, and the user sees how that ends.
 func (m *Machine) attaches(ctx context.Context) bool {
 	version, err := m.site.Microversion(ctx)
-	return err == nil && version >= ironic.VersionVirtualMedia && CarriesConfigDrive(m.node)
+	seen := !m.node.Hidden.Reservation && !m.node.Hidden.LastError
+	return err == nil && version >= ironic.VersionVirtualMedia && CarriesConfigDrive(m.node) && seen
 }
 
 // isOtherISO reports whether a deployment differs from the node's current one only in the live ISO.
@@ -186,10 +187,11 @@ func (e *mediaError) quote() (fact, words string) {
 	return fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(e.node), e.what), ironic.FirstLine(e.node.LastError)
 }
 
-// What Ironic does with virtual media, in messages.
+// What Ironic does to boot another ISO, in messages.
 const (
-	whatDetach = "detach virtual media"
-	whatAttach = "attach virtual media"
+	whatDetach     = "detach virtual media"
+	whatAttach     = "attach virtual media"
+	whatBootDevice = "set the boot device"
 )
 
 // manageMedia sends a request about virtual media and waits for its end.
@@ -211,16 +213,20 @@ func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Ti
 
 // attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
 // only after the ISO is attached. The marker keeps the time of the node's last power change, which shows whether the restart has
-// happened.
+// happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
 func (m *Machine) attachISO(ctx context.Context, d Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.node.UUID
+	bootFromISO := func(ctx context.Context) error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }
+	if err := m.insist(ctx, callWithoutTrace(whatBootDevice), timeout, bootFromISO); err != nil {
+		return err
+	}
 	for _, call := range []struct {
 		what string
 		send func(context.Context) error
 	}{
 		{whatDetach, func(ctx context.Context) error { return m.site.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
 		{whatAttach, func(ctx context.Context) error { return m.site.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL) }},
-		{"set the boot device", func(ctx context.Context) error { return m.site.SetBootDevice(ctx, id, ironic.DeviceCDROM) }},
+		{whatBootDevice, bootFromISO},
 	} {
 		if err := m.manageMedia(ctx, call.what, deadline, call.send); err != nil {
 			return err

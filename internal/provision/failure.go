@@ -13,6 +13,9 @@ import (
 // explain adds to the error of a failed walk what only the node's history tells: the last error if the node has none, and the deploy step
 // that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
 func (w *walk) explain(ctx context.Context, failed *FailedError) {
+	if err := w.learnError(ctx); err != nil {
+		w.site.Logger().DebugContext(ctx, "could not read last_error", append(nodeAttributes(w.node), "error", err)...)
+	}
 	failed.Node = w.node
 	deploys := w.goal == GoalDeployed || w.goal == GoalRebuilt
 	if deploys {

@@ -193,6 +193,22 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
+// learnError reads last_error if Ironic has hidden it from the user, who may still see it in the states of the node.
+func (m *Machine) learnError(ctx context.Context) error {
+	if !m.node.Hidden.LastError {
+		return nil
+	}
+	text, hidden, err := m.site.LastError(ctx, m.node.UUID)
+	switch {
+	case ironic.IsForbidden(err):
+		return nil
+	case err != nil:
+		return m.unwatched(ctx, err)
+	}
+	m.Changed(func(n *ironic.Node) { n.LastError, n.Hidden.LastError = text, hidden })
+	return nil
+}
+
 // lockedFor is how long an edit waits for the end of an operation that locks the node, such as a power change that an interrupted
 // run has begun. It is longer than any power change takes.
 const lockedFor = 10 * time.Minute

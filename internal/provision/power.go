@@ -237,6 +237,9 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 	deadline := time.Now().Add(timeout)
 	for {
 		err := m.poll(ctx, deadline)
+		if err == nil && m.node.TargetPowerState == "" {
+			err = m.learnError(ctx)
+		}
 		switch {
 		case errors.Is(err, ironic.ErrNoPoll):
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)

@@ -40,12 +40,13 @@ type recordExtra struct {
 	About   string         `json:"about,omitempty"` // for people who find an allocation
 }
 
-func (s limited) extraOf(record throttle.Record) recordExtra {
+// extraOf returns extra of a record of a kind.
+func (s limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
 	extra := recordExtra{From: record.From, Run: s.c.run}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
 	}
-	if s.kind() == allocationRecords {
+	if kind == allocationRecords {
 		extra.About = record.Description
 	}
 	return extra
@@ -62,31 +63,34 @@ func (s limited) kind() recordKind {
 	return chassisRecords
 }
 
-// recordID returns the UUID of a record. UUIDs are unique over all projects, and an allocation of another project cannot even be read.
-func (s limited) recordID(name string) string {
-	if s.kind() == allocationRecords {
+// recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be read.
+func (s limited) recordID(kind recordKind, name string) string {
+	if kind == allocationRecords {
 		name += " " + s.c.Project()
 	}
 	return ironic.UUID5(recordNamespace, name)
 }
 
-func (s limited) recordPath(name string) string { return string(s.kind()) + "/" + s.recordID(name) }
+func (s limited) recordPath(kind recordKind, name string) string {
+	return string(kind) + "/" + s.recordID(kind, name)
+}
 
 // Where names a record, for messages.
 func (s limited) Where(name string) string {
-	if s.kind() == allocationRecords {
-		return "allocation " + s.recordID(name)
+	if kind := s.kind(); kind == allocationRecords {
+		return "allocation " + s.recordID(kind, name)
 	}
-	return "chassis " + s.recordID(name)
+	return "chassis " + s.recordID(chassisRecords, name)
 }
 
-// Create creates a record.
+// Create creates a record. Several records may be the first of a run at the same time.
 func (s limited) Create(ctx context.Context, r throttle.Record) (created bool, err error) {
-	created, err = s.create(ctx, r)
-	if s.kind() == chassisRecords && isNoRight(err) {
+	kind := s.kind()
+	created, err = s.create(ctx, kind, r)
+	if kind == chassisRecords && isNoRight(err) {
 		refused := err
 		s.c.noChassis.Store(true)
-		if created, err = s.create(ctx, r); !isNoRight(err) {
+		if created, err = s.create(ctx, allocationRecords, r); !isNoRight(err) {
 			s.Log(ctx, slog.LevelInfo, "this user may not create a chassis, so its locks are allocations, which only users of its project see")
 			return created, err
 		}
@@ -98,19 +102,19 @@ func (s limited) Create(ctx context.Context, r throttle.Record) (created bool, e
 	return created, err
 }
 
-// create creates a record of the present kind.
-func (s limited) create(ctx context.Context, r throttle.Record) (created bool, err error) {
-	extra, err := json.Marshal(s.extraOf(r))
+// create creates a record of a kind.
+func (s limited) create(ctx context.Context, kind recordKind, r throttle.Record) (created bool, err error) {
+	extra, err := json.Marshal(s.extraOf(kind, r))
 	if err != nil {
 		return false, err
 	}
-	body := record{UUID: s.recordID(r.Name), Extra: extra}
-	if s.kind() == allocationRecords {
+	body := record{UUID: s.recordID(kind, r.Name), Extra: extra}
+	if kind == allocationRecords {
 		body.Class = ironic.RecordClass
 	} else {
 		body.Description = r.Description
 	}
-	err = s.c.Request(ctx, http.MethodPost, string(s.kind()), body, nil)
+	err = s.c.Request(ctx, http.MethodPost, string(kind), body, nil)
 	if ironic.IsStatus(err, http.StatusConflict, "") {
 		return false, nil
 	}
@@ -126,7 +130,7 @@ func isNoRight(err error) bool {
 // changed into something else has no holder.
 func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
-	err := s.c.Request(ctx, http.MethodGet, s.recordPath(name), nil, &body)
+	err := s.c.Request(ctx, http.MethodGet, s.recordPath(s.kind(), name), nil, &body)
 	if ironic.IsNotFound(err) {
 		return nil, nil
 	}
@@ -156,9 +160,10 @@ func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error
 // Replace replaces the record of a holder.
 func (s limited) Replace(ctx context.Context, holder string, record throttle.Record) (replaced bool, err error) {
 	var patch ironic.Patch
+	kind := s.kind()
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
-	patch.Set("/extra", s.extraOf(record))
-	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(record.Name), patch, nil)
+	patch.Set("/extra", s.extraOf(kind, record))
+	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(kind, record.Name), patch, nil)
 	if ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusBadRequest, "") {
 		return false, nil
 	}
@@ -167,7 +172,7 @@ func (s limited) Replace(ctx context.Context, holder string, record throttle.Rec
 
 // Delete deletes a record. It succeeds if there is none.
 func (s limited) Delete(ctx context.Context, name string) error {
-	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(name), nil, nil)
+	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kind(), name), nil, nil)
 	if ironic.IsNotFound(err) {
 		return nil
 	}

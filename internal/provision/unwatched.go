@@ -24,7 +24,16 @@ func (e *UnwatchedError) Error() string {
 	if e.State != "" {
 		seen = fmt.Sprintf(" It was last seen in state %q.", e.State)
 	}
+	if e.isRefused() {
+		return fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", e.Object, trimmed(e.Err), seen)
+	}
 	return fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", e.Object, trimmed(e.Err), seen)
+}
+
+// isRefused reports whether a change was refused, so that the object can still be seen.
+func (e *UnwatchedError) isRefused() bool {
+	refusal := ironic.RefusalBy(e.Err)
+	return refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get")
 }
 
 // trimmed returns the text of an error without a full stop at its end.

@@ -242,3 +242,18 @@ func TestUnwatched_decides(t *testing.T) {
 		}
 	}
 }
+
+// Only what cannot be read is said to be out of sight.
+func TestUnwatched_text(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		"baremetal:node:get":                  "node n1 can no longer be watched: ",
+		"baremetal:node:get:filter_threshold": "node n1 can no longer be watched: ",
+		"baremetal:node:set_boot_device":      "Ironic refuses what is still to do on node n1: ",
+	} {
+		err := &ironic.StatusError{Status: http.StatusForbidden, Message: "Access was denied to the following resource: " + rule}
+		if got := (&provision.UnwatchedError{Object: "node n1", State: "active", Err: err}).Error(); !strings.HasPrefix(got, want+"Access was denied") {
+			t.Errorf("%s: %q", rule, got)
+		}
+	}
+}

@@ -14,7 +14,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 	answered, stop := rest.Outlast(waiting)
 	defer stop()
 	pause := rest.Backoff{First: 100 * time.Millisecond, Max: longestLook, Factor: 1.5}
-	w := wait{begun: time.Now(), lock: lock, where: l.records.Where(lock.Name)}
+	w := wait{begun: time.Now(), lock: lock}
 	told, isHeld := time.Time{}, false
 	for failed := 0; ; {
 		var err error
@@ -28,6 +28,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 				return taken, err
 			}
 		}
+		w.where = l.records.Where(lock.Name) // the first creation may have changed it
 		asked := time.Now()
 		held, rerr := l.records.Read(answered, mine.Name)
 		switch {

@@ -496,7 +496,7 @@ func TestFakeHostHardware_forbiddenSteps(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "Ironic's policy does not allow bios.apply_configuration on node", "Ask for the right to run these steps")
+	acctest.Mention(t, output, "Ironic's policy does not allow bios.apply_configuration on node", "The rule baremetal:node:set_provision_state:clean_steps of Ironic's policy does not allow this to the user")
 	wantPending(t, w, "bios_settings")
 }
 
