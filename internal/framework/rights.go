@@ -64,10 +64,13 @@ func (w *WithClient) AskNode(id string) func(context.Context) error {
 	}
 }
 
-// Right is a right that the apply of a plan needs: a rule of Ironic's policy, and the attribute that needs it; nil: the resource.
+// Right is a right that the apply of a plan needs: a rule of Ironic's policy.
 type Right struct {
-	At   *path.Path
+	At   *path.Path // the attribute that needs it; nil: the resource
 	Rule string
+
+	// OnlyWarns is set where an error would prevent what the user may do: before a destruction, Terraform plans the creation of what is missing.
+	OnlyWarns bool
 }
 
 // RightAt is the right that an attribute needs.
@@ -93,7 +96,7 @@ func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostic
 			continue
 		}
 		said := diag.Diagnostic(diag.NewWarningDiagnostic(doubt.Summary, doubt.Detail))
-		if doubt.Fatal {
+		if doubt.Fatal && !need.OnlyWarns {
 			said = diag.NewErrorDiagnostic(doubt.Summary, doubt.Detail)
 		}
 		if need.At != nil {

@@ -14,7 +14,7 @@ import (
 const RuleProvision = "node:set_provision_state"
 
 // refusalLimit is how long a plan asks Ironic for what a user may do.
-const refusalLimit = 15 * time.Second
+const refusalLimit = 30 * time.Second
 
 // relation is how a user is related to an object of Ironic.
 type relation int
@@ -104,7 +104,7 @@ func (c *Site) ForeseeRefusal(ctx context.Context, rule string, find FindNode) *
 	needs := fmt.Sprintf("By default, the rule baremetal:%s of Ironic's policy needs the role %s. This user has %s.", rule, of.of(objectOf(rule)), who)
 	if rule == RuleProvision && find != nil {
 		if refused, asked := c.refusesToValidate(ctx, related[0], find); asked && refused {
-			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role. " + getRight}
+			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role, so the apply fails here. " + getRight}
 		} else if asked {
 			return nil
 		}

@@ -22,7 +22,7 @@ func (d *deployment) foreseeRefusals(ctx context.Context, plan, config, state *m
 	d.ForeseeRefusals(ctx, diags, find, plan.rights(config, state, fresh)...)
 }
 
-// rights returns the rights that the apply of a plan needs.
+// rights returns the rights that the apply of a plan needs. An allocation can be destroyed though its deployment cannot be made.
 func (m *model) rights(config, state *model, fresh bool) (needs []framework.Right) {
 	need := func(when bool, attribute, rule string) {
 		if when {
@@ -31,6 +31,7 @@ func (m *model) rights(config, state *model, fresh bool) (needs []framework.Righ
 	}
 	need(fresh || m.ProvisionState.IsUnknown(), "node_id", provision.RuleProvision)
 	if fresh {
+		needs[0].OnlyWarns = !m.AllocationID.IsNull()
 		need(m.AllocationID.IsNull(), "node_id", "node:update:instance_uuid")
 		need(!m.VIFs.IsNull(), "vifs", "node:vif:attach")
 		return needs
@@ -46,6 +47,6 @@ func (m *model) rights(config, state *model, fresh bool) (needs []framework.Righ
 // foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
 	if state.OnDestroy.ValueString() != destroyForget && state.occupied() {
-		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: provision.RuleProvision})
+		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: provision.RuleProvision, OnlyWarns: true})
 	}
 }
