@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // rightsKey is the key in private state of the least rights with which the resource was seen. The server writes it.
@@ -50,16 +52,8 @@ func refuseHidden(ctx context.Context, private GettablePrivate, object string, a
 		return false
 	}
 	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last seen with %s; this user has %s. "+
-		"So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If the object was deleted, remove it from the state: terraform state rm <its address>.", object, rightsText(before), rightsText(*now)))
+		"So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If the object was deleted, remove it from the state: terraform state rm <its address>.", object, before, now))
 	return true
-}
-
-func rightsText(r ironic.Rights) string {
-	scope := "project " + r.Project
-	if r.Project == "" {
-		scope = "the scope of all projects"
-	}
-	return fmt.Sprintf("%s and the roles %s", scope, strings.Join(r.Roles, ", "))
 }
 
 // AskNode returns a read of a node for RefuseHidden.
@@ -68,4 +62,67 @@ func (w *WithClient) AskNode(id string) func(context.Context) error {
 		_, err := w.Client.Node(ctx, id)
 		return err
 	}
+}
+
+// Right is a right that the apply of a plan needs: a rule of Ironic's policy.
+type Right struct {
+	At   *path.Path // the attribute that needs it; nil: the resource
+	Rule string
+
+	// OnlyWarns is set where an error would prevent what the user may do: before a destruction, Terraform plans the creation of what is missing.
+	OnlyWarns bool
+}
+
+// RightAt is the right that an attribute needs.
+func RightAt(attribute, rule string) Right {
+	at := path.Root(attribute)
+	return Right{At: &at, Rule: rule}
+}
+
+// ForeseeRefusals warns of what Ironic will refuse to the user, or refuses the plan if that is certain. find reads the node; nil: the plan does
+// not know it yet, or needs none. It says nothing during an apply, which says itself what Ironic refuses.
+func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostics, find provision.FindNode, needs ...Right) {
+	if !w.Known() || w.Client.HasWritten() {
+		return
+	}
+	told := map[string]bool{}
+	for _, need := range needs {
+		if told[need.Rule] {
+			continue
+		}
+		told[need.Rule] = true
+		doubt := w.Client.ForeseeRefusal(ctx, need.Rule, find)
+		if doubt == nil {
+			continue
+		}
+		said := diag.Diagnostic(diag.NewWarningDiagnostic(doubt.Summary, doubt.Detail))
+		if doubt.Fatal && !need.OnlyWarns {
+			said = diag.NewErrorDiagnostic(doubt.Summary, doubt.Detail)
+		}
+		if need.At != nil {
+			said = diag.WithPath(*need.At, said)
+		}
+		if diags.Append(said); doubt.Fatal {
+			return // the others would be refused, too
+		}
+	}
+}
+
+// ForeseeChange is ForeseeRefusals for the creation, change or deletion of an object that is no part of a node. kind begins the names of its rules.
+func (w *WithClient) ForeseeChange(ctx context.Context, diags *diag.Diagnostics, kind string, req resource.ModifyPlanRequest) {
+	does := ":update"
+	switch {
+	case req.Plan.Raw.Equal(req.State.Raw):
+		return
+	case req.State.Raw.IsNull():
+		does = ":create"
+	case req.Plan.Raw.IsNull():
+		does = ":delete"
+	}
+	w.ForeseeRefusals(ctx, diags, nil, Right{Rule: kind + does})
+}
+
+// FindNode returns a read of a node that plans share.
+func (w *WithClient) FindNode(id string) provision.FindNode {
+	return func(ctx context.Context) (*ironic.Node, error) { return w.Client.NodeForRefresh(ctx, id) }
 }

@@ -1,7 +1,9 @@
 package ironic
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
@@ -30,6 +32,16 @@ func (c *Client) Project() string {
 type Rights struct {
 	Project string   `json:"project,omitempty"` // ID; empty with another scope, which shows all projects
 	Roles   []string `json:"roles"`             // names, sorted
+	System  bool     `json:"-"`                 // the token has the scope of the system
+}
+
+// String names scope and roles.
+func (r Rights) String() string {
+	scope := "project " + r.Project
+	if r.Project == "" {
+		scope = "the scope of all projects"
+	}
+	return fmt.Sprintf("%s and the roles %s", scope, strings.Join(r.Roles, ", "))
 }
 
 // Covers reports whether a user with these rights sees all that one with the other rights sees, as far as Ironic's default policy goes.
@@ -46,6 +58,7 @@ func (c *Client) Rights() *Rights {
 	}
 	result, ok := service.GetAuthResult().(interface {
 		ExtractRoles() ([]tokens.Role, error)
+		ExtractInto(v any) error
 	})
 	if !ok {
 		return nil
@@ -54,7 +67,13 @@ func (c *Client) Rights() *Rights {
 	if err != nil {
 		return nil
 	}
-	rights := &Rights{Project: c.Project()}
+	var scope struct {
+		System map[string]bool `json:"system"`
+	}
+	if err := result.ExtractInto(&scope); err != nil {
+		return nil
+	}
+	rights := &Rights{Project: c.Project(), System: scope.System["all"]}
 	for _, role := range roles {
 		rights.Roles = append(rights.Roles, role.Name)
 	}

@@ -104,22 +104,27 @@ func (g granted) of(object string) string {
 	return strings.Join(parts, "")
 }
 
+// objectOf names the kind of object that a rule is about.
+func objectOf(rule string) string {
+	if kind, _, _ := strings.Cut(strings.TrimPrefix(rule, "baremetal:"), ":"); kind == "allocation" || kind == "runbook" {
+		return kind
+	}
+	return "node"
+}
+
+// getRight says what to do about a missing right.
+const getRight = "Ask for such a role, or ask an operator of Ironic to grant the rule to your role in policy.yaml."
+
 // adviseRefusal says which right a user lacks, and how to get it.
 func adviseRefusal(refusal *ironic.Refusal) string {
 	if refusal.Rule == "" {
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	}
 	advice := fmt.Sprintf("The rule %s of Ironic's policy does not allow this to the user.", refusal.Rule)
-	of, known := grantOf(refusal.Rule)
-	kind, _, _ := strings.Cut(strings.TrimPrefix(refusal.Rule, "baremetal:"), ":")
-	object := "node"
-	if kind == "allocation" || kind == "runbook" {
-		object = kind
+	if of, known := grantOf(refusal.Rule); known {
+		advice += fmt.Sprintf(" By default, it needs the role %s.", of.of(objectOf(refusal.Rule)))
 	}
-	if known {
-		advice += fmt.Sprintf(" By default, it needs the role %s.", of.of(object))
-	}
-	advice += " Ask for such a role, or ask an operator of Ironic to grant the rule to your role in policy.yaml."
+	advice += " " + getRight
 	if refusal.Scope == "system" {
 		advice += " Ironic refuses this rule to tokens of a project: use credentials with system scope (OS_SYSTEM_SCOPE=all, without OS_PROJECT_NAME and OS_PROJECT_ID), if you have them."
 	}

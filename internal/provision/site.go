@@ -42,6 +42,7 @@ type Site struct {
 		asking  chan struct{}   // has room for one, who may use enabled
 		enabled []ironic.Driver // nil: not asked for
 	}
+	refusals refusals
 
 	left    leftovers
 	run     string    // identifies this run in the marks of its creations
@@ -73,6 +74,7 @@ func New(cfg Config) *Site {
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
 	c.drivers.asking = make(chan struct{}, 1)
+	c.refusals = refusals{turn: make(chan struct{}, 1), refused: map[relation]bool{}}
 	return c
 }
 

@@ -32,6 +32,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if req.Plan.Raw.IsNull() { // destroy
 		if state != nil {
 			a.WarnRelease(ctx, &resp.Diagnostics, state.ID.ValueString(), state.NodeID.ValueString())
+			a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 		}
 		return
 	}
@@ -69,6 +70,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: 58, Name: path.Root("backfill_node")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
 	)...)
+	a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 }
 
 // foresee warns of a new allocation for which Ironic would find no node now. It does not warn during an apply: the apply says itself

@@ -29,6 +29,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 			for _, key := range slices.Sorted(maps.Keys(members)) {
 				r.WarnRelease(ctx, &resp.Diagnostics, members[key].ID.ValueString(), members[key].NodeID.ValueString())
 			}
+			r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 		}
 		return
 	}
@@ -53,6 +54,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: 57, Name: path.Root("name")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
 	)...)
+	r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 	releases := state != nil && len(plan.unneeded(state)) > 0 // then more nodes become free than the forecast counts
 	if !resp.Diagnostics.HasError() && !r.Client.HasWritten() && !releases {
 		r.foresee(ctx, &plan, &resp.Diagnostics)

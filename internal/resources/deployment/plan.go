@@ -27,6 +27,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if req.Plan.Raw.IsNull() { // destroy
 		if state != nil && !d.refuseEnd(ctx, state, "destroy", &resp.Diagnostics) {
 			d.warnEnd(ctx, state, &resp.Diagnostics)
+			d.foreseeEnd(ctx, state, &resp.Diagnostics)
 			d.checkAgent(ctx, nil, nil, state, false, &resp.Diagnostics)
 		}
 		return
@@ -74,6 +75,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if changes && d.Known() {
 		d.checkServer(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
+		d.foreseeRefusals(ctx, &plan, &config, state, fresh, &resp.Diagnostics)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 // ModifyPlan refuses a server without deploy templates, and warns of a trait that no node has.
 func (r *deployTemplate) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	defer r.ForeseeChange(ctx, &resp.Diagnostics, "deploy_template", req)
 	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) || !r.Known() {
 		return
 	}

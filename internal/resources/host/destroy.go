@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
@@ -30,6 +31,7 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 		}
 	}
 	if state.warnDestroy(foreign, diags) && h.Known() {
+		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
 		h.Client.PlanHost(provision.Intent{Candidate: provision.Candidate{UUID: state.ID.ValueString()}, Ends: true})
 	}
 }

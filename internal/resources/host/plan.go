@@ -70,6 +70,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		config.refuseUnsent(ctx, readManaged(ctx, req.Private), &resp.Diagnostics)
 	}
 	if h.Known() && !resp.Plan.Raw.Equal(req.State.Raw) {
+		h.foreseeRefusals(ctx, &config, state, req, resp)
 		expected := provision.ExpectedHost{ID: plan.ID.ValueString(), Name: plan.Name.ValueString(), Class: plan.ResourceClass.ValueString()}
 		expected.Target, expected.Network, expected.Boot = plan.TargetState.ValueString(), plan.plannedInterface(ctx, "network"), plan.plannedInterface(ctx, "boot")
 		expected.BootPort = plan.hasBootPort(ctx)

@@ -21,6 +21,7 @@ func (r *inspectionRule) ValidateConfig(ctx context.Context, req resource.Valida
 // ModifyPlan refuses a server without inspection rules, and replaces a rule that shall not be sensitive any more: Ironic does not
 // change that.
 func (r *inspectionRule) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	defer r.ForeseeChange(ctx, &resp.Diagnostics, "inspection_rule", req)
 	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 // ModifyPlan refuses settings that the server's API does not have, and warns of a runbook that Ironic would run on no node.
 func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	defer r.ForeseeChange(ctx, &resp.Diagnostics, "runbook", req)
 	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) || !r.Known() {
 		return
 	}
