@@ -209,6 +209,9 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
 		node, err = o.Client.NodeForRefresh(ctx, state.NodeID.ValueString())
 	}
+	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
 	if ironic.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
 		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s does not exist in Ironic any more, but its server profile %s exists. Destroy this resource to remove the profile.", state.NodeID.ValueString(), oneview.ProfileLabel(profile)))
@@ -381,6 +384,10 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	limit, diags := state.Timeouts.Delete(ctx, sharing.DefaultLimit)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	// Without its node, a profile is removed even if the server is on.
+	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), o.AskNode(state.NodeID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	gone := sharing.ReleaseOptions{
