@@ -44,7 +44,7 @@ func startAppliance(t *testing.T, ironic *fakeironic.Server, node string) *fakeo
 	return o
 }
 
-// A user who does not see the node of a server profile, because the credentials are those of another project, does not remove the profile: that
+// A user who does not see the node of a server profile, because the credentials or the owner of the node are others now, does not remove the profile: that
 // would switch the server off.
 func TestHidden_nodeOfServerProfile(t *testing.T) {
 	ironic := &fakeironic.Server{}
@@ -78,17 +78,25 @@ func TestHidden_nodeOfServerProfile(t *testing.T) {
 	ironic.Set(node, "provision_state", "active")
 	appliance.PowerOn(appliance.Hardware()[0].URI)
 
+	destroy := func(want string) {
+		t.Helper()
+		none := s.dynamic(s.value(s.kind(made.kind), nil))
+		gone, err := s.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
+		if err != nil || !strings.Contains(describe(gone.Diagnostics), want) {
+			t.Errorf("the destruction says %q, %v", describe(gone.Diagnostics), err)
+		}
+		if blade := appliance.Hardware()[0]; len(appliance.Profiles()) != 1 || blade.Power != fakeoneview.On {
+			t.Errorf("%d profiles are left, and the server is %s", len(appliance.Profiles()), blade.Power)
+		}
+	}
 	as("b")
 	read, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: made.kind, CurrentState: made.state, Private: made.private, CurrentIdentity: made.identity})
 	if err != nil || !strings.Contains(describe(read.Diagnostics), "Not visible to this user") {
 		t.Errorf("the refresh says %q, %v", describe(read.Diagnostics), err)
 	}
-	none := s.dynamic(s.value(s.kind(made.kind), nil))
-	gone, err := s.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
-	if err != nil || !strings.Contains(describe(gone.Diagnostics), "Not visible to this user") {
-		t.Errorf("the destruction says %q, %v", describe(gone.Diagnostics), err)
-	}
-	if blade := appliance.Hardware()[0]; len(appliance.Profiles()) != 1 || blade.Power != fakeoneview.On {
-		t.Errorf("%d profiles are left, and the server is %s", len(appliance.Profiles()), blade.Power)
-	}
+	destroy("Not visible to this user")
+
+	as("a")
+	ironic.Set(node, "owner", "tenant-b-id") // an administrator has given it away
+	destroy("Node is not visible in Ironic")
 }
