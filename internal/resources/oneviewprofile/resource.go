@@ -209,9 +209,16 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
 		node, err = o.Client.NodeForRefresh(ctx, state.NodeID.ValueString())
 	}
+	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
 	if ironic.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
-		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s does not exist in Ironic any more, but its server profile %s exists. Destroy this resource to remove the profile.", state.NodeID.ValueString(), oneview.ProfileLabel(profile)))
+		why, then := "does not exist in Ironic any more", "Destroy this resource to remove the profile."
+		if project := o.Client.Project(); project != "" {
+			why, then = "does not exist in Ironic, or is not visible to project "+project, "A user of the system can find out."
+		}
+		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", state.NodeID.ValueString(), why, oneview.ProfileLabel(profile), then))
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 		return
 	}
@@ -381,6 +388,15 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	limit, diags := state.Timeouts.Delete(ctx, sharing.DefaultLimit)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
+		return
+	}
+	// Without its node, a profile is removed even if the server is on.
+	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), o.AskNode(state.NodeID.ValueString()), &resp.Diagnostics) {
+		return
+	}
+	if project := o.Client.Project(); project != "" && ironic.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
+		resp.Diagnostics.AddError("Node is not visible in Ironic", fmt.Sprintf("Server profile %s was not removed, because Ironic does not have its node, %s, or does not show it to project %s, and the server may run. "+
+			"Destroy it as a user of the system, or delete the profile in OneView. Then: terraform state rm <its address>.", state.ID.ValueString(), state.NodeID.ValueString(), project))
 		return
 	}
 	gone := sharing.ReleaseOptions{

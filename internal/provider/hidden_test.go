@@ -1,0 +1,102 @@
+package provider_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+)
+
+// startAppliance starts an appliance with a blade, for the node of an Ironic, and sets the environment for it.
+func startAppliance(t *testing.T, ironic *fakeironic.Server, node string) *fakeoneview.Server {
+	t.Helper()
+	o := &fakeoneview.Server{Username: "ironic", Password: "tell-nobody-33cc"}
+	blades := o.AddBlades(1)
+	o.EditHardware(blades.Hardware[0], func(h *fakeoneview.Hardware) { h.MACs = []string{"52:54:00:00:00:00"} })
+	authority, err := fakehttp.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(o)
+	if server.TLS, err = authority.ServerConfig("127.0.0.1"); err != nil {
+		t.Fatal(err)
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, authority.PEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ironic.Set(node, "provision_state", "manageable")
+	ironic.Set(node, "driver_info", map[string]any{"server_hardware_uri": blades.Hardware[0], "dynamic_allocation": true})
+	ironic.Set(node, "properties", map[string]any{"capabilities": "server_hardware_type_uri:" + blades.TypeURI + ",server_profile_template_uri:" + blades.TemplateURI + ",enclosure_group_uri:" + blades.GroupURI})
+	for name, value := range map[string]string{"ENDPOINT": server.URL, "USERNAME": o.Username, "PASSWORD": o.Password, "CACERT_FILE": ca} {
+		t.Setenv("ONEVIEW_"+name, value)
+	}
+	return o
+}
+
+// A user who does not see the node of a server profile, because the credentials or the owner of the node are others now, does not remove the profile: that
+// would switch the server off.
+func TestHidden_nodeOfServerProfile(t *testing.T) {
+	ironic := &fakeironic.Server{}
+	s := startSessionOn(t, ironic, nil)
+	keystone := fakekeystone.NewSite(s.url)
+	server := httptest.NewServer(keystone)
+	t.Cleanup(server.Close)
+	ironic.AddFleet(1, "baremetal")
+	node := ironic.Nodes()[0].UUID
+	appliance := startAppliance(t, ironic, node)
+	ironic.Set(node, "owner", "tenant-a-id")
+	ironic.Identify = func(token string) (fakeironic.Caller, bool) {
+		id, ok := keystone.Identify(token)
+		return fakeironic.Caller{Project: id.ProjectID, System: id.System, Roles: id.Roles}, ok
+	}
+	as := func(tenant string) {
+		for name, value := range map[string]string{
+			"AUTH_URL": server.URL, "USERNAME": tenant + "-admin", "PASSWORD": fakekeystone.Password, "PROJECT_NAME": "tenant-" + tenant,
+			"USER_DOMAIN_NAME": "Default", "PROJECT_DOMAIN_NAME": "Default", "CLOUD": "", "REGION_NAME": "",
+		} {
+			t.Setenv("OS_"+name, value)
+		}
+		s.configure(block{"auth_type": "keystone"})
+	}
+	as("a")
+	made, diagnostics := s.apply("metal_oneview_profile", map[string]any{"node_id": node}, nil)
+	if failed(diagnostics) {
+		t.Fatal(describe(diagnostics))
+	}
+	made = s.read(made)
+	ironic.Set(node, "provision_state", "active")
+	appliance.PowerOn(appliance.Hardware()[0].URI)
+
+	destroy := func(want string) {
+		t.Helper()
+		none := s.dynamic(s.value(s.kind(made.kind), nil))
+		gone, err := s.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
+		if err != nil || !strings.Contains(describe(gone.Diagnostics), want) {
+			t.Errorf("the destruction says %q, %v", describe(gone.Diagnostics), err)
+		}
+		if blade := appliance.Hardware()[0]; len(appliance.Profiles()) != 1 || blade.Power != fakeoneview.On {
+			t.Errorf("%d profiles are left, and the server is %s", len(appliance.Profiles()), blade.Power)
+		}
+	}
+	as("b")
+	read, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: made.kind, CurrentState: made.state, Private: made.private, CurrentIdentity: made.identity})
+	if err != nil || !strings.Contains(describe(read.Diagnostics), "Not visible to this user") {
+		t.Errorf("the refresh says %q, %v", describe(read.Diagnostics), err)
+	}
+	destroy("Not visible to this user")
+
+	as("a")
+	ironic.Set(node, "owner", "tenant-b-id") // an administrator has given it away
+	destroy("Node is not visible in Ironic")
+}
