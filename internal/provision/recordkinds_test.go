@@ -86,6 +86,8 @@ func TestRecords_namesTheRecordOfAProject(t *testing.T) {
 		if !errors.As(err, &locked) || !strings.HasPrefix(locked.Where, "allocation ") {
 			t.Errorf("%v, want the allocation that is the record: %+v", err, locked)
 		}
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
