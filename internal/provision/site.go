@@ -74,7 +74,7 @@ func New(cfg Config) *Site {
 	c.catalog = newCatalog(c.Client)
 	c.stock = newStock()
 	c.drivers.asking = make(chan struct{}, 1)
-	c.refusals = refusals{turn: make(chan struct{}, 1), refused: map[relation]bool{}}
+	c.refusals = refusals{turn: make(chan struct{}, 1), refused: make(map[relation]bool)}
 	return c
 }
 
