@@ -16,7 +16,7 @@ import (
 // before, the deployment ends as if nothing had been.
 func TestTenant_keystoneStaysAway(t *testing.T) { //nolint:paralleltest // the variables of Keystone are those of the process
 	const limit = time.Hour
-	for name, tt := range map[string]struct {
+	for name, tt := range map[string]struct { //nolint:paralleltest // see above
 		away      time.Duration
 		unwatched bool
 	}{"for good": {away: 24 * time.Hour, unwatched: true}, "for ten minutes": {away: 10 * time.Minute}} {
