@@ -66,5 +66,7 @@ func TestKeystone_nameOfAnotherTenant(t *testing.T) {
 	acctest.AddNode(t, s.Site, "taken", map[string]any{"owner": id(t, "tenant-b")})
 	w := workspace(t, openrc("a-admin"), provider()+acctest.HostBlock(s.Name("taken"), `driver = "fake-hardware"`))
 	defer w.Must("destroy", "-auto-approve")
-	timed(t, "the refusal", func() { acctest.NeverMention(t, acctest.Fails(t, w, acctest.Apply(), s.Name("taken")), "terraform import") })
+	timed(t, "the refusal", func() {
+		acctest.NeverMention(t, acctest.Fails(t, w, acctest.Apply(), s.Name("taken")), "terraform import")
+	})
 }
