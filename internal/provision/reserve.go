@@ -40,6 +40,7 @@ func (m *Machine) ReserveNew(ctx context.Context, d Deployment, instance string,
 		return instance, nil, nil
 	}
 	mark := m.site.newReservation(m.node.UUID)
+	m.site.MadeDeployment(mark.Instance) // before others can see the reservation
 	return mark.Instance, nil, m.reserve(ctx, mark.Instance, mark)
 }
 
@@ -89,14 +90,14 @@ func (s *Site) PlansDeployment(node string) (again, inState bool) {
 	return again, inState
 }
 
-// MadeDeployment records that this run has reserved a node for a deployment.
-func (s *Site) MadeDeployment(node string) { s.made.Store(node, true) }
+// MadeDeployment records that this run has reserved a node for a deployment, or is about to, by the instance UUID.
+func (s *Site) MadeDeployment(instance string) { s.made.Store(instance, true) }
 
 // NameHolder returns an error of Deploy or ReserveNew. A ReservedError says whether another deployment of this run has the node.
 func (s *Site) NameHolder(err error) error {
 	var reserved *ReservedError
 	if errors.As(err, &reserved) {
-		_, reserved.Sibling = s.made.Load(reserved.Node.UUID)
+		_, reserved.Sibling = s.made.Load(reserved.Node.InstanceUUID)
 	}
 	return err
 }

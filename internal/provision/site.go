@@ -50,7 +50,7 @@ type Site struct {
 
 	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
 	planned     sync.Map // the nodes on which plans of this run create deployments
-	made        sync.Map // the nodes that this run has reserved for deployments
+	made        sync.Map // the instance UUIDs with which this run reserves nodes for deployments
 	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
 	announced   sync.Map // the take-overs that the user was told of, as Announce names them
 	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it

@@ -64,7 +64,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), d.Client.NameHolder(err))
 		return
 	}
-	d.Client.MadeDeployment(machine.Node().UUID)
+	d.Client.MadeDeployment(machine.Node().InstanceUUID)
 	instance := reserved.instance
 	if reserved.by != nil && d.Client.Announce(provision.MarkReservation, machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
