@@ -356,12 +356,15 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "This plan creates two deployments on the node")
 	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by", "Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
 
-	w.Configure(s.Provider() + first + second)
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "The state has a deployment of the node already", "terraform state list -id="+node)
-	missing := acctest.DeploymentAddress
+	missing, other := acctest.DeploymentAddress, "metal_deployment.e"
 	if acctest.InState(t, w, missing) != nil {
-		missing = "metal_deployment.e"
+		missing, other = other, missing
 	}
+	_, name, _ := strings.Cut(missing, ".")
+	header := acctest.Quoted(name) + " {"
+	// Terraform refreshes the other one first.
+	w.Configure(s.Provider() + strings.Replace(first+second, header, header+"\n  depends_on = ["+other+"]", 1))
+	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "The state has a deployment of the node already", "terraform state list -id="+node)
 	w.Must("import", missing, node)
 	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "Destroying either of them undeploys the machine")
 	w.Must("state", "rm", missing)
