@@ -64,6 +64,14 @@ func (w *WithClient) AskNode(id string) func(context.Context) error {
 	}
 }
 
+// AskAllocation returns a read of an allocation for RefuseHidden.
+func (w *WithClient) AskAllocation(id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := w.Client.Allocation(ctx, id)
+		return err
+	}
+}
+
 // Right is a right that the apply of a plan needs: a rule of Ironic's policy.
 type Right struct {
 	At   *path.Path // the attribute that needs it; nil: the resource

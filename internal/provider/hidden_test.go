@@ -44,31 +44,78 @@ func startAppliance(t *testing.T, ironic *fakeironic.Server, node string) *fakeo
 	return o
 }
 
+// asAdmins puts a Keystone before an Ironic, and returns a function that configures the session for the admin of a tenant.
+func (s *session) asAdmins(ironic *fakeironic.Server) func(tenant string) {
+	s.Helper()
+	keystone := fakekeystone.NewSite(s.url)
+	server := httptest.NewServer(keystone)
+	s.Cleanup(server.Close)
+	ironic.Identify = func(token string) (fakeironic.Caller, bool) {
+		id, ok := keystone.Identify(token)
+		return fakeironic.Caller{Project: id.ProjectID, System: id.System, Roles: id.Roles}, ok
+	}
+	return func(tenant string) {
+		s.Helper()
+		for name, value := range map[string]string{
+			"AUTH_URL": server.URL, "USERNAME": tenant + "-admin", "PASSWORD": fakekeystone.Password, "PROJECT_NAME": "tenant-" + tenant,
+			"USER_DOMAIN_NAME": "Default", "PROJECT_DOMAIN_NAME": "Default", "CLOUD": "", "REGION_NAME": "",
+		} {
+			s.Setenv("OS_"+name, value)
+		}
+		s.configure(block{"auth_type": "keystone"})
+	}
+}
+
+// refusesDestruction fails the test unless the destruction of a resource says something.
+func (s *session) refusesDestruction(made *instance, want string) {
+	s.Helper()
+	none := s.dynamic(s.value(s.kind(made.kind), nil))
+	gone, err := s.server.ApplyResourceChange(s.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
+	if err != nil || !strings.Contains(describe(gone.Diagnostics), want) {
+		s.Errorf("the destruction of %s says %q, %v", made.kind, describe(gone.Diagnostics), err)
+	}
+}
+
+// A destruction without a refresh, with the credentials of another project, forgets no reservation.
+func TestHidden_reservations(t *testing.T) {
+	ironic := &fakeironic.Server{}
+	s := startSessionOn(t, ironic, nil)
+	ironic.AddFleet(3, "baremetal")
+	for _, node := range ironic.Nodes() {
+		ironic.Set(node.UUID, "owner", "tenant-a-id")
+	}
+	as := s.asAdmins(ironic)
+	as("a")
+	for kind, config := range map[string]map[string]any{
+		"metal_allocation":       {"name": "one", "resource_class": "baremetal"},
+		"metal_allocation_group": {"name": "web", "size": 2, "resource_class": "baremetal"},
+	} {
+		as("a")
+		made, diagnostics := s.apply(kind, config, nil)
+		if failed(diagnostics) {
+			t.Fatal(describe(diagnostics))
+		}
+		made = s.read(made)
+		as("b")
+		s.refusesDestruction(made, "Not visible to this user")
+	}
+	for _, node := range ironic.Nodes() {
+		if node.InstanceUUID == "" {
+			t.Errorf("node %s lost its reservation", node.Name)
+		}
+	}
+}
+
 // A user who does not see the node of a server profile, because the credentials or the owner of the node are others now, does not remove the profile: that
 // would switch the server off.
 func TestHidden_nodeOfServerProfile(t *testing.T) {
 	ironic := &fakeironic.Server{}
 	s := startSessionOn(t, ironic, nil)
-	keystone := fakekeystone.NewSite(s.url)
-	server := httptest.NewServer(keystone)
-	t.Cleanup(server.Close)
 	ironic.AddFleet(1, "baremetal")
 	node := ironic.Nodes()[0].UUID
 	appliance := startAppliance(t, ironic, node)
 	ironic.Set(node, "owner", "tenant-a-id")
-	ironic.Identify = func(token string) (fakeironic.Caller, bool) {
-		id, ok := keystone.Identify(token)
-		return fakeironic.Caller{Project: id.ProjectID, System: id.System, Roles: id.Roles}, ok
-	}
-	as := func(tenant string) {
-		for name, value := range map[string]string{
-			"AUTH_URL": server.URL, "USERNAME": tenant + "-admin", "PASSWORD": fakekeystone.Password, "PROJECT_NAME": "tenant-" + tenant,
-			"USER_DOMAIN_NAME": "Default", "PROJECT_DOMAIN_NAME": "Default", "CLOUD": "", "REGION_NAME": "",
-		} {
-			t.Setenv("OS_"+name, value)
-		}
-		s.configure(block{"auth_type": "keystone"})
-	}
+	as := s.asAdmins(ironic)
 	as("a")
 	made, diagnostics := s.apply("metal_oneview_profile", map[string]any{"node_id": node}, nil)
 	if failed(diagnostics) {
@@ -80,11 +127,7 @@ func TestHidden_nodeOfServerProfile(t *testing.T) {
 
 	destroy := func(want string) {
 		t.Helper()
-		none := s.dynamic(s.value(s.kind(made.kind), nil))
-		gone, err := s.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
-		if err != nil || !strings.Contains(describe(gone.Diagnostics), want) {
-			t.Errorf("the destruction says %q, %v", describe(gone.Diagnostics), err)
-		}
+		s.refusesDestruction(made, want)
 		if blade := appliance.Hardware()[0]; len(appliance.Profiles()) != 1 || blade.Power != fakeoneview.On {
 			t.Errorf("%d profiles are left, and the server is %s", len(appliance.Profiles()), blade.Power)
 		}

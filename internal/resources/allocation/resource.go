@@ -250,11 +250,7 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ask := func(ctx context.Context) error {
-		_, err := a.Client.Allocation(ctx, state.ID.ValueString())
-		return err
-	}
-	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), ask, &resp.Diagnostics) {
+	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	if a.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {

@@ -107,11 +107,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
 		return
 	case !exists:
-		ask := func(ctx context.Context) error {
-			_, err := r.Client.Allocation(ctx, state.ID.ValueString())
-			return err
-		}
-		if !r.RefuseHidden(ctx, req.Private, state.label(), ask, &resp.Diagnostics) {
+		if !r.isHidden(ctx, &state, req.Private, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -127,6 +123,11 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	state.take(byKey)
 	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// isHidden adds an error if this user may only lack the rights to see the group: see RefuseHidden.
+func (r *group) isHidden(ctx context.Context, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) bool {
+	return r.RefuseHidden(ctx, private, state.label(), r.AskAllocation(state.ID.ValueString()), diags)
 }
 
 // nameOf returns the name of a group that its members have; null if they have different ones: another client or a killed run has renamed
@@ -158,6 +159,9 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: now.ID})...)
+	if r.isHidden(ctx, &now, req.Private, &resp.Diagnostics) { // a member that is not found counts as released
+		return
+	}
 	before, prefix, formerName := now.entries(ctx), now.keyPrefix(), now.Name.ValueString()
 	if !plan.Name.Equal(now.Name) {
 		renamed, _ := plan.group(ctx, prefix, before, len(before))
@@ -224,6 +228,9 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.isHidden(ctx, &state, req.Private, &resp.Diagnostics) {
 		return
 	}
 	entries := state.entries(ctx)
