@@ -104,7 +104,7 @@ func adviseFound(err *ironic.EndpointError) string {
 	return "Keystone works. The URL is from its service catalog. " + other
 }
 
-// adviseLoss returns what to do if a server of which a setting has the URL gives no answer; "" for other errors.
+// adviseLoss returns what to do if a server does not answer; "" for other errors. The setting is the one that has the URL of the server.
 func adviseLoss(err error, server, setting string) string {
 	var name *net.DNSError
 	switch {

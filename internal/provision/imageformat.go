@@ -61,7 +61,7 @@ func partitioned(head []byte) bool {
 	return head[510] == 0x55 && head[511] == 0xaa && !isFAT
 }
 
-// heads are the images of a run of which plans have looked at the beginning.
+// heads are what the plans of a run have learned from the first bytes of images.
 type heads struct {
 	mu     sync.Mutex
 	known  map[string]*head

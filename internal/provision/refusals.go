@@ -104,7 +104,8 @@ func (c *Site) ForeseeRefusal(ctx context.Context, rule string, find FindNode) *
 	needs := fmt.Sprintf("By default, the rule baremetal:%s of Ironic's policy needs the role %s. This user has %s.", rule, of.of(objectOf(rule)), who)
 	if rule == RuleProvision && find != nil {
 		if refused, asked := c.refusesToValidate(ctx, related[0], find); asked && refused {
-			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role, so the apply fails here. " + getRight}
+			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role, so the apply fails here. " + getRight +
+				" If the policy of this site grants the rule already, let it grant baremetal:node:validate, too."}
 		} else if asked {
 			return nil
 		}

@@ -237,7 +237,7 @@ func interfacesAttribute() attribute {
 		name: name,
 		schema: schema.SingleNestedAttribute{
 			Optional: true, Attributes: nested,
-			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`, of which each [needs something else](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
+			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
 				"The data source `metal_host` shows all. A change takes effect at the next operation.",
 		},
 		feature: func(config *model) framework.Feature {
