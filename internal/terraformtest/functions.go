@@ -1,0 +1,156 @@
+package terraformtest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// functionsIn returns the functions for expressions. Files are relative to a directory. A function that is missing here is an error
+// of the configuration.
+func functionsIn(dir string, started time.Time) map[string]function.Function {
+	return map[string]function.Function{
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc,
+		"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc,
+		"replace": stdlib.ReplaceFunc, "split": stdlib.SplitFunc, "substr": stdlib.SubstrFunc, "trimspace": stdlib.TrimSpaceFunc, "trimprefix": stdlib.TrimPrefixFunc,
+		"trimsuffix": stdlib.TrimSuffixFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "title": stdlib.TitleFunc,
+		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
+		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc,
+		"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc, "coalesce": stdlib.CoalesceFunc,
+		"lookup": stdlib.LookupFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
+		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
+		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
+		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "length": lengthFunction, "one": oneFunction,
+		"endswith": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
+			return cty.BoolVal(bytes.HasSuffix([]byte(s[0]), []byte(s[1]))), nil
+		}, "text", "suffix"),
+		"startswith": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
+			return cty.BoolVal(bytes.HasPrefix([]byte(s[0]), []byte(s[1]))), nil
+		}, "text", "prefix"),
+		"base64encode": onText(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
+		"base64decode": onText(func(s string) (string, error) {
+			text, err := base64.StdEncoding.DecodeString(s)
+			return string(text), err
+		}),
+		"base64gzip": onText(gzipped),
+		"sha256": onText(func(s string) (string, error) {
+			sum := sha256.Sum256([]byte(s))
+			return hex.EncodeToString(sum[:]), nil
+		}),
+		"file": onText(func(s string) (string, error) { text, err := os.ReadFile(within(dir, s)); return string(text), err }),
+		"filebase64": onText(func(s string) (string, error) {
+			text, err := os.ReadFile(within(dir, s))
+			return base64.StdEncoding.EncodeToString(text), err
+		}),
+		"plantimestamp": onStrings(cty.String, func([]string) (cty.Value, error) { return cty.StringVal(started.UTC().Format(time.RFC3339)), nil }),
+		"sensitive":     marking(func(v cty.Value) cty.Value { return v.Mark(sensitive) }),
+		"nonsensitive":  marking(func(v cty.Value) cty.Value { v, _ = v.Unmark(); return v }),
+	}
+}
+
+func within(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// onStrings makes a function of strings.
+func onStrings(result cty.Type, do func([]string) (cty.Value, error), names ...string) function.Function {
+	spec := &function.Spec{Type: function.StaticReturnType(result), Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		texts := make([]string, len(args))
+		for i, arg := range args {
+			texts[i] = arg.AsString()
+		}
+		return do(texts)
+	}}
+	for _, name := range names {
+		spec.Params = append(spec.Params, function.Parameter{Name: name, Type: cty.String})
+	}
+	return function.New(spec)
+}
+
+// onText makes a function of one string.
+func onText(do func(string) (string, error)) function.Function {
+	return onStrings(cty.String, func(s []string) (cty.Value, error) {
+		text, err := do(s[0])
+		return cty.StringVal(text), err
+	}, "text")
+}
+
+func gzipped(text string) (string, error) {
+	var out bytes.Buffer
+	to := gzip.NewWriter(&out)
+	if _, err := to.Write([]byte(text)); err != nil {
+		return "", err
+	}
+	if err := to.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
+}
+
+// marking makes a function that changes only marks.
+func marking(do func(cty.Value) cty.Value) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
+		Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args[0]), nil },
+	})
+}
+
+// lengthFunction is length of a string, or of a collection.
+var lengthFunction = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true}},
+	Type:   function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		of := args[0]
+		switch {
+		case of.Type().IsTupleType():
+			return cty.NumberIntVal(int64(len(of.Type().TupleElementTypes()))), nil
+		case of.Type().IsObjectType():
+			return cty.NumberIntVal(int64(len(of.Type().AttributeTypes()))), nil
+		case !of.IsKnown():
+			return cty.UnknownVal(cty.Number), nil
+		case of.Type() == cty.String:
+			return stdlib.Strlen(of)
+		}
+		return of.Length(), nil
+	},
+})
+
+// oneFunction returns the only element of a collection; null if it is empty.
+var oneFunction = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		switch of := args[0].Type(); {
+		case of.IsTupleType() && of.Length() == 1:
+			return of.TupleElementType(0), nil
+		case of.IsListType(), of.IsSetType():
+			return of.ElementType(), nil
+		}
+		return cty.DynamicPseudoType, nil
+	},
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		list, err := convert.Convert(args[0], cty.List(cty.DynamicPseudoType))
+		if err != nil || list.LengthInt() > 1 {
+			return cty.NilVal, function.NewArgErrorf(0, "must be a list, set, or tuple value with either zero or one elements")
+		}
+		if list.LengthInt() == 0 {
+			return cty.NullVal(result), nil
+		}
+		return list.Index(cty.Zero), nil
+	},
+})

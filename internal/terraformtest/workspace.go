@@ -1,0 +1,417 @@
+// Package terraformtest runs configurations as Terraform does, without a process of it: it reads HCL, speaks the provider protocol to
+// providers in this process, checks their answers by the rules of Terraform's core, and keeps a state file that a CLI can go on with. Only
+// tests use it. It does what the tests need, and refuses the rest with ErrUnsupported.
+package terraformtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Workspace is a directory with a configuration and a state file.
+type Workspace struct {
+	Dir       string
+	Providers []*Provider
+	Variables map[string]string // of the environment, without TF_VAR_
+
+	mu    sync.Mutex
+	plans map[string]*plan // saved ones, by file
+}
+
+// options are the flags of a command.
+type options struct {
+	destroy, refreshOnly, refresh      bool
+	detailedExit, approved, preDestroy bool
+	json                               bool
+	parallelism                        int
+	targets, replace                   []string
+	variables                          map[string]string
+	out                                string
+	args                               []string
+}
+
+func (w *Workspace) provider(name string) *Provider {
+	for _, p := range w.Providers {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// kind returns a kind of the providers; nil if none has it.
+func (w *Workspace) kind(name string) (*Provider, *Kind) {
+	for _, p := range w.Providers {
+		if k := p.Kind(name); k != nil {
+			return p, k
+		}
+	}
+	return nil, nil
+}
+
+// parse reads the flags of a command.
+func parse(args []string) (options, error) {
+	o := options{refresh: true, parallelism: 10, variables: map[string]string{}}
+	for i := 0; i < len(args); i++ {
+		name, value, has := strings.Cut(args[i], "=")
+		if !strings.HasPrefix(name, "-") {
+			o.args = append(o.args, args[i])
+			continue
+		}
+		name = strings.TrimPrefix(name, "-")
+		if slices.Contains([]string{"out", "target", "replace", "var", "parallelism"}, name) && !has {
+			if i++; i == len(args) {
+				return o, unsupported("flag %s without a value", name)
+			}
+			value = args[i]
+		}
+		isTrue := !has || value == "true"
+		var err error
+		switch name {
+		case "destroy":
+			o.destroy = isTrue
+		case "refresh-only":
+			o.refreshOnly = isTrue
+		case "refresh":
+			o.refresh = isTrue
+		case "detailed-exitcode":
+			o.detailedExit = isTrue
+		case "auto-approve":
+			o.approved = isTrue
+		case "json":
+			o.json = isTrue
+		case "parallelism":
+			o.parallelism, err = strconv.Atoi(value)
+		case "target":
+			o.targets = append(o.targets, value)
+		case "replace":
+			o.replace = append(o.replace, value)
+		case "var":
+			key, text, _ := strings.Cut(value, "=")
+			o.variables[key] = text
+		case "out":
+			o.out = value
+		case "input", "no-color", "compact-warnings":
+			if name == "compact-warnings" {
+				err = errors.New("not supported")
+			}
+		default:
+			err = errors.New("unknown")
+		}
+		if err != nil {
+			return o, unsupported("flag %s: %v", args[i], err)
+		}
+	}
+	return o, nil
+}
+
+// Run runs a command such as "plan", and returns what a CLI would print, and its exit code. The error is ErrUnsupported if only a CLI can do
+// it. When the context ends, Run ends as a CLI does after Ctrl-C.
+func (w *Workspace) Run(ctx context.Context, args ...string) (output string, code int, err error) {
+	if len(args) == 0 {
+		return "", 0, unsupported("no command")
+	}
+	o, err := parse(args[1:])
+	if err != nil {
+		return "", 0, err
+	}
+	if o.json && args[0] != "show" {
+		return "", 0, unsupported("-json")
+	}
+	c := command{w: w, ctx: ctx, o: o, out: &transcript{}, d: &diagnostics{}}
+	switch args[0] {
+	case "validate":
+		err = c.validate()
+	case "plan":
+		err = c.planCommand()
+	case "destroy":
+		c.o.destroy = true
+		err = c.applyCommand()
+	case "apply":
+		err = c.applyCommand()
+	case "import":
+		err = c.importCommand()
+	case "show":
+		err = c.show()
+	case "state":
+		err = c.state()
+	default:
+		return "", 0, unsupported("command %s", args[0])
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	if c.d.hasErrors() {
+		c.code = 1
+	}
+	return c.out.text.String() + "\n" + c.d.text(c.config), c.code, nil
+}
+
+// command is a command at work.
+type command struct {
+	w      *Workspace
+	ctx    context.Context //nolint:containedctx // of the command
+	o      options
+	out    *transcript
+	d      *diagnostics
+	config *config
+	code   int
+}
+
+func (c *command) validate() (err error) {
+	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+		return err
+	}
+	c.w.validate(c.ctx, c.config, c.config.anyVariables(), c.o, c.d)
+	if !c.d.hasErrors() {
+		c.out.say("Success! The configuration is valid.")
+	}
+	return nil
+}
+
+// makePlan loads, validates and plans. The plan is nil if something has failed before.
+func (c *command) makePlan() (p *plan, err error) {
+	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+		return nil, err
+	}
+	prior, err := c.w.loadState()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.o.args) > 0 {
+		return nil, unsupported("arguments %q", c.o.args)
+	}
+	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
+	if c.d.hasErrors() {
+		return nil, nil
+	}
+	if c.w.validate(c.ctx, c.config, variables, c.o, c.d); c.d.hasErrors() {
+		return nil, nil
+	}
+	p = c.w.plan(c.ctx, c.config, variables, c.o, c.d, c.out, prior)
+	if p.failed {
+		c.out.say("\nPlanning failed. Terraform encountered an error while generating this plan.")
+	} else {
+		c.out.say("%s", p.text())
+	}
+	return p, nil
+}
+
+func (c *command) planCommand() error {
+	p, err := c.makePlan()
+	if err != nil || p == nil || p.failed {
+		return err
+	}
+	if c.o.detailedExit && !p.isEmpty() {
+		c.code = 2
+	}
+	if c.o.out == "" {
+		return nil
+	}
+	p.variables = p.config.withoutEphemeral(p.variables)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.w.plans == nil {
+		c.w.plans = map[string]*plan{}
+	}
+	file := within(c.w.Dir, c.o.out)
+	c.w.plans[file] = p
+	return os.WriteFile(file, []byte("a plan of terraformtest\n"), 0o600)
+}
+
+// saved returns a saved plan; nil if there is none.
+func (w *Workspace) saved(name string) *plan {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	file := within(w.Dir, name)
+	if content, err := os.ReadFile(file); err != nil || string(content) != "a plan of terraformtest\n" {
+		return nil // removed, or a CLI has written another one
+	}
+	return w.plans[file]
+}
+
+func (c *command) applyCommand() error {
+	var p *plan
+	var err error
+	if len(c.o.args) > 0 {
+		if p, err = c.loadPlan(); err != nil || p == nil {
+			return err
+		}
+	} else {
+		if !c.o.approved {
+			return unsupported("an apply without -auto-approve")
+		}
+		if p, err = c.makePlan(); err != nil || p == nil || p.failed {
+			return err
+		}
+	}
+	now, data, done := c.w.apply(c.ctx, p, p.variables, c.d, c.out)
+	if err := c.w.saveState(now, data); err != nil {
+		return err
+	}
+	if c.d.hasErrors() {
+		return nil
+	}
+	switch imported := ""; {
+	case p.options.destroy:
+		c.out.say("\nDestroy complete! Resources: %d destroyed.", done.destroyed)
+	default:
+		if done.imported > 0 {
+			imported = fmt.Sprintf("%d imported, ", done.imported)
+		}
+		c.out.say("\nApply complete! Resources: %s%d added, %d changed, %d destroyed.", imported, done.added, done.changed, done.destroyed)
+	}
+	return c.printOutputs(now)
+}
+
+// printOutputs prints the outputs after an apply.
+func (c *command) printOutputs(now *state) error {
+	if len(now.outputs) > 0 {
+		c.out.say("\nOutputs:\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.outputs)) {
+		value, err := now.outputs[name].value()
+		if err != nil {
+			return err
+		}
+		shown := "<sensitive>"
+		if !now.outputs[name].Sensitive {
+			shown = text(value, 0)
+		}
+		c.out.say("%s = %s", name, shown)
+	}
+	return nil
+}
+
+// loadPlan returns the saved plan that a command names; nil if it cannot be applied.
+func (c *command) loadPlan() (*plan, error) {
+	p := c.w.saved(c.o.args[0])
+	if p == nil || len(c.o.args) > 1 {
+		return nil, unsupported("plan %s", c.o.args)
+	}
+	c.config = p.config
+	now, err := c.w.loadState()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(c.w.stateFile()); now.serial != p.previous.serial || err == nil && now.lineage != p.previous.lineage {
+		c.d.fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created.")
+		return nil, nil
+	}
+	if names := p.config.ephemeralOf(); len(names) > 0 {
+		variables := p.config.setVariables(c.d, c.o.variables, c.w.Variables)
+		if c.d.hasErrors() {
+			return nil, nil
+		}
+		again := plan{workspace: p.workspace, config: p.config, options: p.options, variables: variables, started: p.started, previous: p.previous, refreshed: p.refreshed, data: p.data, expanded: p.expanded, outputs: p.outputs, changes: p.changes}
+		for name, value := range p.variables {
+			again.variables[name] = value
+		}
+		return &again, nil
+	}
+	if len(c.o.variables) > 0 {
+		c.d.fail("Can't set variables when applying a saved plan", "Variables cannot be set with -var when applying a saved plan file.")
+		return nil, nil
+	}
+	return p, nil
+}
+
+func (c *command) importCommand() (err error) {
+	if len(c.o.args) != 2 {
+		return unsupported("import %q", c.o.args)
+	}
+	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+		return err
+	}
+	prior, err := c.w.loadState()
+	if err != nil {
+		return err
+	}
+	at := parseAddress(c.o.args[0])
+	block := c.config.resources[at.resource]
+	if block == nil {
+		c.d.fail(fmt.Sprintf("resource address %q does not exist in the configuration.", at), "Before importing this resource, please create its configuration in the root module.")
+		return nil
+	}
+	if prior.get(at) != nil {
+		c.d.fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this address you must first remove the existing object from the state.", at)
+		return nil
+	}
+	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
+	if c.d.hasErrors() {
+		return nil
+	}
+	r := c.w.newRun(c.ctx, c.config, variables, c.o, c.d, c.out, prior, time.Now())
+	defer r.close()
+	if r.server(block.provider) == nil {
+		return nil
+	}
+	i, ok := r.importOne(at, block, c.o.args[1])
+	if !ok {
+		return nil
+	}
+	r.now.set(at, i)
+	c.out.say("\nImport successful!\n\nThe resources that were imported are shown above. These resources are now in\nyour Terraform state and will henceforth be managed by Terraform.")
+	return c.w.saveState(r.now, nil)
+}
+
+// show prints the state or a saved plan.
+func (c *command) show() error {
+	switch {
+	case len(c.o.args) > 1 || !c.o.json && len(c.o.args) == 0:
+		return unsupported("show %q", c.o.args)
+	case len(c.o.args) == 0:
+		s, err := c.w.loadState()
+		if err != nil {
+			return err
+		}
+		text, err := s.json(c.w)
+		c.out.say("%s", text)
+		return err
+	}
+	p := c.w.saved(c.o.args[0])
+	if p == nil {
+		return unsupported("a plan of a CLI")
+	}
+	if !c.o.json {
+		c.out.say("%s", p.text())
+		return nil
+	}
+	text, err := p.json()
+	c.out.say("%s", text)
+	return err
+}
+
+// state removes resources from the state, or marks and unmarks them.
+func (c *command) state() error {
+	if len(c.o.args) < 2 || c.o.args[0] != "rm" {
+		return unsupported("state %q", c.o.args)
+	}
+	now, err := c.w.loadState()
+	if err != nil {
+		return err
+	}
+	for _, text := range c.o.args[1:] {
+		at, removed := parseAddress(text), 0
+		for _, one := range now.of(at.resource) {
+			if at.key == "" || at.key == one.key {
+				now.set(one, nil)
+				c.out.say("Removed %s", one)
+				removed++
+			}
+		}
+		if removed == 0 {
+			c.d.fail("Invalid target address", "No matching objects found. To view the available instances, use \"terraform state list\".")
+			return nil
+		}
+	}
+	return c.w.saveState(now, nil)
+}
