@@ -200,13 +200,21 @@ func (r *reader) message(n ast.Node) (message, bool) {
 // call returns the message of a function's call.
 func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	name, args := r.source(n.Fun), n.Args
+	if name == "d.warn" || name == "d.refuse" { // of a decision
+		name = "decide." + strings.ToUpper(name[2:3]) + name[3:]
+	}
 	name = name[strings.LastIndex(name, ".")+1:]
 	kind := "error"
-	if strings.Contains(name, "Warning") {
+	if strings.Contains(name, "Warning") || strings.EqualFold(name, "warn") {
 		kind = "warning"
 	}
 	switch name {
 	case "AddAttributeError", "AddAttributeWarning":
+		args = args[1:]
+	case "Warn", "Refuse", "warn", "refuse": // a notice, with the path of its attribute
+		if len(args) != 3 || !slices.Contains([]string{"nil", "at"}, r.source(args[0])) && !strings.HasPrefix(r.source(args[0]), "decide.At(") {
+			return message{}, false // another function
+		}
 		args = args[1:]
 	case "AddError", "AddWarning", "NewErrorDiagnostic", "NewWarningDiagnostic":
 	case "Report", "ReportUndone":
@@ -225,7 +233,7 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 		return message{}, false
 	}
 	title := r.text(args[0], 0)
-	return message{kind, title, r.text(args[1], 0)}, title != "{summary}"
+	return message{kind, title, r.text(args[1], 0)}, title != "{summary}" && title != "{n.Summary}" // of framework.Show
 }
 
 // literal returns the message of a rule for strings, or of a notice of a run.

@@ -188,12 +188,6 @@ const FailingStep = `deploy_steps = [{ interface = "deploy", step = "deploy", ar
 // LastErrorOfFailingStep is Ironic's last_error after a deployment with FailingStep.
 const LastErrorOfFailingStep = "No deploy steps returned by the driver"
 
-// Test runs steps against the provider in this process, in parallel with other tests.
-func Test(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: Factories(), Steps: steps})
-}
-
 // Wrapped returns a regular expression for a text that the CLI may have broken into lines.
 func Wrapped(text string) string {
 	return strings.ReplaceAll(text, " ", `[\s│]+`)

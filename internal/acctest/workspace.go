@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,24 +16,39 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
 )
 
-// Workspace is a directory with a configuration, in which a real CLI runs. Run, Must and Plan serve the provider from the test
-// process, which takes a quarter of the time. Start runs the provider's binary, so that a test can interrupt or kill it, and so
-// do all calls after OwnProcess, Setenv or Trace: environment, working directory and log belong to a process.
+// Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
+// twentieth of the time (internal/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
+// the provider in the test process; so does everything in a workspace of NewCLIWorkspace. Start runs a CLI and the provider's binary, so
+// that a test can interrupt or kill it, and so do all calls after OwnProcess, Setenv or Trace: environment, working directory and log
+// belong to a process.
 type Workspace struct {
 	Dir      string
 	Patience time.Duration // after which a CLI is killed; zero means five minutes
 
 	t          *testing.T
-	cli        string
+	core       *terraformtest.Workspace
 	env        []string // of the CLI
+	realCLI    bool     // Run, Must and Plan run a CLI, too
 	ownProcess bool
 	standsFor  []string
 }
 
-// build builds the provider's binary once for a test process, and returns its directory.
+// cliVariable with the value "all" makes all workspaces run a CLI, so that the tests prove that internal/terraformtest agrees with it.
+const cliVariable = "METAL_ACC_CLI"
+
+// metal is the provider for internal/terraformtest.
+var metal = &terraformtest.Provider{Name: "metal", Source: provider.Address, Start: func() terraformtest.Server { return provider.NewServer("test") }}
+
+// build returns the directory of the provider's binary. It builds it once for a test process, unless METAL_ACC_BINARY is such a directory.
 var build = sync.OnceValues(func() (string, error) {
+	if built := os.Getenv("METAL_ACC_BINARY"); built != "" {
+		return built, nil
+	}
 	dir, err := os.MkdirTemp("", "metal-acc-")
 	if err != nil {
 		return "", err
@@ -45,7 +61,15 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// NewWorkspace returns a workspace with a configuration, to which it adds the terraform block. The CLI is
+// NewCLIWorkspace is NewWorkspace for a test of what only a real CLI shows, such as the text of a plan.
+func NewCLIWorkspace(t *testing.T, config string) *Workspace {
+	t.Helper()
+	w := NewWorkspace(t, config)
+	w.realCLI = true
+	return w
+}
+
+// NewWorkspace returns a workspace with a configuration, to which it adds the terraform block. A CLI, where one runs, is
 // TF_ACC_TERRAFORM_PATH or terraform in PATH. NewWorkspace skips the test unless TF_ACC is set.
 func NewWorkspace(t *testing.T, config string) *Workspace {
 	t.Helper()
@@ -58,7 +82,8 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	skipUnlessAsked(t)
-	w := &Workspace{Dir: dir, t: t, cli: cliPath(t)}
+	w := &Workspace{Dir: dir, t: t, realCLI: os.Getenv(cliVariable) == "all"}
+	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
@@ -161,9 +186,26 @@ func (w *Workspace) Run(args ...string) (output string, code int) {
 	if w.ownProcess {
 		return w.Start(args...).Wait()
 	}
+	if !w.realCLI {
+		output, code, err := w.inProcess(args)
+		if err == nil {
+			return output, code
+		}
+		if !errors.Is(err, terraformtest.ErrUnsupported) {
+			w.t.Fatalf("%s: %v", strings.Join(args, " "), err)
+		}
+		w.t.Logf("%s: %v", strings.Join(args, " "), err)
+	}
 	attach, end := serve(w.t, w.standsFor)
 	defer end()
 	return w.start(args, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_REATTACH_PROVIDERS="+attach).Wait()
+}
+
+// inProcess does in this process what Terraform does.
+func (w *Workspace) inProcess(args []string) (output string, code int, err error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), cmp.Or(w.Patience, 5*time.Minute))
+	defer cancel()
+	return w.core.Run(ctx, args...)
 }
 
 // Must is Run, and fails the test on any exit code but 0.
@@ -171,7 +213,7 @@ func (w *Workspace) Must(args ...string) string {
 	w.t.Helper()
 	output, code := w.Run(args...)
 	if code != 0 {
-		w.t.Fatalf("%s %s: exit code %d\n%s", filepath.Base(w.cli), strings.Join(args, " "), code, output)
+		w.t.Fatalf("%s: exit code %d\n%s", strings.Join(args, " "), code, output)
 	}
 	return output
 }
@@ -238,7 +280,7 @@ func (w *Workspace) start(args []string, env ...string) *Running {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), cmp.Or(w.Patience, 5*time.Minute))
 	w.t.Cleanup(cancel)
-	r := &Running{w: w, cmd: exec.CommandContext(ctx, w.cli, args...)}
+	r := &Running{w: w, cmd: exec.CommandContext(ctx, cliPath(w.t), args...)}
 	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = w.Dir, slices.Concat(w.env, env), &r.output, &r.output
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := r.cmd.Start(); err != nil {

@@ -25,9 +25,6 @@ var (
 // NewAllocation returns the data source metal_allocation.
 func NewAllocation() datasource.DataSource { return &allocation{} }
 
-// allocationsSince is the first API version with allocations.
-const allocationsSince ironic.Microversion = 52
-
 type allocation struct{ withClient }
 
 type allocationModel struct {
@@ -116,7 +113,7 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if ref == "" {
 		doing = "find the allocation of node " + m.Node.ValueString()
 	}
-	err := a.client.Requires(ctx, allocationsSince, "an allocation")
+	err := a.client.Requires(ctx, ironic.VersionAllocations, "an allocation")
 	var found *ironic.Allocation
 	switch {
 	case err != nil:

@@ -21,9 +21,6 @@ var _ datasource.DataSourceWithConfigure = (*allocations)(nil)
 // NewAllocations returns the data source metal_allocations.
 func NewAllocations() datasource.DataSource { return &allocations{} }
 
-// allocationOwnerSince is the first API version with owners of allocations.
-const allocationOwnerSince ironic.Microversion = 60
-
 type allocations struct{ withClient }
 
 type allocationsModel struct {
@@ -91,11 +88,11 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 
 // list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
-	if err := a.client.Requires(ctx, allocationsSince, "an allocation"); err != nil {
+	if err := a.client.Requires(ctx, ironic.VersionAllocations, "an allocation"); err != nil {
 		return nil, err
 	}
 	if !m.Owner.IsNull() {
-		if err := a.client.Requires(ctx, allocationOwnerSince, "owner"); err != nil {
+		if err := a.client.Requires(ctx, ironic.VersionAllocationOwner, "owner"); err != nil {
 			return nil, err
 		}
 	}

@@ -99,6 +99,7 @@ type Server struct {
 	now      time.Time // time of the event or request that the server handles
 	events   eventQueue
 	sequence int
+	happened int // events that have run
 
 	nodes       []*node // in order of creation
 	nodeByUUID  map[string]*node
@@ -255,9 +256,16 @@ func (s *Server) catchUp(now time.Time) {
 			return
 		}
 		s.now = e.at
+		s.happened++
 		e.run()
 	}
 	s.now = now
+}
+
+// Events returns how many events have run: what the conductor did by itself, and not for a request at once.
+func (s *Server) Events() int {
+	defer s.lock()()
+	return s.happened
 }
 
 // timestamp formats a time as Ironic does.

@@ -57,6 +57,14 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 // Known reports whether Ironic can be asked during a plan.
 func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Known() }
 
+// SiteInPlan returns the client if Ironic can be asked during a plan; else nil.
+func (w *WithClient) SiteInPlan() *provision.Site {
+	if w.Known() {
+		return w.Client
+	}
+	return nil
+}
+
 // HasOneView reports whether a OneView appliance is configured and its settings are known.
 func (w *WithClient) HasOneView() bool {
 	return w.Pool != nil && w.Pool.OneView.Known()

@@ -28,7 +28,7 @@ func ReadFrom[T any](ctx context.Context, site *provision.Site, in ironic.Collec
 // DeleteFrom deletes an object of a collection for a resource's Delete. It leaves an object that another resource of the same run has
 // taken over.
 func DeleteFrom(ctx context.Context, site *provision.Site, in ironic.Collection, id, label string, diags *diag.Diagnostics) {
-	if site.HasTakenOver(provision.MarkCreation, id) {
+	if site.Run.HasTakenOver(provision.MarkCreation, id) {
 		WarnKept(diags, label)
 		return
 	}

@@ -46,7 +46,7 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
 // the operation. node is nil if it could not be read.
 func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error) {
 	if err != nil {
-		diags.AddError(provision.Explain(doing, &provision.OnceError{Node: node, Err: err}))
+		diags.AddError(provision.ExplainAction(doing, node, err))
 	}
 }
 

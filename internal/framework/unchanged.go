@@ -14,7 +14,29 @@ const (
 	unchangedKey = "unchanged"
 	// appliedKey holds the fingerprint of the configuration that was applied last.
 	appliedKey = "applied"
+	// stepsKey holds the steps of a plan, from the plan until its apply.
+	stepsKey = "steps"
 )
+
+// PlanSteps stores the steps that a plan has decided in planned private state, for Update: it executes them, and decides nothing. Terraform
+// plans again when it applies, with what is known then, so these are the steps of that plan. The server removes them after the apply.
+// A plan without steps stores nothing, so that it leaves private state as it is. Terraform passes no private state to Create.
+func PlanSteps[S any](ctx context.Context, private SettablePrivate, steps S) diag.Diagnostics {
+	text, err := json.Marshal(steps)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return private.SetKey(ctx, stepsKey, text)
+}
+
+// PlannedSteps returns the steps that the plan has stored; none if it has stored none.
+func PlannedSteps[S any](ctx context.Context, private GettablePrivate) (steps S) {
+	text, _ := private.GetKey(ctx, stepsKey)
+	if len(text) > 0 && json.Unmarshal(text, &steps) != nil {
+		return *new(S) // cannot happen: PlanSteps has written them, in this version of the provider
+	}
+	return steps
+}
 
 // Conditions are the facts besides the resource's configuration and state on which the result of a plan depends.
 type Conditions struct {
@@ -46,6 +68,12 @@ type SettablePrivate interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
+// PrivateState is the private state of a response.
+type PrivateState interface {
+	GettablePrivate
+	SettablePrivate
+}
+
 // NothingToDecide records that the state which a Read, Create or Update returns needs no change. As long as neither the state nor
 // the configuration that was applied last changes, the server plans no change without asking the resource. The methods must call it
 // last, and only if ModifyPlan would neither change the plan nor warn, even if a write-only value has changed. The server removes the
@@ -67,15 +95,19 @@ func (p Private) WithoutNotes() Private {
 	})
 }
 
-// WithoutUnchanged returns the private state without the note of NothingToDecide, for a Read.
+// WithoutUnchanged returns the private state without the note of NothingToDecide and the steps of a plan, for a Read, and after an apply that fails.
 func (p Private) WithoutUnchanged() Private {
-	return p.edit(func(values map[string][]byte) { delete(values, unchangedKey) })
+	return p.edit(func(values map[string][]byte) {
+		delete(values, unchangedKey)
+		delete(values, stepsKey)
+	})
 }
 
-// WithConditions returns the private state after a Read, Create or Update. It adds the conditions to the note of NothingToDecide; with nil it
+// WithConditions returns the private state after a Read, Create or Update. It removes the steps of the plan, and adds the conditions to the note of NothingToDecide; with nil it
 // removes the note.
 func (p Private) WithConditions(c *Conditions) Private {
 	return p.edit(func(values map[string][]byte) {
+		delete(values, stepsKey)
 		switch _, noted := values[unchangedKey]; {
 		case noted && c != nil:
 			values[unchangedKey] = c.note()

@@ -122,3 +122,18 @@ func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 		}
 	}
 }
+
+// The steps of a plan are gone after its apply and after a refresh, so that no later apply executes them, and no refresh shows drift.
+func TestPlannedStepsLastUntilTheApply(t *testing.T) {
+	t.Parallel()
+	var before Private
+	planned := before.edit(func(values map[string][]byte) { values[stepsKey] = []byte(`["rename","release"]`) })
+	if got := PlannedSteps[[]string](t.Context(), planned.WithoutNotes()); len(got) != 2 {
+		t.Errorf("Update is given %v", got)
+	}
+	for name, after := range map[string]Private{"apply": planned.WithConditions(nil), "failed apply or refresh": planned.WithoutUnchanged()} {
+		if got := PlannedSteps[[]string](t.Context(), after); len(got) != 0 {
+			t.Errorf("after the %s, there are the steps %v", name, got)
+		}
+	}
+}

@@ -214,12 +214,8 @@ func WholeMap(state types.Map, actual map[string]string) types.Map {
 func Scalars(m map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range m {
-		switch v := value.(type) {
-		case map[string]any, []any, nil:
-		case float64:
-			out[key] = big.NewFloat(v).Text('f', -1)
-		default:
-			out[key] = fmt.Sprint(v)
+		if text, ok := ironic.Scalar(value); ok {
+			out[key] = text
 		}
 	}
 	return out

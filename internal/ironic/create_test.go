@@ -27,7 +27,7 @@ var creations = map[string]struct {
 	create func(ctx context.Context, client *ironic.Client, fake *fakeironic.Server) error
 }{
 	"node": {"/v1/nodes", func(ctx context.Context, client *ironic.Client, fake *fakeironic.Server) error {
-		node, err := client.CreateNode(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
+		node, err := client.CreateNode(ctx, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
 		if err == nil && (node.Name != "web" || len(fake.Nodes()) != 2) {
 			err = fmt.Errorf("node %+v, %d nodes", node, len(fake.Nodes()))
 		}
@@ -100,7 +100,7 @@ func TestCreate_takenName(t *testing.T) {
 		client := newClient(fake)
 		start := time.Now()
 		var status *ironic.StatusError
-		_, err := client.CreateNode(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Name: "node-000", Driver: "fake-hardware"})
+		_, err := client.CreateNode(t.Context(), ironic.NewUUID(), ironic.Settings{"name": "node-000", "driver": "fake-hardware"})
 		if !errors.As(err, &status) || status.Status != http.StatusConflict {
 			t.Errorf("Enroll = %v, want a conflict", err)
 		}
@@ -122,7 +122,7 @@ func TestCreate_interrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		_, err := newClient(fake).CreateNode(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
+		_, err := newClient(fake).CreateNode(ctx, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
 		if took := time.Since(start); !ironic.IsInterrupted(err) || took != time.Second {
 			t.Errorf("Enroll = %v after %s, want an interruption", err, took)
 		}
@@ -132,13 +132,11 @@ func TestCreate_interrupted(t *testing.T) {
 func TestCreate_enrollmentIsComplete(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	_, err := newClient(fake).CreateNode(t.Context(), ironic.Enrollment{
-		UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware",
-		DriverInfo: map[string]any{"deploy_kernel": "http://images/kernel"}, Extra: map[string]any{"rack": "12"},
-		Attributes: map[string]any{
-			"resource_class": "baremetal", "description": "a machine", "lessee": "team-a", "shard": "s1",
-			"properties": map[string]any{"cpus": 8}, "automated_clean": false, "deploy_interface": "direct",
-		},
+	_, err := newClient(fake).CreateNode(t.Context(), ironic.NewUUID(), ironic.Settings{
+		"name": "web", "driver": "fake-hardware",
+		"driver_info": map[string]any{"deploy_kernel": "http://images/kernel"}, "extra": map[string]any{"rack": "12"},
+		"resource_class": "baremetal", "description": "a machine", "lessee": "team-a", "shard": "s1",
+		"properties": map[string]any{"cpus": 8}, "automated_clean": false, "deploy_interface": "direct",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,11 @@ func (e *ParentNodeError) Error() string {
 	return text + "The provider found it on a node that it created for this test and has deleted. Nothing else was changed"
 }
 
+// Advice says what to do.
+func (e *ParentNodeError) Advice() string {
+	return "Upgrade Ironic, or ask your distribution for the corrected package. Until then the provider changes nothing else through this Ironic."
+}
+
 // KeyProbe is the key of extra that the test for the defect changes.
 const KeyProbe = "terraform_metal_probe"
 
@@ -39,7 +44,7 @@ type parentDefect struct {
 
 // The versions of servers that may have the defect: from the first with parent_node to the release that fixes it.
 const (
-	defectFrom  = versionParentNode
+	defectFrom  = VersionParentNode
 	defectUntil = Microversion(114)
 )
 

@@ -46,6 +46,14 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", e.Feature, e.Needs, e.Have, e.Server)
 }
 
+// Advice says what to do.
+func (e *VersionError) Advice() string {
+	if e.Server >= e.Needs {
+		return fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", e.Needs)
+	}
+	return "Upgrade Ironic, or remove the setting."
+}
+
 // PathError says that a name cannot be sent as part of a path: servers and proxies take "." and ".." for a step in the path, however they
 // are escaped, so that the request would be about another object.
 type PathError struct{ Name string }

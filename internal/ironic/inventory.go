@@ -68,7 +68,7 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if version < versionInventory {
+	if version < VersionInventory {
 		return nil, nil //nolint:nilnil // a node without an inventory is usual
 	}
 	var answer struct {

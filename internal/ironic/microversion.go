@@ -20,29 +20,6 @@ type Microversion int
 // servers, and the highest common version with older ones.
 const newest Microversion = 115
 
-// The first versions of optional features (reference/ironic.md#microversions).
-const (
-	VersionAdopt        Microversion = 17
-	VersionSoftPower    Microversion = 27
-	VersionVIFs         Microversion = 28
-	VersionNMI          Microversion = 29
-	VersionRebuildDrive Microversion = 35 // rebuild takes a config drive
-	VersionRescue       Microversion = 38
-	versionDetail       Microversion = 43 // ?detail=true
-	versionPolls        Microversion = 46 // all fields of polls; the last one was conductor_group
-	versionOwner        Microversion = 50
-	versionLessee       Microversion = 65
-	VersionVIFPort      Microversion = 67 // a VIF names its port
-	VersionBootMode     Microversion = 76
-	VersionHistory      Microversion = 78
-	versionInventory    Microversion = 81
-	VersionShard        Microversion = 82
-	versionParentNode   Microversion = 83
-	VersionUnhold       Microversion = 85
-	VersionVirtualMedia Microversion = 89 // /nodes/{node}/vmedia
-	VersionAbortDeploy  Microversion = 110
-)
-
 // ParseMicroversion parses a version such as "1.82".
 func ParseMicroversion(s string) (Microversion, error) {
 	major, minor, ok := strings.Cut(s, ".")

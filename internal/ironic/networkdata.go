@@ -27,12 +27,6 @@ func CheckNetworkData(document any) []NetworkDataFault {
 	return c.faults
 }
 
-// Servers whose schemas are known to name the bond mode of LACP differently (reference/ironic.md#network-data).
-const (
-	lastWithBondMode1ad  Microversion = 82
-	firstWithBondMode3ad Microversion = 115
-)
-
 // CheckBondModes returns the bond modes in a decoded JSON document that a server of a version refuses, although CheckNetworkData
 // accepts them. It says nothing of servers whose schema is not known.
 func CheckBondModes(document any, server Microversion) (faults []NetworkDataFault) {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math/big"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -35,43 +37,94 @@ func Capabilities(properties map[string]any) map[string]string {
 	return out
 }
 
-// Enrollment is the request to create a node. Zero values are left to Ironic.
-type Enrollment struct {
-	UUID           string // required; chosen by the caller, so that it can find the node if the answer is lost
-	Name           string
-	Driver         string
-	ConductorGroup string
-	DriverInfo     map[string]any
-	Extra          map[string]any
-	Attributes     map[string]any // all others, as in the body of the request
+// Settings are attributes of a node, by name. Of driver_info, properties and extra they have single keys. Attributes and keys that they do not
+// name stay as they are.
+type Settings map[string]any
+
+// keyed are the attributes whose keys are settings of their own.
+var keyed = []string{"driver_info", "properties", "extra"}
+
+// notAtCreation are the attributes that Ironic refuses when a node is created (reference/ironic.md#creating-a-node).
+var notAtCreation = []string{"owner", "retired", "retired_reason"}
+
+// Clone returns a copy that can be changed.
+func (s Settings) Clone() Settings {
+	s = maps.Clone(s)
+	for _, attribute := range keyed {
+		if keys := s.Keys(attribute); keys != nil {
+			s[attribute] = maps.Clone(keys)
+		}
+	}
+	return s
 }
 
-// ToNodeCreateMap returns the body of the request. gophercloud's type lacks half of the attributes.
-func (e Enrollment) ToNodeCreateMap() (map[string]any, error) {
-	body := map[string]any{}
-	maps.Copy(body, e.Attributes)
-	body["uuid"], body["driver"] = e.UUID, e.Driver
-	for key, value := range map[string]string{"name": e.Name, "conductor_group": e.ConductorGroup} {
-		if value != "" {
-			body[key] = value
+// SetKey sets a key of driver_info, properties or extra.
+func (s Settings) SetKey(attribute, key string, value any) {
+	keys := s.Keys(attribute)
+	if keys == nil {
+		keys = map[string]any{}
+		s[attribute] = keys
+	}
+	keys[key] = value
+}
+
+// Keys returns the keys of driver_info, properties or extra; nil if there are none.
+func (s Settings) Keys(attribute string) map[string]any {
+	keys, _ := s[attribute].(map[string]any)
+	return keys
+}
+
+// Text returns an attribute that is a text; "" if there is none.
+func (s Settings) Text(attribute string) string {
+	text, _ := s[attribute].(string)
+	return text
+}
+
+// ByPath returns the settings by the paths that a Patch needs, such as "/owner" and "/extra/team".
+func (s Settings) ByPath() map[string]any {
+	values := map[string]any{}
+	for attribute, value := range s {
+		if !slices.Contains(keyed, attribute) {
+			values["/"+attribute] = value
+			continue
+		}
+		for key, value := range s.Keys(attribute) {
+			values["/"+attribute+"/"+key] = value
 		}
 	}
-	for key, value := range map[string]map[string]any{"driver_info": e.DriverInfo, "extra": e.Extra} {
-		if len(value) > 0 {
-			body[key] = value
-		}
+	return values
+}
+
+// Scalar returns a JSON value as text, unless it is an object, a list or null.
+func Scalar(value any) (text string, ok bool) {
+	switch v := value.(type) {
+	case map[string]any, []any, nil:
+		return "", false
+	case float64:
+		return big.NewFloat(v).Text('f', -1), true
 	}
+	return fmt.Sprint(value), true
+}
+
+// ToNodeCreateMap returns the body of the request that creates a node. Empty values are left to Ironic. gophercloud's type lacks half of the
+// attributes.
+func (s Settings) ToNodeCreateMap() (map[string]any, error) {
+	body := maps.Clone(s)
+	maps.DeleteFunc(body, func(attribute string, value any) bool {
+		return value == "" || slices.Contains(notAtCreation, attribute) || slices.Contains(keyed, attribute) && len(s.Keys(attribute)) == 0
+	})
 	return body, nil
 }
 
 // CreateNode creates a node, whose first state is enroll. If the answer is lost, CreateNode checks whether the node exists before
-// it sends the request again. The owner is missing here, because Ironic refuses it at creation
-// (reference/ironic.md#creating-a-node).
-func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
-	err := c.defect.check(ctx, c, func() (string, string, error) { return e.Driver, e.ConductorGroup, nil })
+// it sends the request again. The caller chooses the UUID, and sends afterwards what Ironic refuses at creation, such as the owner.
+func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, error) {
+	err := c.defect.check(ctx, c, func() (string, string, error) { return s.Text("driver"), s.Text("conductor_group"), nil })
 	if err != nil {
 		return nil, err
 	}
+	s = maps.Clone(s)
+	s["uuid"] = id
 	var node *Node
 	err = c.create(ctx, func(ctx context.Context) error {
 		api, err := c.api(ctx)
@@ -79,14 +132,14 @@ func (c *Client) CreateNode(ctx context.Context, e Enrollment) (*Node, error) {
 			return err
 		}
 		var made Node
-		if err := nodes.Create(ctx, api, e).ExtractInto(&made); err != nil {
+		if err := nodes.Create(ctx, api, s).ExtractInto(&made); err != nil {
 			return c.wrap(ctx, err)
 		}
 		node = &made
 		return nil
 	}, func(ctx context.Context) error {
 		var err error
-		node, err = c.getNode(ctx, e.UUID)
+		node, err = c.getNode(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -271,7 +324,7 @@ func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, 
 		return nil, err
 	}
 	query := filter.query()
-	if version >= versionParentNode {
+	if version >= VersionParentNode {
 		query.Set("include_children", "true")
 	}
 	return query, nil

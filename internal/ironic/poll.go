@@ -43,7 +43,7 @@ func (c *Client) visibly(ctx context.Context, fields []string) (string, error) {
 	for _, field := range []struct {
 		name  string
 		since Microversion
-	}{{"owner", versionOwner}, {"lessee", versionLessee}} {
+	}{{"owner", VersionOwner}, {"lessee", VersionLessee}} {
 		if version >= field.since && !slices.Contains(all, field.name) {
 			all = append(all, field.name)
 		}
@@ -54,7 +54,7 @@ func (c *Client) visibly(ctx context.Context, fields []string) (string, error) {
 // fields returns the fields that polls request: those that waiting needs, and the configured ones, which the limit needs.
 func (c *Client) fields(ctx context.Context) (string, error) {
 	fields := slices.Clone(pollFields)
-	if err := c.Requires(ctx, versionPolls, "waiting for a node"); err != nil {
+	if err := c.Requires(ctx, VersionConductorGroup, "waiting for a node"); err != nil {
 		return "", err
 	}
 	version, err := c.Microversion(ctx)

@@ -6,14 +6,6 @@ import (
 	"net/url"
 )
 
-// The first API versions of the site's policy.
-const (
-	VersionDeployTemplates Microversion = 55
-	VersionRunbooks        Microversion = 92
-	VersionInspectionRules Microversion = 96
-	VersionRunbookTraits   Microversion = 112 // also descriptions, and names that are not traits
-)
-
 // Collection is a kind of object that belongs to no single machine. Its value is the part of the URL that names it.
 type Collection string
 

@@ -7,16 +7,6 @@ import (
 	"strconv"
 )
 
-// The first versions of features that change hardware.
-const (
-	VersionBIOS           Microversion = 40
-	VersionNoRamdisk      Microversion = 70 // disable_ramdisk of a manual cleaning
-	versionBIOSRegistry   Microversion = 74
-	VersionFirmware       Microversion = 86
-	VersionService        Microversion = 87
-	VersionServiceRamdisk Microversion = 108 // disable_ramdisk of a service
-)
-
 // CleanStep is a step of a manual cleaning or of a service.
 type CleanStep struct {
 	Interface string         `json:"interface"`

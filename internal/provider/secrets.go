@@ -17,17 +17,17 @@ import (
 func (s *Server) learn(req any) {
 	switch req := req.(type) {
 	case *tfprotov6.ValidateProviderConfigRequest:
-		s.learnFrom(s.knownSchemas().Provider, req.Config)
+		s.learnFrom(knownSchemas().Provider, req.Config)
 	case *tfprotov6.ConfigureProviderRequest:
-		s.learnFrom(s.knownSchemas().Provider, req.Config)
+		s.learnFrom(knownSchemas().Provider, req.Config)
 	case *tfprotov6.ValidateResourceConfigRequest:
-		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.Config)
+		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.Config)
 	case *tfprotov6.ApplyResourceChangeRequest:
-		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.PlannedState, req.Config)
+		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.PlannedState, req.Config)
 	case *tfprotov6.ValidateDataResourceConfigRequest:
-		s.learnFrom(s.knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
+		s.learnFrom(knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
 	case *tfprotov6.ReadDataSourceRequest:
-		s.learnFrom(s.knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
+		s.learnFrom(knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
 	case *tfprotov6.ValidateActionConfigRequest:
 		s.learnFromAction(req.ActionType, req.Config)
 	case *tfprotov6.PlanActionRequest:
@@ -39,7 +39,7 @@ func (s *Server) learn(req any) {
 
 // learnFromAction is learnFrom for the configuration of an action.
 func (s *Server) learnFromAction(name string, config *tfprotov6.DynamicValue) {
-	if schema := s.knownSchemas().ActionSchemas[name]; schema != nil {
+	if schema := knownSchemas().ActionSchemas[name]; schema != nil {
 		s.learnFrom(schema.Schema, config)
 	}
 }

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
@@ -35,10 +33,6 @@ type Server struct {
 	metal *metal
 
 	secrets rest.Secrets // learned from what Terraform passes; the clients add their own
-
-	once         sync.Once
-	schemas      *tfprotov6.GetProviderSchemaResponse // asked for once
-	fingerprints map[string]framework.Fingerprints    // by resource type
 }
 
 // NewServer returns the provider's server.

@@ -56,7 +56,7 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 		if resp := s.upToDate(ctx, req); resp != nil {
 			return resp, nil
 		}
-		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.CurrentState)
+		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.CurrentState)
 		return s.ProviderServer.ReadResource(ctx, &fresh)
 	}
 	// The answer is in the context below the lease, because the framework keeps the lease until the process ends.
@@ -102,7 +102,7 @@ func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 		if s.unchanged(req) {
 			return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedIdentity: identityOr(req.PriorIdentity, []byte{msgpackNull}), PlannedPrivate: req.PriorPrivate}, nil
 		}
-		s.learnFrom(s.knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.Config)
+		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.Config)
 		return s.ProviderServer.PlanResourceChange(ctx, req)
 	}
 	return guard(ctx, s, req, plan, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
@@ -126,7 +126,7 @@ func (s *Server) unchanged(req *tfprotov6.PlanResourceChangeRequest) bool {
 		return false
 	}
 	conditions := s.conditions()
-	return conditions != nil && framework.Private(req.PriorPrivate).Unchanged(*conditions, s.fingerprint(req.TypeName, config))
+	return conditions != nil && framework.Private(req.PriorPrivate).Unchanged(*conditions, fingerprintOf(req.TypeName, config))
 }
 
 // conditions returns the conditions of this provider's plans; nil while they are not known.
@@ -145,29 +145,9 @@ func (s *Server) known() *configured {
 	return s.metal.configured.Load()
 }
 
-// knownSchemas returns the provider's schemas; empty ones if the framework refuses to make them.
-func (s *Server) knownSchemas() *tfprotov6.GetProviderSchemaResponse {
-	s.once.Do(func() {
-		s.schemas = &tfprotov6.GetProviderSchemaResponse{}
-		if s.metal == nil {
-			return
-		}
-		ctx := context.Background() //nolint:forbidigo // the framework makes no request for it
-		if schemas, err := s.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err == nil && schemas != nil {
-			s.schemas = schemas
-		}
-		s.fingerprints = map[string]framework.Fingerprints{}
-		for name, schema := range s.schemas.ResourceSchemas {
-			s.fingerprints[name] = framework.NewFingerprints(schema)
-		}
-	})
-	return s.schemas
-}
-
-// fingerprint returns the fingerprint of a resource's configuration; "" if there is none.
-func (s *Server) fingerprint(typeName string, config *tfprotov6.DynamicValue) string {
-	s.knownSchemas()
-	of, known := s.fingerprints[typeName]
+// fingerprintOf returns the fingerprint of a resource's configuration; "" if there is none.
+func fingerprintOf(typeName string, config *tfprotov6.DynamicValue) string {
+	of, known := knownSchemas().fingerprints[typeName]
 	if !known || config == nil {
 		return ""
 	}
@@ -180,7 +160,7 @@ func (s *Server) fingerprint(typeName string, config *tfprotov6.DynamicValue) st
 func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	fresh := *req
 	fresh.PlannedPrivate = framework.Private(req.PlannedPrivate).WithoutNotes()
-	resp, err := guard(ctx, s, &fresh, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
+	resp, err := guard(framework.WithPlanned(ctx, fresh.PlannedPrivate), s, &fresh, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
 		return &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: fresh.PlannedPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 	if resp == nil || isNull(req.PlannedState) {
@@ -191,7 +171,7 @@ func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 		return resp, err
 	}
 	resp.Private = s.withRights(framework.Private(resp.Private).WithConditions(s.conditions()), resp.NewState, resp.Diagnostics)
-	if fingerprint := s.fingerprint(req.TypeName, req.Config); fingerprint != "" {
+	if fingerprint := fingerprintOf(req.TypeName, req.Config); fingerprint != "" {
 		resp.Private = framework.Private(resp.Private).WithApplied(fingerprint)
 	}
 	return resp, err

@@ -27,19 +27,20 @@ type Found struct {
 // lists that it reads. It returns nil if no node has any of them; the candidate then owns them until NotMade. It returns the node
 // if the candidate takes it over: a node in enroll that discovery has given this name, an unnamed node with this BMC or MAC address
 // that discovery created, or a node that a killed run has begun to create. Admit waits for a node that the run is deleting and,
-// until the deadline, for an operation in progress on a node that it takes over. Any other node is a TakenError.
+// until the deadline, for an operation in progress on a node that it takes over. Any other node is an error of KindTaken.
 func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*Found, error) {
+	known := catalogOf(c)
 	var oldest int
 	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
 	defer limit.Stop()
 	waits := true // the grace period has not ended
 	for {
-		l, err := c.catalog.get(ctx, oldest, len(who.Bonds) > 0)
+		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
 			return nil, err
 		}
-		found, changed := c.catalog.contested(l, who, true)
+		found, changed := known.contested(l, who, true)
 		if found, err = c.withReported(ctx, l, who, found); err != nil {
 			return nil, err
 		}
@@ -58,10 +59,10 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 			if taken != nil || err != nil {
 				return taken, err
 			}
-			oldest = c.catalog.number() + 1 // the node has changed since it was listed
+			oldest = known.number() + 1 // the node has changed since it was listed
 			continue
 		}
-		switch leaving := c.catalog.isLeaving(blocking); {
+		switch leaving := known.isLeaving(blocking); {
 		case blocking.isOurs && !leaving:
 			return nil, blocking.err()
 		case waits || leaving:
@@ -74,7 +75,7 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 				waits = true
 				grace.Reset(deletionGrace)
 			case <-grace.C:
-				waits, oldest = false, c.catalog.number()+1
+				waits, oldest = false, known.number()+1
 			}
 		default:
 			return nil, c.taken(blocking)
@@ -83,12 +84,13 @@ func (c *Site) Admit(ctx context.Context, who Candidate, deadline time.Time) (*F
 }
 
 // HostInState records that Terraform has the host of a node in state, because it has asked this run to refresh it.
-func (c *Site) HostInState(node string) { c.hosts.Store(node, true) }
+func (c *Site) HostInState(node string) { catalogOf(c).hosts.Add(node) }
 
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
 func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
-	if id := c.expected.node(who.Name); id != "" {
+	known := catalogOf(c)
+	if id := expectedOf(c).node(who.Name); id != "" {
 		node, err := c.Node(ctx, id)
 		if err != nil || node.Name != "" || !unmanaged(node) {
 			return nil
@@ -99,11 +101,11 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 		}
 		return &Found{Node: node, Obstacle: why}
 	}
-	l, err := c.catalog.get(ctx, 0, len(who.Bonds) > 0)
+	l, err := known.get(ctx, 0, len(who.Bonds) > 0)
 	if err != nil {
 		return nil
 	}
-	found, err := c.withReported(ctx, l, who, c.catalog.sharing(l, entryOf(who)))
+	found, err := c.withReported(ctx, l, who, known.sharing(l, entryOf(who)))
 	if err != nil || len(found) == 0 {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 		return nil
 	}
 	over := &Found{Node: found[0].node, By: c.begunBefore(found[0].node, who)}
-	if _, has := c.hosts.Load(over.Node.UUID); has && over.By != nil {
+	if over.By != nil && known.hosts.Has(over.Node.UUID) {
 		return nil
 	}
 	node, err := c.Node(ctx, over.Node.UUID) // the lists have no owners
@@ -124,13 +126,6 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	return over
 }
 
-// Announce reports whether it is called for the first time in this run for what is taken over: a node by a host, or the reservation of a node by a
-// deployment. Terraform plans again during the apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
-func (c *Site) Announce(what Mark, node string) bool {
-	_, announced := c.announced.LoadOrStore(string(what)+" "+node, true)
-	return !announced
-}
-
 // isFinished reports whether the creation of a node was finished.
 func (c *Site) isFinished(node *ironic.Node) bool {
 	mark := creationOf(node.Extra, MarkCreation)
@@ -139,23 +134,23 @@ func (c *Site) isFinished(node *ironic.Node) bool {
 
 // taken returns the error for a conflict with a node that the candidate cannot take over.
 func (c *Site) taken(x *conflict) error {
-	err := &TakenError{What: x.what, Value: x.value, Node: x.node}
+	taken := &Taken{What: x.what, Value: x.value, Node: x.node}
 	switch mark := creationOf(x.node.Extra, MarkCreation); {
-	case mark == nil || !mark.Done.IsZero() || mark.Run == c.run:
-	case !c.isPast(mark):
-	case !c.isDead(mark):
-		err.Making = mark
-	case !c.isRecent(mark):
-		err.Obstacle = remains{}.obstacle(Tenant{})
+	case mark == nil || !mark.Done.IsZero() || mark.Run == c.Run.id:
+	case !c.Run.isPast(mark):
+	case !c.Run.isDead(mark):
+		taken.Making = mark
+	case !c.Run.isRecent(mark):
+		taken.Obstacle = remains{}.obstacle(Tenant{})
 	}
-	return err
+	return taken.Err()
 }
 
 // blocking returns the first conflict that prevents the creation, or nil if the candidate can take over the only node in conflict.
 func (c *Site) blocking(ctx context.Context, found []conflict, who Candidate) (*conflict, error) {
 	first := found[0]
 	for i, x := range found {
-		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || c.catalog.isLeaving(&found[i]) {
+		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || catalogOf(c).isLeaving(&found[i]) {
 			return &found[i], nil
 		}
 	}
@@ -196,10 +191,10 @@ func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadl
 	case err != nil:
 		return nil, err
 	case why != "":
-		return nil, &TakenError{What: x.what, Value: x.value, Node: node, Obstacle: why}
+		return nil, (&Taken{What: x.what, Value: x.value, Node: node, Obstacle: why}).Err()
 	case mark != nil:
 		return c.finish(ctx, node, who, deadline)
-	case !c.catalog.claim(node.UUID, who):
+	case !catalogOf(c).claim(node.UUID, who):
 		return nil, nil //nolint:nilnil // another resource has just taken it
 	}
 	return &Found{Node: node}, nil
@@ -211,7 +206,7 @@ func (c *Site) begunBefore(node *ironic.Node, who Candidate) *Creation {
 	mark, wanted := creationOf(node.Extra, MarkCreation), entryOf(who)
 	theirs := ironic.IdentifyBMC(node.DriverInfo)
 	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
-	if !same || !c.unfinished(mark, node.Extra) {
+	if !same || !c.Run.unfinished(mark, node.Extra) {
 		return nil
 	}
 	return mark
@@ -230,20 +225,20 @@ func (c *Site) finish(ctx context.Context, node *ironic.Node, who Candidate, dea
 		}
 		mark := c.begunBefore(m.node, who)
 		if mark == nil {
-			return nil, c.refuseTakeOver(creationOf(m.node.Extra, MarkCreation))
+			return nil, c.Run.refuseTakeOver(creationOf(m.node.Extra, MarkCreation))
 		}
 		if why, err := c.obstacle(ctx, m.node, mark, who); err != nil || why != "" {
 			return nil, cmp.Or(err, errTakenOver)
 		}
 		return mark, nil
 	}
-	mark, err := c.finishing(ctx, node.UUID, MarkCreation, read, m.write)
+	mark, err := c.Run.finishing(ctx, node.UUID, MarkCreation, read, m.write)
 	switch {
 	case errors.Is(err, errTakenOver), ironic.IsNotFound(err):
 		return nil, nil //nolint:nilnil // the node has changed since it was listed
 	case err != nil:
 		return nil, err
-	case !c.catalog.claim(node.UUID, who):
+	case !catalogOf(c).claim(node.UUID, who):
 		return nil, fmt.Errorf("another resource of this configuration has taken over node %s. Two resources describe the same machine: remove one of them", ironic.NodeLabel(m.node))
 	}
 	return &Found{Node: m.node, By: mark}, nil

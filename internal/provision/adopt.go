@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -19,7 +18,7 @@ func CheckAdoption(n *ironic.Node) error {
 	if state == nodes.Active || n.InstanceUUID != "" && Finished(state) || Adoptable(state) {
 		return nil
 	}
-	return &RefusedError{Node: n, Goal: GoalAdopted, Reason: reasonNoAdopt}
+	return refusedFor(n, reasonNoAdopt.String())
 }
 
 // ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the
@@ -83,10 +82,9 @@ func (m *Machine) EndAdoption(ctx context.Context, instance string, timeout time
 	if m.node.InstanceUUID != instance {
 		return false, nil
 	}
-	var refused *RefusedError
 	err = m.Reach(ctx, GoalManageable, timeout)
 	switch {
-	case Occupied(m.node) && (err == nil || errors.As(err, &refused)):
+	case Occupied(m.node) && (err == nil || Is(err, KindRefused)):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -24,30 +24,6 @@ func marked(extra map[string]any, mark *Creation) map[string]any {
 	return all
 }
 
-// HoldAllocation waits until this run neither edits an allocation nor undeploys its machine, which deletes the allocation and creates
-// it again as it was. The caller may do either until it calls done. waited reports that it had to wait.
-func (c *Site) HoldAllocation(ctx context.Context, id string) (done func(), waited bool, err error) {
-	return c.hold(ctx, id)
-}
-
-// hold waits until no other caller holds a UUID. The caller then holds it until it calls done.
-func (c *Site) hold(ctx context.Context, id string) (done func(), waited bool, err error) {
-	value, _ := c.held.LoadOrStore(id, make(chan struct{}, 1))
-	holder := value.(chan struct{}) //nolint:forcetypeassert // nothing else is stored
-	done = func() { <-holder }
-	select {
-	case holder <- struct{}{}:
-		return done, false, nil
-	default:
-	}
-	select {
-	case holder <- struct{}{}:
-		return done, true, nil
-	case <-ctx.Done():
-		return nil, true, ctx.Err()
-	}
-}
-
 // finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
 func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allocation, by *Creation, err error) {
 	if r.Name == "" {
@@ -62,9 +38,9 @@ func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allo
 		if err != nil {
 			return nil, err
 		}
-		isLeft := c.unfinished(mark, on) || r.isBroken && c.isDead(mark) && c.isRecent(mark)
+		isLeft := c.Run.unfinished(mark, on) || r.isBroken && c.Run.isDead(mark) && c.Run.isRecent(mark)
 		if !isLeft || !r.mayTakeOver(mark) {
-			return nil, c.refuseTakeOver(mark)
+			return nil, c.Run.refuseTakeOver(mark)
 		}
 		if same, err := c.sameRequest(ctx, r, a); err != nil || !same {
 			return nil, errors.Join(err, errTakenOver)
@@ -73,7 +49,7 @@ func (c *Site) finishAllocation(ctx context.Context, r *Request) (a *ironic.Allo
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = c.finishing(ctx, a.UUID, MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+		by, err = c.Run.finishing(ctx, a.UUID, MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
 	}
 	if err == nil {
 		a, err = c.Allocation(ctx, a.UUID) // with the mark of this run
@@ -97,16 +73,17 @@ func (c *Site) LeftAllocations(ctx context.Context, spec ironic.AllocationSpec) 
 	if spec.Name != "" {
 		return nil, nil
 	}
-	c.left.once.Do(func() {
-		c.left.all, c.left.err = c.ListAllocations(ctx, nil)
+	known := kept(c, func(*Site) *leftovers { return &leftovers{} })
+	known.once.Do(func() {
+		known.all, known.err = c.ListAllocations(ctx, nil)
 	})
-	for _, a := range c.left.all {
+	for _, a := range known.all {
 		mark := creationOf(a.Extra, MarkCreation)
-		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.isLeft(mark, nil) {
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.Run.isLeft(mark, nil) {
 			left = append(left, a)
 		}
 	}
-	return left, c.left.err
+	return left, known.err
 }
 
 // extraOf returns the extra of the node of an allocation; nil if it has none.
@@ -155,7 +132,7 @@ func (c *Site) sameRequest(ctx context.Context, r *Request, a *ironic.Allocation
 
 // EndAllocation is Machine.EndCreation for an allocation.
 func (c *Site) EndAllocation(ctx context.Context, a *ironic.Allocation, failed error) error {
-	return c.endCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
+	return c.Run.endCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
 		now, err := c.Allocation(ctx, a.UUID)
 		if err != nil {
 			return nil, err
@@ -166,7 +143,7 @@ func (c *Site) EndAllocation(ctx context.Context, a *ironic.Allocation, failed e
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
 func (c *Site) ForgetAllocationMark(ctx context.Context, a *ironic.Allocation) {
-	if !c.isDead(creationOf(a.Extra, MarkCreation)) {
+	if !c.Run.isDead(creationOf(a.Extra, MarkCreation)) {
 		return
 	}
 	if err := c.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(MarkCreation)}); err != nil {
@@ -211,26 +188,27 @@ func (c *Site) AwaitAllocation(ctx context.Context, r Request, a *ironic.Allocat
 	}
 }
 
-// undeployTimeout is how long the release of an allocation waits for the undeploy of a node in quarantine.
-const undeployTimeout = time.Hour
+// QuarantineEnd finishes the quarantine that a killed run has begun on a node because a deployment failed for an allocation. It reports
+// whether there was one. See EndLeftQuarantine.
+type QuarantineEnd func(ctx context.Context, s *Site, node *ironic.Node, allocation string) (ended bool, err error)
 
-// Release deletes an allocation. It finishes a quarantine that a killed run has begun. It reads the node first and returns a RefusedError if something is deployed on it: in maintenance,
+// Release deletes an allocation. It lets end finish a quarantine of the node, and returns a RefusedError if anything else is deployed on it: in maintenance,
 // Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
-func (c *Site) Release(ctx context.Context, id, nodeID string) error {
+func (c *Site) Release(ctx context.Context, id, nodeID string, end QuarantineEnd) error {
 	if nodeID != "" {
 		node, err := c.Node(ctx, nodeID)
+		ended := false
+		if err == nil && node.InstanceUUID == id && end != nil {
+			ended, err = end(ctx, c, node, id)
+		}
 		switch {
 		case ironic.IsNotFound(err):
 		case err != nil:
 			return err
-		case node.InstanceUUID != id:
-		case InQuarantineFor(node, id): // a killed run has left it
-			if err := c.Record(node).undeployQuarantined(ctx, QuarantineOf(node), undeployTimeout); err != nil {
-				return err
-			}
+		case node.InstanceUUID != id, ended:
 		case Occupied(node):
-			return &RefusedError{Node: node, Goal: GoalUndeployed, Reason: "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
-				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>"}
+			return refusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. "+
+				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
 		}
 	}
 	return c.DeleteAllocation(ctx, id)
@@ -241,13 +219,13 @@ func (c *Site) renew(ctx context.Context, spec ironic.AllocationSpec) error {
 	if err := c.DeleteAllocation(ctx, spec.UUID); err != nil {
 		return err
 	}
-	_, err := c.CreateAllocation(ctx, spec)
+	_, err := CreateAllocation(ctx, c.Client, spec)
 	return err
 }
 
 // abandon deletes a failed allocation and explains why no node matched. All allocations that have failed meanwhile share a list.
 func (c *Site) abandon(ctx context.Context, r Request, a *ironic.Allocation) error {
-	none := &NoMatchError{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
+	none := &NoMatch{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
 	if all, asked, err := c.stockSince(ctx, none.asked); err == nil {
 		none.asked = asked
 		none.Census, _, _ = c.examine(ctx, r, all, inventoriesOfRun)
@@ -255,13 +233,16 @@ func (c *Site) abandon(ctx context.Context, r Request, a *ironic.Allocation) err
 	}
 	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		none.Left = true
-		return errors.Join(none, fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
+		return errors.Join(none.err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}
-	return none
+	return none.err()
 }
 
-// NoMatchError says that no node matches an allocation, and why.
-type NoMatchError struct {
+// KindNoMatch is the kind of an error which says that no node matches an allocation.
+const KindNoMatch Kind = "no match"
+
+// NoMatch is what an error of KindNoMatch knows: why no node matches.
+type NoMatch struct {
 	Request   Request
 	LastError string // the allocation's last_error in Ironic
 	Left      bool   // the failed allocation could not be deleted
@@ -271,15 +252,16 @@ type NoMatchError struct {
 	asked time.Time // when the list of the census was requested
 }
 
-// Error counts the nodes by the first requirement that each one misses.
-func (e *NoMatchError) Error() string { return quoted(e) }
+// noMatchOf returns what an error of KindNoMatch knows; nil for other errors.
+func noMatchOf(err error) *NoMatch { return aboutOf[*NoMatch](err, KindNoMatch) }
 
-func (e *NoMatchError) quote() (fact, words string) {
-	return fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), e.LastError
+// err returns the error, which counts the nodes by the first requirement that each one misses.
+func (e *NoMatch) err() error {
+	return &Error{Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), Words: e.LastError, Advice: e.advice()}
 }
 
-// Advice says what the user can do.
-func (e *NoMatchError) Advice() string {
+// advice says what the user can do.
+func (e *NoMatch) advice() string {
 	what := e.Request.what()
 	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what + ", so that it waits for them. "
 	coming, states := e.Census.coming()

@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,8 +53,7 @@ func TestAllocation_failureIsExplained(t *testing.T) {
 		client := newClient(fake)
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_GPU"}}
 		_, err := allocate(t.Context(), client, spec)
-		var none *provision.NoMatchError
-		if !errors.As(err, &none) {
+		if !provision.Is(err, provision.KindNoMatch) {
 			t.Fatalf("%v, want a NoMatchError", err)
 		}
 		want := "0 of 5 nodes: 1 other class, 1 not available (1 active), 1 in maintenance, 1 with unknown power state, 1 without CUSTOM_GPU"

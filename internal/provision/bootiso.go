@@ -13,10 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// lastISORebuild is the API version of Ironic 26.0. Later versions, up to at least 39, answer a rebuild without image_source with
-// 500 (reference/live-iso.md#rebuilding-without-an-image).
-const lastISORebuild ironic.Microversion = 91
-
 // BootISO boots the machine with a live ISO. On a machine that runs nothing it works like Deploy. With RebuildOther it also
 // replaces the ISO of a running machine, in the way that interrupts the machine least among those that the server and the driver
 // support: a rebuild; attaching virtual media and restarting; or undeploying without cleaning and deploying again. If one of the
@@ -41,7 +37,7 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 	}
 	runs := BootRecord(m.node)
 	switch {
-	case version <= lastISORebuild:
+	case version <= ironic.LastISORebuild:
 		attempts, err = m.deployNow(ctx, d, o)
 	case m.attaches(ctx) && d.isOtherISO(m.node):
 		if err := m.Connect(ctx, o.Connections); err != nil {
@@ -53,12 +49,9 @@ func (m *Machine) BootISO(ctx context.Context, d Deployment, o DeployOptions) (a
 		return m.redeploy(ctx, runs, d, o)
 	}
 	var status *ironic.StatusError
-	var invalid *InvalidNodeError
-	var media *mediaError
-	var power *powerError
 	var queue *throttle.QueueError
-	declined := errors.As(err, &invalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !IsAccess(err) && !errors.As(err, &queue))
-	if errors.As(err, &media) || errors.As(err, &power) || declined {
+	declined := Is(err, KindInvalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !IsAccess(err) && !errors.As(err, &queue))
+	if As(err, kindMedia, kindPower) != nil || declined {
 		m.site.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(nodeAttributes(m.node), "error", err)...)
 		refused := err
 		if err = m.Refresh(ctx); err == nil && barred(m.node) != "" {
@@ -89,13 +82,13 @@ func (m *Machine) bootable(d Deployment, o DeployOptions) error {
 		return err
 	}
 	if d.ConfigDrive != nil && !CarriesConfigDrive(m.node) {
-		return &NoConfigDriveError{Node: m.node}
+		return NoConfigDrive(m.node)
 	}
 	if last := BootRecord(m.node); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
-		return &BootLoopError{Label: ironic.NodeLabel(m.node), Last: *last}
+		return BootLoop(ironic.NodeLabel(m.node), *last)
 	}
 	if reason := barred(m.node); reason != "" {
-		return &RefusedError{Node: m.node, Goal: GoalRebuilt, Reason: reason + ", so it is not restarted. End that first"}
+		return refusedFor(m.node, reason+", so it is not restarted. End that first")
 	}
 	return nil
 }
@@ -134,7 +127,7 @@ func (m *Machine) redeploy(ctx context.Context, runs *bootiso.Record, d Deployme
 	if err := m.Patch(ctx, patch); err != nil {
 		return 0, err
 	}
-	m.site.lost.Store(m.node.UUID, note.Lost)
+	registerOf(m.site).noteLost(m.node.UUID, note.Lost)
 	lost, err := m.undeploy(ctx, o.Instance, allocation, o.Timeout)
 	if err != nil {
 		return 0, err
@@ -174,18 +167,8 @@ func (d Deployment) isOtherISO(n *ironic.Node) bool {
 	return true
 }
 
-// mediaError says that Ironic could not attach virtual media, which only the node's last_error shows.
-type mediaError struct {
-	node *ironic.Node
-	what string
-}
-
-// Error says what Ironic could not do, and why.
-func (e *mediaError) Error() string { return quoted(e) }
-
-func (e *mediaError) quote() (fact, words string) {
-	return fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(e.node), e.what), ironic.FirstLine(e.node.LastError)
-}
+// kindMedia is the kind of an error which says that Ironic could not attach virtual media, which only the node's last_error shows.
+const kindMedia Kind = "virtual media"
 
 // What Ironic does to boot another ISO, in messages.
 const (
@@ -206,7 +189,7 @@ func (m *Machine) manageMedia(ctx context.Context, what string, deadline time.Ti
 		return err
 	}
 	if m.node.LastError != "" { // Ironic clears last_error when an operation starts
-		return &mediaError{node: m.node, what: what}
+		return &Error{Kind: kindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: ironic.FirstLine(m.node.LastError)}
 	}
 	return nil
 }

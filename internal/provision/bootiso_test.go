@@ -3,7 +3,6 @@ package provision_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -722,8 +721,7 @@ func TestBootISO_loopGuard(t *testing.T) {
 					t.Fatalf("%s, boot %d: %v", api, try, err)
 				}
 			}
-			var loop *provision.BootLoopError
-			if err := boot(9); !errors.As(err, &loop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
+			if err := boot(9); !provision.Is(err, provision.KindBootLoop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
 				t.Errorf("%s: %v", api, err)
 			}
 			if got := fake.PowerCycles(id); got != 2+bootiso.MaxBoots {
@@ -743,8 +741,7 @@ func TestBootISO_unsupportedConfigDrive(t *testing.T) {
 		fake, id, instance := booted(t, "1.115", overNetwork)
 		d := live("2")
 		d.ConfigDrive = map[string]any{"meta_data": map[string]any{"name": "web"}}
-		var none *provision.NoConfigDriveError
-		if _, _, err := newClient(fake).BootISO(t.Context(), id, d, another(instance)); !errors.As(err, &none) || !strings.Contains(err.Error(), `"ipxe"`) {
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, d, another(instance)); !provision.Is(err, provision.KindNoConfigDrive) || !strings.Contains(err.Error(), `"ipxe"`) {
 			t.Errorf("%v", err)
 		}
 		wantBooted(t, fake, id, "1", 1)
@@ -755,8 +752,7 @@ func TestBootISO_nodeOfOtherUser(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		fake, id, _ := booted(t, "1.115", overNetwork)
-		var other *provision.ReservedError
-		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(ironic.NewUUID())); !errors.As(err, &other) {
+		if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(ironic.NewUUID())); !provision.Is(err, provision.KindReserved) {
 			t.Errorf("%v", err)
 		}
 		wantBooted(t, fake, id, "1", 1)
@@ -795,8 +791,7 @@ func TestBootISO_strandsNoMachine(t *testing.T) {
 				inVirtualTime(t, func(t *testing.T) {
 					fake, id, instance := booted(t, way.api, way.driver)
 					change(fake, id)
-					var refused *provision.RefusedError
-					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); !errors.As(err, &refused) || !strings.Contains(err.Error(), reason) {
+					if _, _, err := newClient(fake).BootISO(t.Context(), id, live("2"), another(instance)); !provision.Is(err, provision.KindRefused) || !strings.Contains(err.Error(), reason) {
 						t.Errorf("%v", err)
 					}
 					if got := verbs(t, fake, id); len(got) > 0 {

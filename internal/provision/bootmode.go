@@ -66,7 +66,8 @@ func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout t
 		err = m.Refresh(ctx) // polls have neither setting
 	}
 	if err == nil && !HasBoot(m.node, change) && m.node.LastError != "" {
-		return &bootError{m.node, change}
+		return &Error{Node: m.node, Words: ironic.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
+			change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name())}
 	}
 	return err
 }
@@ -77,21 +78,4 @@ func (b BootSettings) name() string {
 		return "secure_boot"
 	}
 	return "boot_mode"
-}
-
-// bootError says that Ironic could not change boot mode or secure boot.
-type bootError struct {
-	node   *ironic.Node
-	change BootSettings
-}
-
-// Error ends with Ironic's reason.
-func (e *bootError) Error() string {
-	fact, words := e.quote()
-	return fact + ": " + words
-}
-
-func (e *bootError) quote() (fact, words string) {
-	return fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s", e.change.name(), ironic.NodeLabel(e.node), e.node.Driver, e.change.name()),
-		ironic.FirstLine(e.node.LastError)
 }

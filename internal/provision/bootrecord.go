@@ -67,7 +67,7 @@ func (m *Machine) lost(ctx context.Context, instance string) losses {
 	if note == nil || note.Lost == nil || note.Lost.Instance != instance || Occupied(m.node) {
 		return losses{}
 	}
-	if noted, _ := m.site.lost.Load(m.node.UUID); m.site.isOfOthers(m.node) && !ironic.SameJSON(noted, note.Lost) {
+	if m.site.isOfOthers(m.node) && !ironic.SameJSON(registerOf(m.site).lostBy(m.node.UUID), note.Lost) {
 		m.site.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", nodeAttributes(m.node)...)
 		return losses{}
 	}
@@ -169,15 +169,9 @@ func barred(n *ironic.Node) string {
 	return ""
 }
 
-// BootChangedError says that a node has changed since the plan decided what to do with it.
-type BootChangedError struct {
-	Node *ironic.Node
-	Why  string // how the decision differs now
-}
-
-// Error says how the decision differs.
-func (e *BootChangedError) Error() string {
-	return fmt.Sprintf("node %s has changed since the plan: %s", ironic.NodeLabel(e.Node), e.Why)
+// BootChanged says that a node has changed since the plan decided what to do with it, and how the decision differs now.
+func BootChanged(node *ironic.Node, why string) *Error {
+	return &Error{Node: node, Fact: fmt.Sprintf("node %s has changed since the plan: %s", ironic.NodeLabel(node), why), Advice: "The node was not changed. Run terraform plan again."}
 }
 
 // BootKey reports whether a live ISO sets this key of instance_info.
@@ -254,23 +248,26 @@ func CarriesConfigDrive(n *ironic.Node) bool {
 	return strings.HasSuffix(n.BootInterface, "virtual-media")
 }
 
-// NoConfigDriveError says that a node cannot get a config drive together with a live ISO.
-type NoConfigDriveError struct{ Node *ironic.Node }
+// KindNoConfigDrive is the kind of an error which says that a node cannot get a config drive together with a live ISO.
+const KindNoConfigDrive Kind = "no config drive"
 
-// Error names the boot interface.
-func (e *NoConfigDriveError) Error() string {
-	return fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with a live ISO", ironic.NodeLabel(e.Node), e.Node.BootInterface)
+// NoConfigDrive returns such an error.
+func NoConfigDrive(node *ironic.Node) *Error {
+	return &Error{
+		Kind: KindNoConfigDrive, Node: node, Fact: fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with a live ISO", ironic.NodeLabel(node), node.BootInterface),
+		Advice: "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its contents into the ISO.",
+	}
 }
 
-// BootLoopError says that a node has reached the maximum number of restarts with one image.
-type BootLoopError struct {
-	Label string // of the node
-	Last  bootiso.Record
-}
+// KindBootLoop is the kind of an error which says that a node has reached the maximum number of restarts with one image.
+const KindBootLoop Kind = "boot loop"
 
-// Error says how often the node was restarted.
-func (e *BootLoopError) Error() string {
-	return fmt.Sprintf("node %s was restarted with this image %d times within a day", e.Label, e.Last.Boots-1)
+// BootLoop returns such an error. label names the node.
+func BootLoop(label string, last bootiso.Record) *Error {
+	return &Error{
+		Kind: KindBootLoop, Fact: fmt.Sprintf("node %s was restarted with this image %d times within a day", label, last.Boots-1),
+		Advice: "The machine was not restarted. Check the machine and the image. A new version of the image, or terraform apply -replace, resets the count.",
+	}
 }
 
 // Values of again.Clean. An empty value means that automated_clean was false.

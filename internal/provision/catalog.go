@@ -22,6 +22,7 @@ var catalogFields = []string{"uuid", "name", "driver", "driver_info", "provision
 type catalog struct {
 	client *ironic.Client
 	turn   chan struct{} // held while reading the lists
+	hosts  Set[string]   // the nodes whose hosts Terraform has in state, as far as it has refreshed them
 
 	mu       sync.Mutex
 	lists    *lists // nil before the first read
@@ -55,32 +56,38 @@ type entry struct {
 	isOurs    bool   // a creation or change of this run makes it or has taken it over
 }
 
-func newCatalog(client *ironic.Client) *catalog {
+// catalogOf returns the catalog of a site.
+func catalogOf(s *Site) *catalog { return kept(s, newCatalog) }
+
+func newCatalog(s *Site) *catalog {
 	return &catalog{
-		client: client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
+		client: s.Client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
 		made: map[string]*entry{}, deleting: map[string]bool{}, gone: map[string]bool{}, planned: map[string]intent{},
 	}
 }
 
 // Refused makes the catalog read its lists again. Ironic has answered 409 to a creation, so the lists are out of date.
 func (c *Site) Refused() {
-	c.catalog.mu.Lock()
-	defer c.catalog.mu.Unlock()
-	c.catalog.oldest = c.catalog.begun + 1
+	known := catalogOf(c)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	known.oldest = known.begun + 1
 }
 
 // NotMade tells the other creations of the run that the node of a candidate was not created or has been deleted again.
 func (c *Site) NotMade(id string) {
-	c.catalog.mu.Lock()
-	defer c.catalog.mu.Unlock()
-	delete(c.catalog.made, id)
+	known := catalogOf(c)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	delete(known.made, id)
 }
 
 // Deleting tells the creations of the run that it is deleting a node, or undeploying one, which may be deleted next, so that a
 // creation that needs its name, BMC or addresses waits. The caller must call ended once and say whether the node is gone.
 func (c *Site) Deleting(id string) (ended func(gone bool)) {
-	c.catalog.setDeleting(id, true, false)
-	return func(gone bool) { c.catalog.setDeleting(id, false, gone) }
+	known := catalogOf(c)
+	known.setDeleting(id, true, false)
+	return func(gone bool) { known.setDeleting(id, false, gone) }
 }
 
 func (c *catalog) setDeleting(id string, deleting, gone bool) {
@@ -231,7 +238,7 @@ type conflict struct {
 	by       *entry // the candidate or the change
 }
 
-func (x conflict) err() error { return &TakenError{What: x.what, Value: x.value, Node: x.node} }
+func (x conflict) err() error { return (&Taken{What: x.what, Value: x.value, Node: x.node}).Err() }
 
 // sharing returns the nodes that share something with a candidate: first the one with its name, then the one with its BMC.
 func (c *catalog) sharing(l *lists, wanted *entry) []conflict {

@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -59,8 +58,7 @@ func wantFree(t *testing.T, site *site, who provision.Candidate) {
 func wantTaken(t *testing.T, site *site, who provision.Candidate, what provision.Sharing, node string) {
 	t.Helper()
 	found, err := site.Admit(t.Context(), who, later())
-	var taken *provision.TakenError
-	if !errors.As(err, &taken) || taken.What != what || taken.Node.UUID != node {
+	if !provision.Is(err, provision.KindTaken) || provision.TakenOf(err).What != what || provision.TakenOf(err).Node.UUID != node {
 		t.Errorf("%s: %v, %v; want the %s of node %s", who.Name, found, err, what, node)
 	}
 }
@@ -119,7 +117,7 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		fake := &fakeironic.Server{}
 		other := candidate(1)
 		maker := newClient(fake)
-		node, err := maker.Enroll(t.Context(), ironic.Enrollment{UUID: other.UUID, Name: other.Name, Driver: "redfish", DriverInfo: other.DriverInfo})
+		node, err := maker.Enroll(t.Context(), other.UUID, ironic.Settings{"name": other.Name, "driver": "redfish", "driver_info": other.DriverInfo})
 		if err == nil {
 			_, err = maker.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: other.Addresses[0]})
 		}

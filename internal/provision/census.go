@@ -168,7 +168,7 @@ func counts(m map[string]int) string {
 func (c Census) coming() (total int, states map[string]int) {
 	states = map[string]int{}
 	for state, n := range c.States {
-		if comes(ironic.State(state)) {
+		if has(ironic.State(state), coming) {
 			states[state] = n
 			total += n
 		}

@@ -115,7 +115,7 @@ func TestCensus_advice(t *testing.T) {
 		"Set owner to the owner":       {Total: 1, Own: 1},
 		"a node that is active":        {Total: 1, Unavailable: 1, Backfill: true},
 	} {
-		got := (&NoMatchError{Census: census}).Advice()
+		got := (&NoMatch{Census: census}).advice()
 		if !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q", census, got, want)
 		}
@@ -123,7 +123,7 @@ func TestCensus_advice(t *testing.T) {
 			t.Errorf("%+v: %q, although its nodes are available", census, got)
 		}
 	}
-	both := (&NoMatchError{Census: Census{Total: 2, Maintenance: 1, Unavailable: 1, States: map[string]int{"active": 1}}}).Advice()
+	both := (&NoMatch{Census: Census{Total: 2, Maintenance: 1, Unavailable: 1, States: map[string]int{"active": 1}}}).advice()
 	if !strings.Contains(both, "maintenance = false") || !strings.Contains(both, "target_state") {
 		t.Errorf("the advice is %q", both)
 	}
@@ -137,7 +137,7 @@ func TestGaps_nameWhatNoNodeHas(t *testing.T) {
 		"3": {UUID: "3", Name: "rack1-03", ResourceClass: "gpu"},
 	}
 	spec := ironic.AllocationSpec{ResourceClass: "storage", Traits: []string{"custom_nvme", "CUSTOM_NVME"}, CandidateNodes: []string{"rack1-01", "2", "rak1-03", "elsewhere"}}
-	got := (&NoMatchError{Request: Request{AllocationSpec: spec}, gaps: gapsOf(spec, all)}).Advice()
+	got := (&NoMatch{Request: Request{AllocationSpec: spec}, gaps: gapsOf(spec, all)}).advice()
 	for _, want := range []string{
 		"Ironic knows no node rak1-03; similar: rack1-03, rack1-01, rack1-02.", "Ironic knows no node elsewhere. ", `No node has the class "storage". The classes of the nodes: baremetal (2), gpu (1).`,
 		"No node has the trait custom_nvme; similar: CUSTOM_NVME.",

@@ -35,15 +35,14 @@ func (c *Site) Abandoned(n *ironic.Node) bool {
 		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
-// ClaimLostError says that a discovered machine could not be claimed.
-type ClaimLostError struct{ Reason string }
+// KindClaimLost is the kind of an error which says that a discovered machine could not be claimed.
+const KindClaimLost Kind = "claim lost"
 
-// Error returns the reason.
-func (e *ClaimLostError) Error() string { return e.Reason }
+func claimLost(reason string) *Error { return &Error{Kind: KindClaimLost, Fact: reason} }
 
 // ClaimDiscovered names a discovered node and records which discovery it belongs to. If several runs try this, exactly one
 // succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
-// (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns a ClaimLostError if the
+// (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
 // node cannot be claimed.
 func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) error {
 	node, err := c.Node(ctx, id)
@@ -55,7 +54,7 @@ func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) e
 	}
 	if d := DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
 		if d.Name != mark.Name {
-			return &ClaimLostError{Reason: "another run of " + d.Owner + " has named it " + d.Name}
+			return claimLost("another run of " + d.Owner + " has named it " + d.Name)
 		}
 		return c.restoreName(ctx, node, d)
 	}
@@ -65,7 +64,7 @@ func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) e
 		return err
 	}
 	if reason := claimObstacle(taken); reason != "" {
-		return errors.Join(&ClaimLostError{Reason: reason}, c.releaseClaim(ctx, id, claim))
+		return errors.Join(claimLost(reason), c.releaseClaim(ctx, id, claim))
 	}
 	var patch ironic.Patch
 	patch.Set("/name", mark.Name)
@@ -83,14 +82,14 @@ func (c *Site) ClaimDiscovered(ctx context.Context, id string, mark Discovery) e
 	}
 	switch {
 	case ironic.IsStatus(err, http.StatusConflict, "already exists"):
-		err = &ClaimLostError{Reason: fmt.Sprintf("the name %s is taken by now", mark.Name)}
+		err = claimLost(fmt.Sprintf("the name %s is taken by now", mark.Name))
 	case ironic.IsNotFound(err):
 		return errGone()
 	}
 	return errors.Join(err, c.releaseClaim(ctx, id, claim))
 }
 
-func errGone() error { return &ClaimLostError{Reason: "the node does not exist any more"} }
+func errGone() error { return claimLost("the node does not exist any more") }
 
 // restoreName restores the name of a node that this discovery has claimed.
 func (c *Site) restoreName(ctx context.Context, node *ironic.Node, d *Discovery) error {
@@ -147,7 +146,7 @@ func (c *Site) take(ctx context.Context, node *ironic.Node, claim string) (*iron
 	return now, nil
 }
 
-func errClaimed() error { return &ClaimLostError{Reason: "another run is claiming it"} }
+func errClaimed() error { return claimLost("another run is claiming it") }
 
 // freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
 func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
@@ -155,7 +154,7 @@ func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
 		For: "claim node " + node.UUID, Wait: takeOverWait,
 	}
-	err := c.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
+	err := c.limiter.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
 	var locked *throttle.LockedError
 	if errors.As(err, &locked) {
 		return errClaimed()

@@ -3,7 +3,6 @@ package provision
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.
 		return open, err
 	}
 	if unfit := c.Want.Only(open).Unfit(seen); len(unfit) > 0 {
-		return open, &UnfitError{Node: m.node, Unfit: unfit}
+		return open, unfitError(m.node, unfit)
 	}
 	work := c.Want.Work(c.Applied, seen)
 	open = work.Parts()
@@ -74,14 +73,11 @@ func (m *Machine) Configure(ctx context.Context, c HardwareChange, timeout time.
 // restarts the machine never ends after a RAID step that needed no restart (reference/ironic.md#steps-after-raid).
 func (h Hardware) operations(server ironic.Microversion) []Hardware {
 	raid, rest := h.Only([]Part{PartRAID}), h.Only([]Part{PartBIOS, PartFirmware})
-	if server >= versionStepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
+	if server >= ironic.StepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
 		return []Hardware{h}
 	}
 	return []Hardware{raid, rest}
 }
-
-// versionStepsAfterRAID is the version of the first server that is known to run other steps after RAID.
-const versionStepsAfterRAID ironic.Microversion = 115
 
 // reachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
 // It also waits for what an interrupted run has begun.
@@ -107,13 +103,13 @@ func (m *Machine) runSteps(ctx context.Context, live bool, order ironic.Order, t
 		goal = GoalServiced
 	}
 	err := m.walk(ctx, goal, m.node.InstanceUUID, order, timeout)
-	var failed *FailedError
+	failed := As(err, KindFailed)
 	switch {
 	case ironic.IsForbidden(err):
-		return &StepsForbiddenError{Node: m.node, Order: order, Err: err}
-	case live && errors.As(err, &failed) && m.state() == nodes.ServiceFail:
+		return stepsForbidden(m.node, order, err)
+	case live && failed != nil && m.state() == nodes.ServiceFail:
 		left := m.leaveService(ctx, timeout)
-		return &ServiceError{Node: failed.Node, Order: order, State: m.state(), Err: left}
+		return serviceFailed(failed.Node, order, m.state(), left)
 	}
 	return err
 }
@@ -121,7 +117,7 @@ func (m *Machine) runSteps(ctx context.Context, live bool, order ironic.Order, t
 // leaveService ends a failed service: it ends the maintenance that Ironic has set, and aborts the service, so that the machine is
 // active again. Ironic can do that since API 1.97; older versions keep the node in service failed.
 func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error {
-	if version, err := m.site.Highest(ctx); err != nil || version < versionServiceAbort {
+	if version, err := m.site.Highest(ctx); err != nil || version < ironic.VersionServiceAbort {
 		return err
 	}
 	if err := m.clearFault(ctx); err != nil {
@@ -144,9 +140,6 @@ func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline tim
 	return nil
 }
 
-// versionServiceAbort is the first version whose servers accept the verb abort in state service failed.
-const versionServiceAbort ironic.Microversion = 97
-
 // readBack compares the machine with what was sent, because Ironic leaves some steps out without an error
 // (reference/ironic.md#skipped-steps).
 func (m *Machine) readBack(ctx context.Context, sent Hardware) (open []Part, err error) {
@@ -161,15 +154,14 @@ func (m *Machine) readBack(ctx context.Context, sent Hardware) (open []Part, err
 	if len(lacks) == 0 {
 		return nil, nil
 	}
-	skipped := &SkippedError{Node: m.node}
+	var facts []string
 	for _, l := range lacks {
-		skipped.Facts = append(skipped.Facts, l.fact)
+		facts = append(facts, l.fact)
 		if !slices.Contains(open, l.part) {
 			open = append(open, l.part)
 		}
 	}
-	skipped.Parts = open
-	return open, skipped
+	return open, skippedError(m.node, open, facts)
 }
 
 // SeeHardware reads what Ironic knows about parts of a machine's hardware. RAID is in the node itself, which must be complete.
@@ -202,94 +194,60 @@ func raidOf(node *ironic.Node) []ironic.LogicalDisk {
 	return config.LogicalDisks
 }
 
-// UnfitError says that a machine's BIOS registry refuses settings. Nothing was sent.
-type UnfitError struct {
-	Node  *ironic.Node
-	Unfit []Unfit
-}
-
-// Error gives the reasons.
-func (e *UnfitError) Error() string {
-	reasons := make([]string, len(e.Unfit))
-	for i, unfit := range e.Unfit {
-		reasons[i] = unfit.Reason
+// unfitError says that a machine's BIOS registry refuses settings. Nothing was sent.
+func unfitError(node *ironic.Node, unfit []Unfit) *Error {
+	reasons := make([]string, len(unfit))
+	for i, u := range unfit {
+		reasons[i] = u.Reason
 	}
-	return fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s", ironic.NodeLabel(e.Node), strings.Join(reasons, " "))
+	return &Error{
+		Node: node, Fact: fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s", ironic.NodeLabel(node), strings.Join(reasons, " ")),
+		Advice: "Correct bios_settings. `baremetal node bios setting list --long` shows what the BIOS accepts.",
+	}
 }
 
-func (e *UnfitError) advice() string {
-	return "Correct bios_settings. `baremetal node bios setting list --long` shows what the BIOS accepts."
-}
-
-// SkippedError says that Ironic reported success, but the machine does not have what was to be changed.
-type SkippedError struct {
-	Node  *ironic.Node
-	Parts []Part
-	Facts []string
-}
-
-// Error says what the machine lacks.
-func (e *SkippedError) Error() string {
-	return fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(e.Node), strings.Join(e.Facts, ", and "))
-}
-
-func (e *SkippedError) advice() string {
-	kinds := ironic.InterfacesOf(e.Node)
+// skippedError says that Ironic reported success, but the machine does not have what was to be changed.
+func skippedError(node *ironic.Node, parts []Part, facts []string) *Error {
+	kinds := ironic.InterfacesOf(node)
 	var used []string
-	for _, part := range e.Parts {
+	for _, part := range parts {
 		kind, _, _ := strings.Cut(string(part), "_")
 		used = append(used, fmt.Sprintf("%s = %q", kind, kinds[kind]))
 	}
-	return fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. The next apply tries again.",
-		strings.Join(used, ", "))
-}
-
-// StepsForbiddenError says that Ironic's policy does not let the user run steps.
-type StepsForbiddenError struct {
-	Node  *ironic.Node
-	Order ironic.Order
-	Err   error
-}
-
-// Error names the steps.
-func (e *StepsForbiddenError) Error() string {
-	return fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(e.Order), ironic.NodeLabel(e.Node), e.Err)
-}
-
-func (e *StepsForbiddenError) advice() string {
-	if refusal := ironic.RefusalBy(e.Err); refusal != nil && refusal.Rule != "" {
-		return adviseRefusal(refusal) + " Or remove the setting."
+	return &Error{
+		Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node), strings.Join(facts, ", and ")),
+		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. The next apply tries again.",
+			strings.Join(used, ", ")),
 	}
-	return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps), or remove the setting."
 }
 
-// Unwrap returns Ironic's answer.
-func (e *StepsForbiddenError) Unwrap() error { return e.Err }
-
-// ServiceError says that a service has failed.
-type ServiceError struct {
-	Node  *ironic.Node // as the service has left it
-	Order ironic.Order
-	State ironic.State // in which the node is now
-	Err   error        // why the node could not return to active; may be nil
-}
-
-// Error names the steps.
-func (e *ServiceError) Error() string { return quoted(e) }
-
-// Unwrap returns the reason why the node could not return to active.
-func (e *ServiceError) Unwrap() error { return e.Err }
-
-func (e *ServiceError) advice() string {
-	return "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }."
-}
-
-func (e *ServiceError) quote() (fact, words string) {
-	fact = fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(e.Node), stepNames(e.Order), e.State)
-	if e.Err != nil {
-		fact += ". It could not return to active: " + strings.TrimSuffix(e.Err.Error(), ".")
+// stepsForbidden says that Ironic's policy does not let the user run steps. err is Ironic's answer.
+func stepsForbidden(node *ironic.Node, order ironic.Order, err error) *Error {
+	const ask = "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps)"
+	e := &Error{
+		Node: node, Err: err, Fact: fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", stepNames(order), ironic.NodeLabel(node), err),
+		Advice: ask + ", or remove the setting.", Action: ask + ".",
 	}
-	return fact, ironic.FirstLine(e.Node.LastError)
+	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" {
+		e.Advice = adviseRefusal(refusal) + " Or remove the setting."
+	}
+	return e
+}
+
+// KindService is the kind of an error which says that a service has failed. The cause is why the node could not return to active.
+const KindService Kind = "service"
+
+// serviceFailed returns such an error. node is as the service has left it, and is in a state now. err is nil if the node is active again.
+func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, err error) *Error {
+	fact := fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(node), stepNames(order), state)
+	if err != nil {
+		fact += ". It could not return to active: " + strings.TrimSuffix(err.Error(), ".")
+	}
+	return &Error{
+		Kind: KindService, Node: node, Err: err, Fact: fact, Words: ironic.FirstLine(node.LastError),
+		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }.",
+		Action: "Check that the machine runs. Fix the cause and invoke the action again.",
+	}
 }
 
 // stepNames names the steps of an order, or its runbook.

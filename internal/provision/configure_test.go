@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -148,8 +147,7 @@ func TestConfigure_failedServiceEndsUnlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = machine.Configure(t.Context(), provision.HardwareChange{Want: enabled, Live: true}, time.Hour)
-		var failed *provision.ServiceError
-		if node := machine.Node(); !errors.As(err, &failed) || node.ProvisionState != "active" || node.Reservation != "" {
+		if node := machine.Node(); !provision.Is(err, provision.KindService) || node.ProvisionState != "active" || node.Reservation != "" {
 			t.Errorf("%v; the node is %s, locked by %q", err, node.ProvisionState, node.Reservation)
 		}
 	})

@@ -22,6 +22,9 @@ const doneAge = 15 * time.Minute
 // markAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is now.
 const markAge = 24 * time.Hour
 
+// clockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
+const clockSlack = 5 * time.Second
+
 // takeOverWait is how long a run waits for another one that takes over the same creation.
 const takeOverWait = 2 * time.Minute
 
@@ -81,28 +84,49 @@ func (c *Creation) value() map[string]any { return map[string]any{c.Run: c} }
 // path is where extra has the mark of a run.
 func (c *Creation) path(key Mark) string { return "/extra/" + string(key) + "/" + c.Run }
 
+// Run is a run of this provider, as far as its marks need it. It is safe for concurrent use.
+type Run struct {
+	id        string    // identifies the run in its marks
+	started   time.Time // by the local clock
+	client    *ironic.Client
+	locks     *throttle.Locks
+	takenOver Set[taken] // what creations of this run have taken over
+	announced Set[taken] // the take-overs that the user was told of
+}
+
+// taken is what a creation has taken over: the object with a mark.
+type taken struct {
+	key Mark
+	id  string
+}
+
+// newRun returns a run that begins now.
+func newRun(id string, client *ironic.Client, locks *throttle.Locks) *Run {
+	return &Run{id: id, started: time.Now(), client: client, locks: locks}
+}
+
 // begun returns the mark of a creation that this run begins now.
-func (c *Site) begun() *Creation { return &Creation{Run: c.run, Since: c.ServerNow().UTC()} }
+func (r *Run) begun() *Creation { return &Creation{Run: r.id, Since: r.client.ServerNow().UTC()} }
 
 // isDead reports whether a mark is of another run that was killed before this one started. A run that has begun or finished a
 // creation since then is alive: Terraform lets only one run at a time work on a state.
-func (c *Site) isDead(mark *Creation) bool {
-	return mark != nil && mark.Run != c.run && mark.Since.Before(c.startedAt()) && !mark.Done.After(c.startedAt())
+func (r *Run) isDead(mark *Creation) bool {
+	return mark != nil && mark.Run != r.id && mark.Since.Before(r.startedAt()) && !mark.Done.After(r.startedAt())
 }
 
 // unfinished reports whether this run may take over the creation of a node, or of something on it: the run of the mark was killed
 // before Terraform had saved what it created, and not too long ago. extra is that of the node.
-func (c *Site) unfinished(mark *Creation, extra map[string]any) bool {
-	return c.isLeft(mark, extra) && c.isRecent(mark)
+func (r *Run) unfinished(mark *Creation, extra map[string]any) bool {
+	return r.isLeft(mark, extra) && r.isRecent(mark)
 }
 
 // isLeft is unfinished at any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
 // does not matter: Terraform may save nothing while a deployment is in progress.
-func (c *Site) isLeft(mark *Creation, extra map[string]any) bool {
-	if !c.isDead(mark) {
+func (r *Run) isLeft(mark *Creation, extra map[string]any) bool {
+	if !r.isDead(mark) {
 		return false
 	}
-	if mark.Done.IsZero() || c.ServerNow().Sub(mark.Done) < doneAge {
+	if mark.Done.IsZero() || r.client.ServerNow().Sub(mark.Done) < doneAge {
 		return true
 	}
 	deployment := creationOf(extra, MarkReservation)
@@ -110,92 +134,40 @@ func (c *Site) isLeft(mark *Creation, extra map[string]any) bool {
 }
 
 // isRecent reports whether a creation began so recently, by the server's clock, that it may be taken over.
-func (c *Site) isRecent(mark *Creation) bool {
-	return mark != nil && c.ServerNow().Sub(mark.Since) <= markAge
+func (r *Run) isRecent(mark *Creation) bool {
+	return mark != nil && r.client.ServerNow().Sub(mark.Since) <= markAge
 }
 
 // isPast reports whether a mark has not a time that is still to come, which no run has written.
-func (c *Site) isPast(mark *Creation) bool { return !mark.Since.After(c.ServerNow().Add(clockSlack)) }
+func (r *Run) isPast(mark *Creation) bool {
+	return !mark.Since.After(r.client.ServerNow().Add(clockSlack))
+}
 
 // startedAt returns when this run began, by the server's clock.
-func (c *Site) startedAt() time.Time { return c.ServerNow().Add(-time.Since(c.started)) }
+func (r *Run) startedAt() time.Time { return r.client.ServerNow().Add(-time.Since(r.started)) }
 
-// SupersededError says that another run has taken over a creation of this run, because it took this run for dead.
-type SupersededError struct {
-	What string    // such as "node rack1-01 (...)"
-	By   *Creation // the other run
-}
+// KindSuperseded is the kind of an error which says that another run has taken over a creation of this run, because it took this run for dead.
+const KindSuperseded Kind = "superseded"
 
-// Error names both.
-func (e *SupersededError) Error() string {
-	return fmt.Sprintf("%s took over the creation of %s", e.By, e.What)
-}
-
-func (e *SupersededError) advice() string {
-	return "This run stopped and has removed the resource from its state, because the other run manages it now. If two configurations create the " +
-		"same resource, remove it from one of them. If no other run manages it, import it: what was created is still there."
+func supersededBy(by *Creation, what string) *Error {
+	return &Error{
+		Kind: KindSuperseded, Fact: fmt.Sprintf("%s took over the creation of %s", by, what),
+		Advice: "This run stopped and has removed the resource from its state, because the other run manages it now. If two configurations create the " +
+			"same resource, remove it from one of them. If no other run manages it, import it: what was created is still there.",
+	}
 }
 
 // superseded returns a SupersededError if extra has the mark of another run that takes over what this one creates, so after this one has begun.
-func (c *Site) superseded(what string, extra map[string]any, key Mark) error {
-	if mark := creationOf(extra, key); mark != nil && mark.Run != c.run && !mark.Since.Before(c.startedAt().Add(-clockSlack)) && c.isPast(mark) {
-		return &SupersededError{What: what, By: mark}
+func (r *Run) superseded(what string, extra map[string]any, key Mark) error {
+	if mark := creationOf(extra, key); mark != nil && mark.Run != r.id && !mark.Since.Before(r.startedAt().Add(-clockSlack)) && r.isPast(mark) {
+		return supersededBy(mark, what)
 	}
 	return nil
-}
-
-// CheckCreation reads the node and returns a SupersededError if another run has taken over its creation.
-func (m *Machine) CheckCreation(ctx context.Context) error {
-	if err := m.Refresh(ctx); err != nil {
-		return err
-	}
-	return m.superseded()
-}
-
-// superseded compares the marks of this run that the record began with to those of the node as last seen.
-func (m *Machine) superseded() error {
-	for _, key := range m.marks {
-		if err := m.site.superseded("node "+ironic.NodeLabel(m.node), m.node.Extra, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// EndCreation ends a creation of this run that has succeeded, or failed with an error, which it returns. It writes into the mark that
-// the run has finished, also after an interruption, and updates the record with the whole node. It returns a SupersededError instead
-// if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is
-// created stays good if Ironic refuses the edit, so EndCreation only logs that.
-func (m *Machine) EndCreation(ctx context.Context, key Mark, failed error) error {
-	if IsSuperseded(failed) {
-		return failed
-	}
-	ctx, stop := rest.Outlast(ctx)
-	defer stop()
-	if failed != nil {
-		_ = m.Refresh(ctx) // the record stays as it is if Ironic does not answer
-	}
-	if lost := m.superseded(); lost != nil {
-		return lost
-	}
-	mark := creationOf(m.node.Extra, key)
-	if mark == nil || mark.Run != m.site.run || failed != nil && inProgress(m.state()) {
-		return failed
-	}
-	err := m.write(ctx, m.site.ended(mark, key))
-	if err == nil {
-		return failed
-	}
-	if lost := m.CheckCreation(ctx); IsSuperseded(lost) {
-		return lost
-	}
-	m.site.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(nodeAttributes(m.node), "error", err)...)
-	return failed
 }
 
 // endCreation is EndCreation for an object that is not a node. extra is that of the object as last seen; read reads it again, and write
 // sends a patch of the object.
-func (c *Site) endCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
+func (r *Run) endCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
 	ctx, stop := rest.Outlast(ctx)
 	defer stop()
 	check := func() error {
@@ -203,7 +175,7 @@ func (c *Site) endCreation(ctx context.Context, label string, extra map[string]a
 		if err != nil {
 			return nil //nolint:nilerr // it is gone, or Ironic does not answer
 		}
-		return c.superseded(label, now, MarkCreation)
+		return r.superseded(label, now, MarkCreation)
 	}
 	if failed != nil {
 		if lost := check(); lost != nil {
@@ -211,136 +183,77 @@ func (c *Site) endCreation(ctx context.Context, label string, extra map[string]a
 		}
 	}
 	mark := creationOf(extra, MarkCreation)
-	if mark == nil || mark.Run != c.run {
+	if mark == nil || mark.Run != r.id {
 		return failed
 	}
-	err := write(ctx, c.ended(mark, MarkCreation))
+	err := write(ctx, r.ended(mark, MarkCreation))
 	if err == nil {
 		return failed
 	}
 	if lost := check(); lost != nil {
 		return lost
 	}
-	c.Logger().WarnContext(ctx, "could not record that a creation is finished", "object", label, "error", err)
+	r.client.Logger().WarnContext(ctx, "could not record that a creation is finished", "object", label, "error", err)
 	return failed
 }
 
-// Ended reports whether the record shows that this run has finished a creation. EndCreation has then just read the whole node.
-func (m *Machine) Ended(key Mark) bool {
-	mark := creationOf(m.node.Extra, key)
-	return mark != nil && mark.Run == m.site.run && !mark.Done.IsZero()
-}
-
 // ended returns the edit that records the end of a creation of this run. Ironic refuses it if another run has taken the creation over.
-func (c *Site) ended(mark *Creation, key Mark) (patch ironic.Patch) {
+func (r *Run) ended(mark *Creation, key Mark) (patch ironic.Patch) {
 	now := *mark
-	now.Done = c.ServerNow().UTC()
+	now.Done = r.client.ServerNow().UTC()
 	patch.Replace(mark.path(key), now)
 	return patch
 }
 
 // forgetCreations adds to a patch that is sent anyway the removal of marks that no run needs any more.
-func (c *Site) forgetCreations(patch ironic.Patch, extra map[string]any) ironic.Patch {
+func (r *Run) forgetCreations(patch ironic.Patch, extra map[string]any) ironic.Patch {
 	for _, key := range marks {
 		mark := creationOf(extra, key)
-		if c.isDead(mark) && !c.unfinished(mark, extra) && !patch.Changes("/extra/"+string(key)) {
+		if r.isDead(mark) && !r.unfinished(mark, extra) && !patch.Changes("/extra/"+string(key)) {
 			patch.Remove("/extra/" + string(key))
 		}
 	}
 	return patch
 }
 
-// guarded returns a patch that Ironic refuses if another run has taken over a creation of this run.
-func (m *Machine) guarded(patch ironic.Patch) ironic.Patch {
-	var guards ironic.Patch
-	for _, key := range m.marks {
-		if mark := creationOf(m.node.Extra, key); mark != nil && mark.Run == m.site.run && mark.Done.IsZero() {
-			guards.Replace(mark.path(key), mark)
-		}
-	}
-	return append(guards, patch...)
-}
-
-// ForgetCreation removes an unfinished mark of an earlier run from the node of a resource that Terraform has in state: an apply has
-// finished what the interrupted run had begun. It only logs a failure.
-func (m *Machine) ForgetCreation(ctx context.Context, key Mark) {
-	mark := creationOf(m.node.Extra, key)
-	if !m.site.isDead(mark) || !mark.Done.IsZero() {
-		return
-	}
-	var patch ironic.Patch
-	patch.Replace(mark.path(key), mark)
-	patch.Remove("/extra/" + string(key))
-	if err := m.write(ctx, patch); err != nil {
-		m.site.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", append(nodeAttributes(m.node), "error", err)...)
-	}
-}
-
-// ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine over. It only
-// logs a failure.
-func (c *Site) ForgetDeployment(ctx context.Context, node, instance string) {
-	c.forget(ctx, node, MarkReservation, func(mark *Creation) bool { return mark.Instance == instance })
-}
-
-// ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a killed run has
-// begun. It only logs a failure.
-func (c *Site) ForgetHost(ctx context.Context, node string) {
-	c.forget(ctx, node, MarkCreation, func(*Creation) bool { return true })
-}
-
-// forget removes a mark of a node if it is the one that is meant.
-func (c *Site) forget(ctx context.Context, node string, key Mark, meant func(*Creation) bool) {
-	m, err := c.Machine(ctx, node)
-	if ironic.IsNotFound(err) {
-		return
-	}
-	if err == nil {
-		mark := creationOf(m.node.Extra, key)
-		if mark == nil || !meant(mark) {
-			return
-		}
-		var patch ironic.Patch
-		patch.Replace(mark.path(key), mark)
-		patch.Remove("/extra/" + string(key))
-		err = m.write(ctx, patch)
-	}
-	if err != nil {
-		c.Logger().WarnContext(ctx, "could not remove the mark of what leaves the state", "mark", key, "uuid", node, "error", err)
-	}
-}
-
 // TakesOver adds to a patch of a discovered node the mark that this run creates a host of it.
-func (c *Site) TakesOver(patch *ironic.Patch, n *ironic.Node) {
-	if mark := creationOf(n.Extra, MarkCreation); mark == nil || mark.Run != c.run {
-		patch.Set("/extra/"+string(MarkCreation), c.begun().value())
+func (r *Run) TakesOver(patch *ironic.Patch, n *ironic.Node) {
+	if mark := creationOf(n.Extra, MarkCreation); mark == nil || mark.Run != r.id {
+		patch.Set("/extra/"+string(MarkCreation), r.begun().value())
 	}
 }
 
 // HasTakenOver reports whether a creation of this run has taken over a node, an allocation, or the reservation of a node. The
 // deletion of the resource that had it before must then leave it alone. Terraform creates before it deletes if the configuration
 // says so, or if the address of the resource has changed.
-func (c *Site) HasTakenOver(key Mark, id string) bool {
-	_, taken := c.takenOver.Load(string(key) + " " + id)
-	return taken
+func (r *Run) HasTakenOver(key Mark, id string) bool {
+	return r.takenOver.Has(taken{key, id})
 }
+
+// tookOver records that a creation of this run has taken something over.
+func (r *Run) tookOver(key Mark, id string) { r.takenOver.Add(taken{key, id}) }
+
+// Announce reports whether it is called for the first time in this run for what is taken over: a node by a host, or the reservation of a node by a
+// deployment. Terraform plans again during the apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
+func (r *Run) Announce(what Mark, id string) bool { return r.announced.Add(taken{what, id}) }
 
 // finishing takes over the creation of an object: it replaces the mark of a killed run by one of this run. read reads the object's
 // mark and fails if this run may not take the creation over; write sends a patch of the object. Of several runs that try, one
 // succeeds at a time, because they share a lock record in Ironic; the patch is refused if the mark has changed.
-func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(context.Context) (*Creation, error), write func(context.Context, ironic.Patch) error) (*Creation, error) {
-	taken := string(key) + " " + id
-	if _, twice := c.takenOver.LoadOrStore(taken, true); twice {
+func (r *Run) finishing(ctx context.Context, id string, key Mark, read func(context.Context) (*Creation, error), write func(context.Context, ironic.Patch) error) (*Creation, error) {
+	taken := taken{key, id}
+	if !r.takenOver.Add(taken) {
 		return nil, errOurs
 	}
 	var mark *Creation
 	lock := throttle.Lock{
 		Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id, Wait: takeOverWait,
 	}
-	err := c.locks.With(ctx, lock, func(ctx context.Context) (err error) {
+	err := r.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
 			return err
 		}
-		mine := c.begun()
+		mine := r.begun()
 		mine.Instance, mine.Origin, mine.Group = mark.Instance, mark.Origin, mark.Group
 		var patch ironic.Patch
 		patch.Replace(mark.path(key), mark)
@@ -360,7 +273,7 @@ func (c *Site) finishing(ctx context.Context, id string, key Mark, read func(con
 		return err
 	})
 	if err != nil {
-		c.takenOver.Delete(taken)
+		r.takenOver.Remove(taken)
 	}
 	return mark, err
 }
@@ -372,15 +285,12 @@ var (
 )
 
 // refuseTakeOver returns why the creation with a mark cannot be taken over.
-func (c *Site) refuseTakeOver(mark *Creation) error {
-	if mark != nil && mark.Run == c.run {
+func (r *Run) refuseTakeOver(mark *Creation) error {
+	if mark != nil && mark.Run == r.id {
 		return errOurs
 	}
 	return errTakenOver
 }
 
 // IsSuperseded reports whether err is a SupersededError.
-func IsSuperseded(err error) bool {
-	var superseded *SupersededError
-	return errors.As(err, &superseded)
-}
+func IsSuperseded(err error) bool { return Is(err, KindSuperseded) }

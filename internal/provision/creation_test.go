@@ -18,8 +18,8 @@ import (
 // begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
 func begin(t *testing.T, run *site, who provision.Candidate) *provision.Machine {
 	t.Helper()
-	node, err := run.Enroll(t.Context(), ironic.Enrollment{
-		UUID: who.UUID, Name: who.Name, Driver: who.Driver, DriverInfo: who.DriverInfo, Attributes: map[string]any{"resource_class": "baremetal"},
+	node, err := run.Enroll(t.Context(), who.UUID, ironic.Settings{
+		"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo, "resource_class": "baremetal",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,8 +160,7 @@ func TestCreation_runsOfTheSameMomentStayApart(t *testing.T) {
 		time.Sleep(time.Second)
 		m := begin(t, first, who)
 		_, err := second.Admit(t.Context(), theSame(who), later())
-		var taken *provision.TakenError
-		if !errors.As(err, &taken) || taken.Making == nil {
+		if !provision.Is(err, provision.KindTaken) || provision.TakenOf(err).Making == nil {
 			t.Errorf("%v, want an error that names the other run", err)
 		}
 		if err := m.EndCreation(t.Context(), provision.MarkCreation, nil); err != nil {
@@ -344,8 +343,7 @@ func TestCreation_deploymentOfOtherContentIsNotTakenOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, by, err := next.ReserveNew(t.Context(), content(url), "", later())
-			var reserved *provision.ReservedError
-			if taken != (err == nil && by != nil) || taken == errors.As(err, &reserved) {
+			if taken != (err == nil && by != nil) || taken == provision.Is(err, provision.KindReserved) {
 				t.Errorf("deploy %s: %v, %v; want it taken over: %t", url, by, err, taken)
 			}
 		}
@@ -414,13 +412,13 @@ func TestCreation_takenOverInTheSameRun(t *testing.T) {
 		begin(t, newClient(fake), who)
 		time.Sleep(time.Second)
 		next := newClient(fake)
-		if next.HasTakenOver(provision.MarkCreation, who.UUID) {
+		if next.Run.HasTakenOver(provision.MarkCreation, who.UUID) {
 			t.Error("the run has taken over the node before it did")
 		}
 		if found, err := next.Admit(t.Context(), theSame(who), later()); err != nil || found == nil {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		if !next.HasTakenOver(provision.MarkCreation, who.UUID) {
+		if !next.Run.HasTakenOver(provision.MarkCreation, who.UUID) {
 			t.Error("the run does not know that it has taken over the node")
 		}
 	})
@@ -448,8 +446,7 @@ func TestCreation_reservationOfOthersStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var reserved *provision.ReservedError
-		if _, _, err := m.ReserveNew(t.Context(), provision.Deployment{}, "", later()); !errors.As(err, &reserved) {
+		if _, _, err := m.ReserveNew(t.Context(), provision.Deployment{}, "", later()); !provision.Is(err, provision.KindReserved) {
 			t.Errorf("%v, want a ReservedError", err)
 		}
 	})
@@ -576,7 +573,7 @@ func TestCreation_takenOverOnceByARun(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if owners != 1 || !next.HasTakenOver(provision.MarkReservation, nodeOf(t, fake, "node-000").UUID) {
+		if owners != 1 || !next.Run.HasTakenOver(provision.MarkReservation, nodeOf(t, fake, "node-000").UUID) {
 			t.Errorf("%d resources have taken the reservation over, want 1, and the run must know it", owners)
 		}
 	})
@@ -613,7 +610,7 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		fake := &fakeironic.Server{}
 		maker, who := newClient(fake), candidate(1)
 		who.Driver = "redfish"
-		node, err := maker.Enroll(t.Context(), ironic.Enrollment{UUID: who.UUID, Name: who.Name, Driver: who.Driver, DriverInfo: who.DriverInfo})
+		node, err := maker.Enroll(t.Context(), who.UUID, ironic.Settings{"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo})
 		if err != nil {
 			t.Fatal(err)
 		}

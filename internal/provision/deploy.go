@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -17,7 +16,7 @@ type Other int
 
 // What Deploy may do with a node that runs something else.
 const (
-	RefuseOther  Other = iota // return a RefusedError
+	RefuseOther  Other = iota // return an error of KindRefused
 	KeepOther                 // keep what it runs, which is what the configuration means as far as the record shows
 	RebuildOther              // rebuild it, which erases its root disk
 )
@@ -50,7 +49,7 @@ func Deployable(node *ironic.Node, instance string) error {
 		return refusal(node)
 	}
 	if node.Maintenance {
-		return &RefusedError{Node: node, Goal: GoalDeployed, Reason: "it is in maintenance" + inBrackets(node.MaintenanceReason) + ". Take it out of maintenance first"}
+		return refusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
 	}
 	return nil
 }
@@ -72,7 +71,7 @@ func refusal(node *ironic.Node) error {
 	if m.reason == "" {
 		m.reason = reasonDeployed
 	}
-	return refused(node, GoalDeployed, m.reason)
+	return refused(node, m.reason)
 }
 
 // protectedReason is the protected_reason of a node that this provider protects.
@@ -154,8 +153,7 @@ func (m *Machine) attempt(ctx context.Context, d Deployment, o DeployOptions) (a
 		if err == nil && todo == deployAwaited {
 			continue // the operation has ended: decide again
 		}
-		var failed *FailedError
-		if !errors.As(err, &failed) || attempts >= o.Attempts || (todo == deployPrepared && m.state() != nodes.DeployFail) {
+		if !Is(err, KindFailed) || attempts >= o.Attempts || (todo == deployPrepared && m.state() != nodes.DeployFail) {
 			return attempts, err
 		}
 	}
@@ -197,8 +195,8 @@ func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (
 	case KeepOther:
 		return deployKept, nil
 	case RefuseOther:
-		return 0, &RefusedError{Node: n, Goal: GoalDeployed, Reason: "it runs something that this resource did not deploy. " +
-			"Import it (terraform import <address of the metal_deployment> " + n.UUID + "), or undeploy it first"}
+		return 0, refusedFor(n, "it runs something that this resource did not deploy. "+
+			"Import it (terraform import <address of the metal_deployment> "+n.UUID+"), or undeploy it first")
 	case RebuildOther:
 	}
 	return deployPrepared, nil
@@ -256,13 +254,13 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 	patch := editsOf(node.InstanceInfo, want, stale)
 	if d.LiveISO != nil {
 		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
-			return &NoConfigDriveError{Node: node}
+			return NoConfigDrive(node)
 		}
 		patch.Set("/extra/"+keyBoot, bootNoteFor(node, *d.LiveISO))
 	}
 	EndQuarantine(&patch, node) // an operator has returned the node
-	if mark := creationOf(node.Extra, MarkReservation); o.Creates && (mark == nil || mark.Run != m.site.run) {
-		mine := m.site.begun()
+	if mark := creationOf(node.Extra, MarkReservation); o.Creates && (mark == nil || mark.Run != m.site.Run.id) {
+		mine := m.site.Run.begun()
 		if mine.Instance = o.Instance; mark != nil && mark.Instance == o.Instance {
 			mine.Origin = mark.Origin
 		}

@@ -206,8 +206,7 @@ func TestDeploy_attempts(t *testing.T) {
 				options := once1h(instance)
 				options.Attempts = tc.attempts
 				node, attempts, err := newClient(fake).Deploy(t.Context(), id, debian("12"), options)
-				var failed *provision.FailedError
-				if attempts != tc.took || (err == nil) != tc.works || (!tc.works && !errors.As(err, &failed)) || node == nil {
+				if attempts != tc.took || (err == nil) != tc.works || (!tc.works && !provision.Is(err, provision.KindFailed)) || node == nil {
 					t.Errorf("%+v after %d attempts, %v", node, attempts, err)
 				}
 				if !tc.works && (node.ProvisionState != "deploy failed" || !strings.Contains(err.Error(), "image not found")) {
@@ -243,8 +242,7 @@ func TestDeploy_needsReservation(t *testing.T) {
 			fake, id, instance := reserved(t, 0)
 			fake.Set(id, "instance_uuid", holder)
 			_, _, err := newClient(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
-			var other *provision.ReservedError
-			if !errors.As(err, &other) {
+			if !provision.Is(err, provision.KindReserved) {
 				t.Errorf("%v, want a ReservedError", err)
 			}
 			for _, r := range fake.Requests() {
@@ -261,8 +259,7 @@ func TestDeploy_doesNotAwaitCleaning(t *testing.T) {
 	fake, id, instance := reserved(t, time.Hour)
 	fake.Set(id, "provision_state", "cleaning")
 	_, _, err := newClient(fake).Deploy(t.Context(), id, debian("12"), once1h(instance))
-	var refused *provision.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "Apply again when it is available") {
+	if !provision.Is(err, provision.KindRefused) || !strings.Contains(err.Error(), "Apply again when it is available") {
 		t.Errorf("%v, want a refusal: after it the node would be deployed without an image", err)
 	}
 }
@@ -304,8 +301,7 @@ func TestReserve_oneOfTwoWins(t *testing.T) {
 		if winner < 0 {
 			t.Fatalf("no client got it: %v", errs)
 		}
-		var other *provision.ReservedError
-		if errs[winner] != nil || !errors.As(errs[1-winner], &other) || !strings.Contains(errs[1-winner].Error(), instances[winner]) {
+		if errs[winner] != nil || !provision.Is(errs[1-winner], provision.KindReserved) || !strings.Contains(errs[1-winner].Error(), instances[winner]) {
 			t.Fatalf("the winner: %v, the other: %v", errs[winner], errs[1-winner])
 		}
 	}

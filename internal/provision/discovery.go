@@ -49,15 +49,14 @@ func (c *Site) ownRecord(n *ironic.Node) *Discovery {
 
 // Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
 // metal_host manages it.
-func (c *Site) Enroll(ctx context.Context, e ironic.Enrollment) (*ironic.Node, error) {
-	extra := map[string]any{string(MarkCreation): c.begun().value()}
-	if e.Name == "" {
-		extra[keyEnrolled] = true
+func (c *Site) Enroll(ctx context.Context, id string, settings ironic.Settings) (*ironic.Node, error) {
+	settings = settings.Clone()
+	settings.SetKey("extra", string(MarkCreation), c.Run.begun().value())
+	if settings.Text("name") == "" {
+		settings.SetKey("extra", keyEnrolled, true)
 	}
-	maps.Copy(extra, e.Extra)
-	e.Extra = extra
-	node, err := c.CreateNode(ctx, e)
-	return node, c.explainDriver(ctx, e.Driver, err)
+	node, err := CreateNode(ctx, c.Client, id, settings)
+	return node, c.explainDriver(ctx, settings.Text("driver"), err)
 }
 
 // TakeDiscovered adds the edits to a patch which record that the metal_host with a name manages the node, if discovery needs to

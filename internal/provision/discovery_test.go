@@ -52,8 +52,7 @@ func wantUntouched(t *testing.T, fake *fakeironic.Server, id string) {
 // wantLost fails the test unless a claim was lost for the given reason.
 func wantLost(t *testing.T, err error, reason string) {
 	t.Helper()
-	var lost *provision.ClaimLostError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), reason) {
+	if !provision.Is(err, provision.KindClaimLost) || !strings.Contains(err.Error(), reason) {
 		t.Errorf("%v, want that the claim is lost: %s", err, reason)
 	}
 }
@@ -518,14 +517,14 @@ func testTakeOver(t *testing.T) {
 	machine(5, map[string]any{"name": "ready", "extra": marked(mark()), "provision_state": "manageable"})
 	machine(6, map[string]any{"name": "taken", "extra": marked(taken)})
 	ruled := machine(7, map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.7", "redfish_password": "calvin"}})
-	byHand, err := client.Enroll(t.Context(), ironic.Enrollment{
-		UUID: ironic.NewUUID(), Driver: "ipmi", DriverInfo: map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
+	byHand, err := client.Enroll(t.Context(), ironic.NewUUID(), ironic.Settings{
+		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
 	})
 	if err == nil {
 		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
 		_, err = client.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
 	}
-	nameless, err2 := client.Enroll(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Driver: "ipmi"})
+	nameless, err2 := client.Enroll(t.Context(), ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
 	if err2 == nil {
 		_, err2 = client.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
 	}
@@ -559,11 +558,10 @@ func testTakeOver(t *testing.T) {
 		id := ironic.NewUUID()
 		found, err := client.Admit(t.Context(), provision.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, later())
 		got := ""
-		var taken *provision.TakenError
 		switch {
-		case errors.As(err, &taken) && taken.What == provision.SharedName && taken.Value == tt.name:
+		case provision.Is(err, provision.KindTaken) && provision.TakenOf(err).What == provision.SharedName && provision.TakenOf(err).Value == tt.name:
 			got = "name"
-		case errors.As(err, &taken) && taken.What == provision.SharedAddress && slices.Contains(tt.addresses, taken.Value):
+		case provision.Is(err, provision.KindTaken) && provision.TakenOf(err).What == provision.SharedAddress && slices.Contains(tt.addresses, provision.TakenOf(err).Value):
 			got = "MAC"
 		case err != nil:
 			t.Error(tt.what, err)

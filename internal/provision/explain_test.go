@@ -43,6 +43,8 @@ func TestExplain_advice(t *testing.T) {
 	ipmi := in("enroll")
 	ipmi.LastError = "Failed to get power state for node 6f2f6c4e-0000-4000-8000-000000000009. Error: IPMI call failed: power status."
 	ipmi.DriverInfo = map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": 6230, "ipmi_username": "o'neill", "ipmi_password": "******"}
+	run := &provision.Site{}
+	run.MadeDeployment(reserved.InstanceUUID)
 	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
@@ -52,27 +54,27 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.AuthError{Keystone: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
-		{&provision.FailedError{Node: ipmi}, []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},
-		{&provision.FailedError{Node: in("enroll")}, []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
-		{&provision.FailedError{Node: in("deploy failed")}, []string{"it broke", "the image, the checksum, the network and"}},
-		{&provision.FailedError{Node: in("clean failed")}, []string{"repeats the cleaning"}},
-		{&provision.FailedError{Node: faulty}, []string{"maintenance", `"clean failure"`}},
-		{&provision.FailedError{Node: in("inspect failed")}, []string{"repeats the inspection"}},
-		{&provision.FailedError{Node: in("error")}, []string{"run the same command again", "terraform apply undeploys the node"}},
-		{&provision.FailedError{Node: in("adopt failed")}, []string{"conductor's log"}},
-		{&provision.TimeoutError{Node: in("deploying"), After: time.Hour}, []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
-		{&provision.ReservedError{Node: reserved}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
-		{&provision.ReservedError{Node: reserved, Sibling: true}, []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
-		{&provision.ReservedError{Node: allocated}, []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000002", "An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002"}},
-		{&provision.ReservedError{Node: in("available"), Ours: "a-1"}, []string{"not reserved by a-1 any more", "terraform plan again"}},
+		{provision.FailedOn(ipmi, "", "", nil), []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},
+		{provision.FailedOn(in("enroll"), "", "", nil), []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
+		{provision.FailedOn(in("deploy failed"), "", "", nil), []string{"it broke", "the image, the checksum, the network and"}},
+		{provision.FailedOn(in("clean failed"), "", "", nil), []string{"repeats the cleaning"}},
+		{provision.FailedOn(faulty, "", "", nil), []string{"maintenance", `"clean failure"`}},
+		{provision.FailedOn(in("inspect failed"), "", "", nil), []string{"repeats the inspection"}},
+		{provision.FailedOn(in("error"), "", "", nil), []string{"run the same command again", "terraform apply undeploys the node"}},
+		{provision.FailedOn(in("adopt failed"), "", "", nil), []string{"conductor's log"}},
+		{provision.Late(in("deploying"), "", time.Hour, nil), []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
+		{provision.CheckReservation(reserved, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
+		{run.NameHolder(provision.CheckReservation(reserved, "")), []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
+		{provision.CheckReservation(allocated, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000002", "An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002"}},
+		{provision.CheckReservation(in("available"), "a-1"), []string{"not reserved by a-1 any more", "terraform plan again"}},
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
-		{&provision.NoMatchError{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}, []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
-		{&provision.RefusedError{Node: in("active"), Reason: "it runs. Stop it first"}, []string{"rack1-01", `"active"`, "Stop it first"}},
+		{(&provision.NoMatch{LastError: "none", Census: provision.Census{Total: 2, OtherClass: 2}}).Err(), []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
+		{provision.RefusedFor(in("active"), "it runs. Stop it first"), []string{"rack1-01", `"active"`, "Stop it first"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
-		{&provision.UnknownDriverError{Driver: "redfsh", Enabled: []string{"ipmi", "redfish"}, Err: status(400, "which supports driver redfsh")}, []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
+		{provision.UnknownDriver("redfsh", []string{"ipmi", "redfish"}, status(400, "which supports driver redfsh")), []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
 		{&ironic.EndpointError{Endpoint: "http://i", Err: &ironic.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
 		{&ironic.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
 		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
@@ -84,7 +86,7 @@ func TestExplain_advice(t *testing.T) {
 		{status(403, "Access was denied to the following resource: baremetal:something:new"), []string{"rule baremetal:something:new", "policy.yaml"}},
 		{&ironic.StatusError{Status: 500, RequestID: "req-2", Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
 		{&ironic.StatusError{Status: 404, Project: "p1", Message: "Node U could not be found."}, []string{"does not show it to project p1"}},
-		{&provision.FailedError{Node: hidden}, []string{"hides last_error from this user", "baremetal:node:get:last_error"}},
+		{provision.FailedOn(hidden, "", "", nil), []string{"hides last_error from this user", "baremetal:node:get:last_error"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
 		{status(409, "A node with name X already exists."), []string{"Import the existing node, or choose another name", "an earlier run of yours that was killed", "terraform import <address of the metal_host> X"}},
 		{status(409, "A port with MAC address M already exists."), []string{"Import the node that has it", "terraform import <address of the metal_host> M"}},
@@ -103,14 +105,14 @@ func TestExplain_advice(t *testing.T) {
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
-		{&provision.TakenError{What: provision.SharedName, Value: "rack1-01", Node: in("manageable")}, []string{"a node with name rack1-01 already exists", "terraform import"}},
-		{&provision.TakenError{What: provision.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}, []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
-		{&provision.TakenError{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}, []string{"on node rack1-01", "terraform import"}},
-		{&provision.InvalidNodeError{Node: in("available"), Reasons: []string{"Cannot validate image information: ramdisk_boot"}}, []string{"cannot boot a live ISO", "redfish-virtual-media"}},
-		{&provision.NoConfigDriveError{Node: in("available")}, []string{"config drive", "virtual media"}},
-		{&provision.BootLoopError{Label: ironic.NodeLabel(in("active")), Last: bootiso.Record{Boots: 4}}, []string{"restarted with this image", "resets the count"}},
-		{&provision.BootChangedError{Node: in("active"), Why: "it is protected"}, []string{"has changed since the plan", "terraform plan again"}},
-		{&provision.ImageChangedError{Host: "images.example.com"}, []string{"images.example.com", "terraform plan again"}},
+		{(&provision.Taken{What: provision.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
+		{(&provision.Taken{What: provision.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
+		{(&provision.Taken{What: provision.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
+		{provision.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"), []string{"cannot boot a live ISO", "redfish-virtual-media"}},
+		{provision.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
+		{provision.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},
+		{provision.BootChanged(in("active"), "it is protected"), []string{"has changed since the plan", "terraform plan again"}},
+		{provision.ImageChanged("images.example.com"), []string{"images.example.com", "terraform plan again"}},
 		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
 		{status(409, "Node U can not have resource_class updated unless it is in one of these states"), []string{"leave resource_class as it is"}},
 		{status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"), []string{"Put the node into maintenance"}},
@@ -145,7 +147,7 @@ func TestExplain_factAdviceWords(t *testing.T) {
 			"Ironic's answer: Node U is associated with instance I (409 Conflict).": refused,
 		"Ironic's answer: oh (500 Internal Server Error).\n\nFind the request in Ironic's log by its ID, req-1.": broken,
 		"Node rack1-01 (6f2f6c4e-0000-4000-8000-000000000009) is in state \"inspect failed\".\n\n" +
-			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: it broke.": &provision.FailedError{Node: in("inspect failed")},
+			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: it broke.": provision.FailedOn(in("inspect failed"), "", "", nil),
 	} {
 		if _, got := provision.Explain("do it", err); got != want {
 			t.Errorf("%q, want %q", got, want)

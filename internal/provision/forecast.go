@@ -26,11 +26,12 @@ type Doubt struct {
 // planned the host before. It does so if the allocation depends on the host; if not, the apply may make the allocation before the
 // host, so that the doubt is justified.
 func (c *Site) Foresee(ctx context.Context, r Request, vague bool) ([]Doubt, error) {
+	planned := expectedOf(c)
 	spec := r.AllocationSpec
 	named := candidatesOf(spec)
-	expectsClass := spec.ResourceClass != "" && c.expected.class(spec.ResourceClass)
-	expectsNode := slices.ContainsFunc(named, c.expected.host)
-	if expectsClass && !slices.ContainsFunc(named, func(ref string) bool { return !c.expected.host(ref) }) {
+	expectsClass := spec.ResourceClass != "" && planned.class(spec.ResourceClass)
+	expectsNode := slices.ContainsFunc(named, planned.host)
+	if expectsClass && !slices.ContainsFunc(named, func(ref string) bool { return !planned.host(ref) }) {
 		return nil, nil
 	}
 	all, err := c.NodesForPlan(ctx)
@@ -61,7 +62,7 @@ func (c *Site) unknownExcluded(r Request, all map[string]*ironic.Node) (doubts [
 	}
 	for _, ref := range r.Require.Exclude {
 		for _, g := range gapsOf(ironic.AllocationSpec{Node: ref}, all) {
-			if !c.expected.host(ref) {
+			if !expectedOf(c).host(ref) {
 				doubts = append(doubts, Doubt{Attribute: "require", Summary: g.summary(), Detail: g.String() + " So require.exclude does not keep the " + r.what() + " from any node by that name."})
 			}
 		}
@@ -73,7 +74,7 @@ func (c *Site) unknownExcluded(r Request, all map[string]*ironic.Node) (doubts [
 func (c *Site) gapDoubts(r Request, all map[string]*ironic.Node, expectsClass bool) (doubts []Doubt) {
 	for _, g := range gapsOf(r.AllocationSpec, all) {
 		switch {
-		case g.isNode() && c.expected.host(g.value), !g.isNode() && expectsClass:
+		case g.isNode() && expectedOf(c).host(g.value), !g.isNode() && expectsClass:
 		default:
 			doubts = append(doubts, Doubt{Attribute: g.attribute, Summary: g.summary(), Detail: g.String() + " " + r.unlessPlanned()})
 		}
@@ -84,7 +85,7 @@ func (c *Site) gapDoubts(r Request, all map[string]*ironic.Node, expectsClass bo
 // ForeseeGroup is Foresee for a group that is planned. A doubt that no host can remove which others may add is fatal.
 func (c *Site) ForeseeGroup(ctx context.Context, g *Group, vague bool) ([]Doubt, error) {
 	g.group = g.Name
-	if vague || c.expected.class(g.ResourceClass) || len(g.lacking()) == 0 {
+	if vague || expectedOf(c).class(g.ResourceClass) || len(g.lacking()) == 0 {
 		return nil, nil
 	}
 	all, err := c.NodesForPlan(ctx)
@@ -121,7 +122,7 @@ func (c *Site) ForeseeGroup(ctx context.Context, g *Group, vague bool) ([]Doubt,
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
 // this plan creates or changes a host that may be meant.
 func (c *Site) UnknownNode(ctx context.Context, ref string) (string, error) {
-	if c.expected.host(ref) {
+	if expectedOf(c).host(ref) {
 		return "", nil
 	}
 	all, err := c.NodesForPlan(ctx)
@@ -247,10 +248,11 @@ func (g gap) String() string {
 	return what + "."
 }
 
+const fewCommon = 10 // existing values that a message names
+
 const (
-	fewSimilar = 3  // similar values that a message names
-	mostEdits  = 2  // edits that make one value out of a similar one
-	fewCommon  = 10 // existing values that a message names
+	fewSimilar = 3 // similar values that a message names
+	mostEdits  = 2 // edits that make one value out of a similar one
 )
 
 // similar returns the values that may have been meant, the nearest first. Upper and lower case do not matter.
@@ -294,15 +296,17 @@ type expected struct {
 	names map[string]string // that this plan gives to discovered nodes, with their UUIDs
 }
 
+func expectedOf(s *Site) *expected {
+	return kept(s, func(*Site) *expected { return &expected{names: map[string]string{}} })
+}
+
 // ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows that it
 // takes the node over.
 func (c *Site) ExpectName(name, node string) {
-	c.expected.mu.Lock()
-	defer c.expected.mu.Unlock()
-	if c.expected.names == nil {
-		c.expected.names = map[string]string{}
-	}
-	c.expected.names[name] = node
+	planned := expectedOf(c)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	planned.names[name] = node
 }
 
 // node returns the UUID of the discovered node to which this plan gives a name; "" if none.
@@ -315,9 +319,10 @@ func (e *expected) node(name string) string {
 // ExpectHost records that this plan creates or changes a host, so that an allocation which depends on it does not warn that the
 // host is missing or does not match yet.
 func (c *Site) ExpectHost(h ExpectedHost) {
-	c.expected.mu.Lock()
-	defer c.expected.mu.Unlock()
-	c.expected.hosts = append(c.expected.hosts, h)
+	planned := expectedOf(c)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	planned.hosts = append(planned.hosts, h)
 }
 
 // host reports whether this plan creates or changes a host that may be the one with a name or UUID.
@@ -337,13 +342,14 @@ func (e *expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
 // ReplacesHost reports whether this plan creates a host under the name of a node whose host it does not change. Names are unique, so Terraform
 // then deletes the node first.
 func (c *Site) ReplacesHost(node *ironic.Node) bool {
-	_, changes := c.expected.find(node)
-	return !changes && node.Name != "" && c.expected.any(func(h ExpectedHost) bool { return h.ID == "" && h.Name == node.Name })
+	planned := expectedOf(c)
+	_, changes := planned.find(node)
+	return !changes && node.Name != "" && planned.any(func(h ExpectedHost) bool { return h.ID == "" && h.Name == node.Name })
 }
 
 // PlannedName returns the name that this plan gives to a node; "" if it changes no host of the node, or has not planned that yet.
 func (c *Site) PlannedName(node *ironic.Node) string {
-	if host, planned := c.expected.find(node); planned {
+	if host, planned := expectedOf(c).find(node); planned {
 		return host.Name
 	}
 	return ""
@@ -352,7 +358,7 @@ func (c *Site) PlannedName(node *ironic.Node) string {
 // AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
 // the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
 func (c *Site) AsPlanned(node *ironic.Node) *ironic.Node {
-	h, planned := c.expected.find(node)
+	h, planned := expectedOf(c).find(node)
 	if !planned {
 		return node
 	}
@@ -378,4 +384,21 @@ func (e *expected) any(fits func(ExpectedHost) bool) bool {
 		}
 	}
 	return false
+}
+
+// MissingTraits returns a sentence for each trait that no node has. It returns none while there are no nodes, or if this plan creates
+// or changes a host, which may get the trait.
+func (c *Site) MissingTraits(ctx context.Context, traits []string) ([]string, error) {
+	if len(traits) == 0 || c.HasWritten() || expectedOf(c).any(func(ExpectedHost) bool { return true }) {
+		return nil, nil
+	}
+	all, err := c.NodesForPlan(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	var sentences []string
+	for _, g := range gapsOf(ironic.AllocationSpec{Traits: traits}, all) {
+		sentences = append(sentences, g.String())
+	}
+	return sentences, nil
 }

@@ -34,8 +34,7 @@ func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 				time.Sleep(time.Second)
 				next, writes := newClient(fake), count(fake, http.MethodPatch, "/v1/nodes/")
 				_, err := next.Admit(t.Context(), theSame(who), later())
-				var taken *provision.TakenError
-				if !errors.As(err, &taken) {
+				if !provision.Is(err, provision.KindTaken) {
 					t.Fatalf("%v, want a TakenError", err)
 				}
 				if _, detail := provision.Explain("enroll", err); !strings.Contains(detail, name) || !strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
@@ -58,8 +57,7 @@ func TestAdmit_discoveredNodeOfOtherOwner(t *testing.T) {
 		fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "node-000"}})
 		who := provision.Candidate{UUID: ironic.NewUUID(), Name: "node-000", Driver: "redfish"}
 		fake.Set("node-000", "owner", "p3")
-		var taken *provision.TakenError
-		if found, err := newClient(fake).Admit(t.Context(), who, later()); !errors.As(err, &taken) || taken.Obstacle == "" {
+		if found, err := newClient(fake).Admit(t.Context(), who, later()); !provision.Is(err, provision.KindTaken) || provision.TakenOf(err).Obstacle == "" {
 			t.Errorf("%+v, %v", found, err)
 		}
 		fake.Set("node-000", "owner", nil)
@@ -91,8 +89,7 @@ func TestCreation_forgedReservation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var reserved *provision.ReservedError
-			if _, by, err := m.ReserveNew(t.Context(), provision.Deployment{}, "", later()); !errors.As(err, &reserved) || by != nil {
+			if _, by, err := m.ReserveNew(t.Context(), provision.Deployment{}, "", later()); !provision.Is(err, provision.KindReserved) || by != nil {
 				t.Errorf("by an allocation: %t; taken over from %v, %v", byAllocation, by, err)
 			}
 			if err := errors.Join(m.Refresh(t.Context())); err != nil || newClient(fake).LostDeployment(m.Node(), "", "", true) != nil {

@@ -35,6 +35,8 @@ type Group struct {
 	FormerName string   // the name before a rename; "" if there is none
 	Leftovers  []string // names in state: see FindLeftovers. Their marks may have a former name of the group
 
+	EndQuarantine QuarantineEnd // of an allocation that is released; nil: it is not finished
+
 	by *Creation // the killed run whose members this one has taken over; nil if there is none
 }
 
@@ -80,7 +82,7 @@ func (g *Group) prepare(c *Site) {
 		g.enough = inventoriesOfRun
 	}
 	for _, m := range g.lacking() {
-		mark := c.begun()
+		mark := c.Run.begun()
 		mark.Group = g.Name
 		request := g.Request
 		request.UUID, request.Name, request.Extra = cmp.Or(m.ID, ironic.NewUUID()), m.Name, marked(nil, mark)
@@ -127,39 +129,41 @@ func (g *Group) lock(timeout time.Duration) throttle.Lock {
 // reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
 func (c *Site) reserveAll(ctx context.Context, g *Group, timeout time.Duration) error {
 	if g.Spread.needsAllFields() {
-		if err := c.stock.readWhole(ctx); err != nil {
+		if err := stockOf(c).readWhole(ctx); err != nil {
 			return err
 		}
 	}
-	var short *ShortGroupError
 	if len(g.lacking()) > 0 {
 		// This reads inventories before the run takes the lock. Whether there are enough nodes matters only then.
-		if _, err := c.pick(ctx, g, time.Now().Add(-stockAge)); err != nil && !errors.As(err, &short) {
+		if _, err := c.pick(ctx, g, time.Now().Add(-stockAge)); err != nil && !Is(err, KindShortGroup) {
 			return err
 		}
 	}
 	for logged := false; ; logged = true {
-		err := c.locks.With(ctx, g.lock(timeout), func(ctx context.Context) error { return c.reserveNow(ctx, g, timeout) })
-		if !errors.As(err, &short) || !g.waits() {
+		err := c.limiter.locks.With(ctx, g.lock(timeout), func(ctx context.Context) error { return c.reserveNow(ctx, g, timeout) })
+		short := aboutOf[*NoMatch](err, KindShortGroup)
+		if short == nil || !g.waits() {
 			return err
 		}
 		if left := c.withdraw(ctx, g, nil); left != nil {
 			return errors.Join(err, left)
 		}
 		if !logged {
-			c.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.none.Census.String())
+			c.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
 		}
 		for err != nil {
-			oldest, stop := c.nextStock(ctx, short.none.asked)
+			oldest, stop := c.nextStock(ctx, short.asked)
 			if stop != nil {
 				return stop
 			}
 			if _, err = c.pick(ctx, g, oldest); err == nil {
 				break
 			}
-			if !errors.As(err, &short) && !ironic.MayPass(err) || !g.waits() {
+			now := aboutOf[*NoMatch](err, KindShortGroup)
+			if now == nil && !ironic.MayPass(err) || !g.waits() {
 				return err
 			}
+			short = cmp.Or(now, short)
 		}
 	}
 }
@@ -208,19 +212,19 @@ func (c *Site) pick(ctx context.Context, g *Group, oldest time.Time) ([]*ironic.
 	if len(chosen) < need {
 		none := c.noMatch(&g.Request, census)
 		none.asked = asked
-		return nil, &ShortGroupError{none: none, spread: g.Spread, need: need, free: len(free), usable: len(chosen)}
+		return nil, shortGroup(none, g.Spread, need, len(free), len(chosen))
 	}
 	return chosen, nil
 }
 
-// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. A NoMatchError says
+// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. An error of KindNoMatch says
 // that another client has taken the node.
 func (c *Site) reserveMember(ctx context.Context, g *Group, m *Member, node *ironic.Node, timeout time.Duration) error {
-	if !c.stock.claimOne(m.request, node) {
-		return &NoMatchError{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}
+	if !stockOf(c).claimOne(m.request, node) {
+		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).err()
 	}
 	m.asked = true
-	a, err := c.CreateAllocation(ctx, m.request.spec())
+	a, err := CreateAllocation(ctx, c.Client, m.request.spec())
 	if err == nil {
 		m.made = a
 		a, err = c.AwaitAllocation(ctx, *m.request, a, timeout)
@@ -230,14 +234,15 @@ func (c *Site) reserveMember(ctx context.Context, g *Group, m *Member, node *iro
 
 // settleMember records how the wait for an allocation has ended.
 func (c *Site) settleMember(g *Group, m *Member, a *ironic.Allocation, node *ironic.Node, err error) error {
+	stock := stockOf(c)
 	if err != nil {
-		c.stock.release(m.request, "")
+		stock.release(m.request, "")
 		if isLostRace(err) {
 			m.made, m.asked = nil, false // AwaitAllocation has deleted it
 		}
 		return err
 	}
-	c.stock.release(m.request, a.NodeUUID)
+	stock.release(m.request, a.NodeUUID)
 	g.take(m, a, node)
 	return nil
 }
@@ -289,7 +294,7 @@ func (c *Site) releaseLeftovers(ctx context.Context, g *Group, all []ironic.Allo
 		if !c.isLeftover(g, &a, isBroken || slices.Contains(g.Leftovers, a.Name)) {
 			continue
 		}
-		if err := c.Release(ctx, a.UUID, a.NodeUUID); err != nil {
+		if err := c.Release(ctx, a.UUID, a.NodeUUID, g.EndQuarantine); err != nil {
 			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w", a.Name, err))
 		}
 	}
@@ -302,7 +307,7 @@ func (c *Site) isOfKilledRun(g *Group, a *ironic.Allocation) bool {
 	mark := creationOf(a.Extra, MarkCreation)
 	isKnown := slices.Contains(g.Leftovers, a.Name)
 	switch {
-	case mark == nil || mark.Group == "" || !c.isDead(mark) || !c.isRecent(mark) && !isKnown:
+	case mark == nil || mark.Group == "" || !c.Run.isDead(mark) || !c.Run.isRecent(mark) && !isKnown:
 		return false
 	case (Tenant{project: c.Project()}).isForeign(a.Owner, g.Owner):
 		return false
@@ -323,7 +328,7 @@ func (c *Site) isUnfinishedMember(g *Group, a *ironic.Allocation) bool {
 // how long ago the creation was finished.
 func (c *Site) isLeftover(g *Group, a *ironic.Allocation, atAnyAge bool) bool {
 	isMember := func(m *Member) bool { return m.ID == a.UUID || m.Name == a.Name }
-	return c.isOfKilledRun(g, a) && (atAnyAge || c.unfinished(creationOf(a.Extra, MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+	return c.isOfKilledRun(g, a) && (atAnyAge || c.Run.unfinished(creationOf(a.Extra, MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.
@@ -334,7 +339,7 @@ func (c *Site) continueMember(ctx context.Context, g *Group, m *Member, a *ironi
 		case err != nil:
 			return err
 		case taken == nil:
-			return &NameTakenError{Name: m.Name, ID: a.UUID}
+			return nameTaken(m.Name, a.UUID)
 		}
 		a, g.by = taken, by
 	}
@@ -370,10 +375,10 @@ func (c *Site) withdraw(ctx context.Context, g *Group, cause error) error {
 		now, err := c.Allocation(ctx, id)
 		if err == nil {
 			m.ID = id // until it is released
-			if lost := c.superseded("allocation "+id, now.Extra, MarkCreation); lost != nil {
+			if lost := c.Run.superseded("allocation "+id, now.Extra, MarkCreation); lost != nil {
 				return lost
 			}
-			err = c.Release(ctx, id, now.NodeUUID)
+			err = c.Release(ctx, id, now.NodeUUID, g.EndQuarantine)
 		}
 		if err != nil && !ironic.IsNotFound(err) {
 			return fmt.Errorf("release allocation %s: %w", id, err)
@@ -428,6 +433,6 @@ func worst(errs []error) error {
 
 // isLostRace reports whether an allocation has found its node taken, and does not exist any more.
 func isLostRace(err error) bool {
-	var none *NoMatchError
-	return errors.As(err, &none) && !none.Left
+	none := noMatchOf(err)
+	return none != nil && !none.Left
 }

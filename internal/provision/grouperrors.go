@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,23 +9,22 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// ErrNoCandidates says that no node may be reserved.
-var ErrNoCandidates = errors.New("there are no candidates")
+// KindShortGroup is the kind of an error which says that too few nodes match a group. Nothing is reserved for it. About is the *NoMatch of a member.
+const KindShortGroup Kind = "short group"
 
-// ShortGroupError says that too few nodes match a group. Nothing is reserved for it.
-type ShortGroupError struct {
-	none               *NoMatchError
-	spread             Spread
-	need, free, usable int // members that need a node, free nodes that match, and how many of them the group could use
-}
-
-// Error counts the nodes.
-func (e *ShortGroupError) Error() string {
-	text := fmt.Sprintf("%s%s, and %d can have one: %s", needs(e.need), e.none.Request.waited(), e.usable, e.none.Census)
-	if e.usable < e.free {
-		text += fmt.Sprintf(". max_per_domain = %d excludes %d of the nodes that match", e.spread.Max, e.free-e.usable)
+// shortGroup returns such an error: need members need a node, free nodes match, and the group could use so many of them.
+func shortGroup(none *NoMatch, spread Spread, need, free, usable int) *Error {
+	const nothing = "Nothing is reserved for the group. "
+	fact := fmt.Sprintf("%s%s, and %d can have one: %s", needs(need), none.Request.waited(), usable, none.Census)
+	if usable < free {
+		return &Error{
+			Kind: KindShortGroup, About: none, Fact: fact + fmt.Sprintf(". max_per_domain = %d excludes %d of the nodes that match", spread.Max, free-usable),
+			Advice: nothing + fmt.Sprintf("Raise max_per_domain, or make nodes with other values of %s available.", spread.By),
+		}
 	}
-	return text
+	few := *none
+	few.Census.Matching = 0 // the nodes that match are too few, and no other allocation has taken them
+	return &Error{Kind: KindShortGroup, About: none, Fact: fact, Advice: nothing + few.advice()}
 }
 
 // needs says how many members need a node.
@@ -37,41 +35,21 @@ func needs(n int) string {
 	return fmt.Sprintf("%d members of the group need a node", n)
 }
 
-func (e *ShortGroupError) advice() string {
-	const nothing = "Nothing is reserved for the group. "
-	if e.usable < e.free {
-		return nothing + fmt.Sprintf("Raise max_per_domain, or make nodes with other values of %s available.", e.spread.By)
+// nameTaken says that an allocation with the name of a new member exists, which is not of this group.
+func nameTaken(name, id string) error {
+	return &Error{
+		Fact: fmt.Sprintf("an allocation with the name %s exists already (%s)", name, id),
+		Advice: "Names of allocations are unique in Ironic. Choose another name for the group, or import the group that has these allocations. " +
+			"If the allocation is not needed: baremetal allocation delete " + id,
 	}
-	few := *e.none
-	few.Census.Matching = 0 // the nodes that match are too few, and no other allocation has taken them
-	return nothing + few.Advice()
 }
 
-// NameTakenError says that an allocation with the name of a new member exists, which is not of this group.
-type NameTakenError struct{ Name, ID string }
-
-// Error names the allocation.
-func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("an allocation with the name %s exists already (%s)", e.Name, e.ID)
-}
-
-func (e *NameTakenError) advice() string {
-	return "Names of allocations are unique in Ironic. Choose another name for the group, or import the group that has these allocations. " +
-		"If the allocation is not needed: baremetal allocation delete " + e.ID
-}
-
-// MemberInUseError says that something is still deployed on the node of a member that leaves its group.
-type MemberInUseError struct {
-	Node *ironic.Node // as last seen
-}
-
-// Error names the node and its state.
-func (e *MemberInUseError) Error() string {
-	return fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group", ironic.NodeLabel(e.Node), e.Node.ProvisionState)
-}
-
-func (e *MemberInUseError) advice() string {
-	return "Destroy the metal_deployment of the member: with for_each over members, the same apply does that. If undeploying needs longer, raise timeouts.update."
+// memberInUse says that something is still deployed on the node of a member that leaves its group.
+func memberInUse(node *ironic.Node) error {
+	return &Error{
+		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group", ironic.NodeLabel(node), node.ProvisionState),
+		Advice: "Destroy the metal_deployment of the member: with for_each over members, the same apply does that. If undeploying needs longer, raise timeouts.update.",
+	}
 }
 
 // cannotHold explains why no group of this size can be spread over the nodes of a list, available or not; "" if one can, or if there

@@ -48,8 +48,7 @@ func TestGroup_slowerThanTheLease(t *testing.T) {
 			}()
 		}
 		first, second := <-errs, <-errs
-		var short *provision.ShortGroupError
-		if lost := errors.Join(first, second); (first == nil) == (second == nil) || !errors.As(lost, &short) {
+		if lost := errors.Join(first, second); (first == nil) == (second == nil) || !provision.Is(lost, provision.KindShortGroup) {
 			t.Errorf("the groups end with %v and %v", first, second)
 		}
 		if posts := count(fake, http.MethodPost, "/v1/allocations"); posts != 12 {

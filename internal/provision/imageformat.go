@@ -68,6 +68,10 @@ type heads struct {
 	silent map[string]bool // hosts that have not answered
 }
 
+func headsOf(s *Site) *heads {
+	return kept(s, func(*Site) *heads { return &heads{known: map[string]*head{}, silent: map[string]bool{}} })
+}
+
 type head struct {
 	once sync.Once
 	data []byte // nil: the server has not told
@@ -79,25 +83,24 @@ const headTimeout = 5 * time.Second
 // LookAtFormat is NeedsFormat of an image that a plan deploys. It reads the beginning of the image once in a run, if its
 // name leaves the format open. It never fails: the computer that runs Terraform need not reach the server of the image.
 func (c *Site) LookAtFormat(ctx context.Context, i Image) string {
+	known := headsOf(c)
 	if !i.mayNeedFormat() {
 		return ""
 	}
-	c.heads.mu.Lock()
-	h := c.heads.known[i.URL]
+	known.mu.Lock()
+	h := known.known[i.URL]
 	if h == nil {
-		if c.heads.known == nil {
-			c.heads.known, c.heads.silent = map[string]*head{}, map[string]bool{}
-		}
 		h = &head{}
-		c.heads.known[i.URL] = h
+		known.known[i.URL] = h
 	}
-	c.heads.mu.Unlock()
+	known.mu.Unlock()
 	h.once.Do(func() { h.data = c.readHead(ctx, i.URL) })
 	return i.NeedsFormat(h.data)
 }
 
 // readHead reads the beginning of an image; nil if its server does not send it. It asks no host that has not answered.
 func (c *Site) readHead(ctx context.Context, address string) []byte {
+	known := headsOf(c)
 	ctx, cancel := context.WithTimeout(ctx, headTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -109,9 +112,9 @@ func (c *Site) readHead(ctx context.Context, address string) []byte {
 	resp, err := rest.NewClient(c.cfg.Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
-		c.heads.mu.Lock()
-		defer c.heads.mu.Unlock()
-		c.heads.silent[req.URL.Host] = c.heads.silent[req.URL.Host] || !errors.As(err, &redirect)
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		known.silent[req.URL.Host] = known.silent[req.URL.Host] || !errors.As(err, &redirect)
 		c.Logger().DebugContext(ctx, "could not look at the image", "host", req.URL.Host)
 		return nil
 	}
@@ -127,7 +130,8 @@ func (c *Site) readHead(ctx context.Context, address string) []byte {
 }
 
 func (c *Site) isSilent(host string) bool {
-	c.heads.mu.Lock()
-	defer c.heads.mu.Unlock()
-	return c.heads.silent[host]
+	known := headsOf(c)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	return known.silent[host]
 }

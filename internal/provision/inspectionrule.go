@@ -39,15 +39,21 @@ func ruleID(content map[string]any, n int) (string, error) {
 // errSameRule says that two resources would manage one rule.
 var errSameRule = errors.New("another resource of this configuration creates the same inspection rule. Remove one of them, or give them different descriptions")
 
+// createdRules are the UUIDs of the inspection rules that a run has created.
+type createdRules struct{ ids Set[string] }
+
+func newCreatedRules(*Site) *createdRules { return &createdRules{} }
+
 // CreateRule creates an inspection rule. If there is a rule with the UUID that belongs to this content, and it was never changed, CreateRule
 // takes it over: a killed run has created it, or another configuration that has the same rule.
 func (c *Site) CreateRule(ctx context.Context, content map[string]any) (rule *ironic.InspectionRule, takenOver bool, err error) {
+	rules := &kept(c, newCreatedRules).ids
 	for n := range ruleTries {
 		id, err := ruleID(content, n)
 		if err != nil {
 			return nil, false, err
 		}
-		if _, twice := c.rules.LoadOrStore(id, true); twice {
+		if !rules.Add(id) {
 			return nil, false, errSameRule
 		}
 		request := maps.Clone(content)
@@ -56,7 +62,7 @@ func (c *Site) CreateRule(ctx context.Context, content map[string]any) (rule *ir
 		if err == nil {
 			return rule, false, nil
 		}
-		c.rules.Delete(id)
+		rules.Remove(id)
 		if !ironic.IsStatus(err, http.StatusConflict, "") {
 			return nil, false, err
 		}
@@ -67,13 +73,18 @@ func (c *Site) CreateRule(ctx context.Context, content map[string]any) (rule *ir
 		if found.UpdatedAt != "" {
 			continue
 		}
-		if _, twice := c.rules.LoadOrStore(id, true); twice {
+		if !rules.Add(id) {
 			return nil, false, errSameRule
 		}
-		c.takenOver.Store(string(MarkCreation)+" "+id, true)
+		c.Run.tookOver(MarkCreation, id)
 		return found, true, nil
 	}
 	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description", ruleTries)
+}
+
+// UpdateRule sends what differs between two contents of an inspection rule.
+func (c *Site) UpdateRule(ctx context.Context, id string, before, after map[string]any) error {
+	return c.PatchIn(ctx, ironic.InspectionRules, id, editsBetween(before, after))
 }
 
 // FindRule returns the inspection rule with a UUID or, if no other rule has it, a description.

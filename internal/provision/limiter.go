@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -12,21 +13,30 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// limiter is the provisioning limit of an Ironic. All verbs that make a machine boot or write pass through it.
+// limiter is the provisioning limit of an Ironic, with its locks. All verbs that make a machine boot or write pass through it.
 type limiter struct {
 	*throttle.Limiter
-	c *Site
+	locks  *throttle.Locks
+	client *ironic.Client
+	limit  throttle.Limit
 }
 
-func newLimiter(c *Site) *limiter {
-	return &limiter{throttle.New(c.cfg.Limit, limited{c}, c.PollInterval()), c}
+// newLimiter returns the limit of a run.
+func newLimiter(client *ironic.Client, limit throttle.Limit, run string) *limiter {
+	site := &limited{c: client, run: run}
+	return &limiter{Limiter: throttle.New(limit, site, client.PollInterval()), locks: throttle.NewLocks(site), client: client, limit: limit}
+}
+
+// othersAtWork reports whether other runs have operations in progress on the nodes of a list.
+func (l *limiter) othersAtWork(fleet map[string]*ironic.Node) bool {
+	return l.UsageOf(machinesOf(fleet)).Others > 0
 }
 
 // pass calls send when there is a slot for the node, like throttle.Limiter.Admit. seen is the node in the list that was taken
 // under the limit's lock; it has the fields of polls and replaces the fresh read before the verb. seen is nil if there is no limit
 // or no lock, or if the node is exempt or already busy.
 func (l *limiter) pass(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
-	if err := l.c.LimitRequires(ctx); err != nil {
+	if err := l.requires(ctx); err != nil {
 		return err
 	}
 	return l.Admit(ctx, machineOf(node), failures, withNode(send))
@@ -36,7 +46,7 @@ func (l *limiter) pass(ctx context.Context, node *ironic.Node, failures int, sen
 // target_power_state is set. The caller that waits for the end of the power change then calls Started, which keeps the slot for
 // another 30 s.
 func (l *limiter) passStart(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
-	if err := l.c.LimitRequires(ctx); err != nil {
+	if err := l.requires(ctx); err != nil {
 		return err
 	}
 	return l.AdmitStart(ctx, machineOf(node), failures, withNode(send))
@@ -52,16 +62,13 @@ func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.
 	}
 }
 
-// LimitRequires returns an error if this Ironic is too old for the scope of the provisioning limit; see Requires.
-func (c *Site) LimitRequires(ctx context.Context) error {
-	if c.cfg.Limit.Max == 0 || c.cfg.Limit.Scope != throttle.ScopeShard {
+// requires returns an error if this Ironic is too old for the scope of the limit; see Requires.
+func (l *limiter) requires(ctx context.Context) error {
+	if l.limit.Max == 0 || l.limit.Scope != throttle.ScopeShard {
 		return nil
 	}
-	return c.Requires(ctx, ironic.VersionShard, "provisioning_limit.scope=shard")
+	return l.client.Requires(ctx, ironic.VersionShard, "provisioning_limit.scope=shard")
 }
-
-// Notices returns the new notices of the provisioning limit.
-func (c *Site) Notices() []throttle.Notice { return c.limiter.Notices() }
 
 // machineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
 func machineOf(node *ironic.Node) throttle.Machine {
@@ -69,8 +76,8 @@ func machineOf(node *ironic.Node) throttle.Machine {
 	return throttle.Machine{
 		ID: node.UUID, Name: node.Name, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
 		LastError:      ironic.FirstLine(node.LastError),
-		Busy:           busy(ironic.State(node.ProvisionState)) && !faulty,
-		Starting:       node.TargetPowerState == powerOn && !faulty,
+		Busy:           has(ironic.State(node.ProvisionState), busy) && !faulty,
+		Starting:       node.TargetPowerState == string(nodes.PowerOn) && !faulty,
 		ConductorGroup: node.ConductorGroup, Shard: node.Shard, BootInterface: node.BootInterface,
 		Source: node,
 	}
@@ -85,36 +92,40 @@ func machinesOf(fleet map[string]*ironic.Node) []throttle.Machine {
 }
 
 // limited implements throttle.Site for an Ironic.
-type limited struct{ c *Site }
+type limited struct {
+	c         *ironic.Client
+	run       string
+	noChassis atomic.Bool // this user may not create a chassis: see recordKind
+}
 
 // Machines lists all nodes now.
-func (s limited) Machines(ctx context.Context) ([]throttle.Machine, error) {
+func (s *limited) Machines(ctx context.Context) ([]throttle.Machine, error) {
 	fleet, err := s.c.ShortNodes(ctx)
 	return machinesOf(fleet), err
 }
 
 // NextMachines waits for the next poll of all nodes.
-func (s limited) NextMachines(ctx context.Context) ([]throttle.Machine, error) {
+func (s *limited) NextMachines(ctx context.Context) ([]throttle.Machine, error) {
 	fleet, err := s.c.PollNodes(ctx)
 	return machinesOf(fleet), err
 }
 
 // Now returns the time of Ironic's clock.
-func (s limited) Now() time.Time { return s.c.ServerNow() }
+func (s *limited) Now() time.Time { return s.c.ServerNow() }
 
 // Partial reports whether the user may be unable to see some nodes of the site.
-func (s limited) Partial() bool { return s.c.Project() != "" }
+func (s *limited) Partial() bool { return s.c.Project() != "" }
 
 // Refused reports whether Ironic refused a verb because of its own limit.
-func (s limited) Refused(err error) bool { return isCapacityError(err) }
+func (s *limited) Refused(err error) bool { return isCapacityError(err) }
 
 // MayPass reports whether a failed request may succeed later. After a panic in a poll, the other callers continue.
-func (s limited) MayPass(err error) bool {
+func (s *limited) MayPass(err error) bool {
 	return ironic.MayPass(err) || errors.Is(err, ironic.ErrPanic)
 }
 
 // Log writes a log line without secrets.
-func (s limited) Log(ctx context.Context, level slog.Level, text string, args ...any) {
+func (s *limited) Log(ctx context.Context, level slog.Level, text string, args ...any) {
 	for i, arg := range args {
 		if err, isError := arg.(error); isError {
 			args[i] = s.c.Redact(err.Error())
@@ -132,8 +143,8 @@ type Capacity struct {
 // ClassCapacity counts the nodes of a resource class.
 type ClassCapacity struct{ Total, Available, Allocated, Maintenance, Failed int }
 
-// CapacityOf counts the given nodes.
-func (c *Site) CapacityOf(fleet []ironic.Node) Capacity {
+// capacityOf counts the given nodes.
+func (l *limiter) capacityOf(fleet []ironic.Node) Capacity {
 	machines := make([]throttle.Machine, len(fleet))
 	classes := map[string]ClassCapacity{}
 	for i := range fleet {
@@ -142,7 +153,7 @@ func (c *Site) CapacityOf(fleet []ironic.Node) Capacity {
 		class.add(&fleet[i])
 		classes[fleet[i].ResourceClass] = class
 	}
-	return Capacity{c.limiter.UsageOf(machines), classes}
+	return Capacity{l.UsageOf(machines), classes}
 }
 
 func (k *ClassCapacity) add(node *ironic.Node) {
@@ -157,4 +168,9 @@ func (k *ClassCapacity) add(node *ironic.Node) {
 	case ironic.State(node.ProvisionState) == nodes.Available:
 		k.Available++
 	}
+}
+
+func isCapacityError(err error) bool {
+	var status *ironic.StatusError
+	return errors.As(err, &status) && ironic.IsCapacity(status.Message)
 }

@@ -50,14 +50,14 @@ func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
 
 // Record returns the record of a machine from an answer that contains the whole node, such as the answer to its creation.
 func (s *Site) Record(node *ironic.Node) *Machine {
-	s.states.begin(node)
+	statesOf(s).begin(node)
 	return &Machine{site: s, node: node, marks: s.marksOn(node)}
 }
 
 // marksOn returns the marks of this run on a node.
 func (s *Site) marksOn(node *ironic.Node) (ours []Mark) {
 	for _, key := range marks {
-		if mark := creationOf(node.Extra, key); mark != nil && mark.Run == s.run {
+		if mark := creationOf(node.Extra, key); mark != nil && mark.Run == s.Run.id {
 			ours = append(ours, key)
 		}
 	}
@@ -140,7 +140,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	if len(patch) == 0 {
 		return nil
 	}
-	patch = m.site.forgetCreations(patch, m.node.Extra)
+	patch = m.site.Run.forgetCreations(patch, m.node.Extra)
 	guarded := m.guarded(patch)
 	var node *ironic.Node
 	err := m.unlocked(ctx, func() (err error) {
@@ -154,7 +154,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
 	}
 	if err != nil {
-		return m.site.explainDriver(ctx, driverOf(patch), m.site.unseen(ctx, err))
+		return m.site.explainDriver(ctx, driverOf(patch), unseen(ctx, m.site.Client, err))
 	}
 	m.applyAnswer(node)
 	m.logState(ctx)
@@ -285,11 +285,11 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 		}
 	}
 	if Deployed(m.node) {
-		reason := reasonDeployed
+		reason := reasonDeployed.String()
 		if m.node.InstanceUUID != "" {
 			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", m.node.InstanceUUID)
 		}
-		return &RefusedError{Node: m.node, Goal: GoalManageable, Reason: reason}
+		return refusedFor(m.node, reason)
 	}
 	return s.DeleteNode(ctx, id)
 }
@@ -324,9 +324,9 @@ const AgentDriver = "manual-management"
 
 const powerByAgent = "agent"
 
-// AgentSettings returns the driver and interfaces of such a node, by JSON patch path.
-func AgentSettings() map[string]string {
-	return map[string]string{"/driver": AgentDriver, "/power_interface": powerByAgent, "/network_interface": "noop"}
+// AgentSettings returns the driver and interfaces of such a node.
+func AgentSettings() ironic.Settings {
+	return ironic.Settings{"driver": AgentDriver, "power_interface": powerByAgent, "network_interface": "noop"}
 }
 
 // Preparable reports whether Ironic can verify, clean and deploy a machine: it knows the BMC, or works through its agent.
@@ -368,6 +368,24 @@ func (m *Machine) Reconnect(ctx context.Context, change func() error) error {
 	return m.inMaintenance(ctx, change)
 }
 
+// Maintenance is the maintenance of a node.
+type Maintenance struct {
+	On     bool
+	Reason string
+}
+
+// SetMaintenance puts the node into maintenance, or takes it out, unless it is so.
+func (m *Machine) SetMaintenance(ctx context.Context, want Maintenance) error {
+	if want.On == m.node.Maintenance && (!want.On || want.Reason == m.node.MaintenanceReason) {
+		return nil
+	}
+	if err := m.site.SetMaintenance(ctx, m.node.UUID, want.On, want.Reason); err != nil {
+		return err
+	}
+	m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = want.On, want.Reason })
+	return nil
+}
+
 // leftChanging reports whether a killed run has left the node in maintenance.
 func (m *Machine) leftChanging() bool {
 	return m.node.Maintenance && m.node.MaintenanceReason == ReasonChanging
@@ -383,7 +401,7 @@ func (m *Machine) inMaintenance(ctx context.Context, change func() error) error 
 		return change()
 	}
 	if !m.node.Maintenance {
-		if err := m.site.SetMaintenance(ctx, m.node.UUID, true, ReasonChanging); err != nil {
+		if err := m.SetMaintenance(ctx, Maintenance{On: true, Reason: ReasonChanging}); err != nil {
 			return err
 		}
 	}
@@ -399,9 +417,14 @@ func (m *Machine) endChanging(ctx context.Context) error {
 	if !m.leftChanging() {
 		return nil
 	}
-	err := m.site.SetMaintenance(ctx, m.node.UUID, false, "")
-	if err == nil {
-		m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = false, "" })
+	return m.SetMaintenance(ctx, Maintenance{})
+}
+
+// CheckDeploy asks the site's guard whether the machine may be deployed, before anything is written for that.
+func (m *Machine) CheckDeploy(ctx context.Context) error {
+	verb := nodes.TargetActive
+	if occupied(m.state()) {
+		verb = nodes.TargetRebuild
 	}
-	return err
+	return m.site.guard.Check(ctx, Step{Node: m.node, Verb: verb, Stage: BeforeWrite})
 }

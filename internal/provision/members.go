@@ -100,7 +100,7 @@ func (c *Site) RenameMembers(ctx context.Context, members []*Member) error {
 		if m.ID == "" {
 			return nil
 		}
-		done, _, err := c.HoldAllocation(ctx, m.ID) // an undeployment would create it again with the old name
+		done, _, err := c.Hold(ctx, m.ID) // an undeployment would create it again with the old name
 		if err != nil {
 			return err
 		}
@@ -113,12 +113,12 @@ func (c *Site) RenameMembers(ctx context.Context, members []*Member) error {
 }
 
 // ReleaseGroup releases members, and returns an error for each of them, or nil. See Release.
-func (c *Site) ReleaseGroup(ctx context.Context, members []*Member) []error {
+func (c *Site) ReleaseGroup(ctx context.Context, members []*Member, end QuarantineEnd) []error {
 	return eachMember(members, func(m *Member) error {
 		if m.ID == "" {
 			return nil
 		}
-		return c.Release(ctx, m.ID, m.NodeID)
+		return c.Release(ctx, m.ID, m.NodeID, end)
 	})
 }
 
@@ -146,13 +146,13 @@ func (c *Site) releaseIdle(ctx context.Context, m Member, deadline time.Time) er
 			return err
 		}
 		if time.Now().After(deadline) {
-			return &MemberInUseError{Node: node}
+			return memberInUse(node)
 		}
 		for inUse(node, m.ID) {
 			polled, _, err := c.PollNode(ctx, m.NodeID, time.Until(deadline))
 			switch {
 			case errors.Is(err, ironic.ErrNoPoll):
-				return &MemberInUseError{Node: node}
+				return memberInUse(node)
 			case ironic.IsNotFound(err):
 				return c.DeleteAllocation(ctx, m.ID)
 			case err != nil:
@@ -167,7 +167,7 @@ func (c *Site) releaseIdle(ctx context.Context, m Member, deadline time.Time) er
 func (c *Site) tryRelease(ctx context.Context, m Member, deadline time.Time) (*ironic.Node, error) {
 	held, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	done, _, err := c.HoldAllocation(held, m.ID)
+	done, _, err := c.Hold(held, m.ID)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -36,48 +36,51 @@ type Release struct {
 
 // PlanHost records what the run makes of a host.
 func (c *Site) PlanHost(who Intent) {
-	c.catalog.mu.Lock()
-	defer c.catalog.mu.Unlock()
-	c.catalog.planned[who.UUID] = intent{who, entryOf(who.Candidate)}
-	c.catalog.signal()
+	known := catalogOf(c)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	known.planned[who.UUID] = intent{who, entryOf(who.Candidate)}
+	known.signal()
 }
 
 // Moved records that the change of a host has ended, with or without success.
 func (c *Site) Moved(id string) {
-	c.catalog.mu.Lock()
-	defer c.catalog.mu.Unlock()
-	if c.catalog.planned[id].Moves {
-		delete(c.catalog.made, id)
-		c.catalog.oldest = c.catalog.begun + 1
+	known := catalogOf(c)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.planned[id].Moves {
+		delete(known.made, id)
+		known.oldest = known.begun + 1
 	}
-	delete(c.catalog.planned, id)
-	c.catalog.signal()
+	delete(known.planned, id)
+	known.signal()
 }
 
-// CheckMove returns a TakenError if another node has what a host is to get, and the run does not take it away from that node. It waits for
+// CheckMove returns an error of KindTaken if another node has what a host is to get, and the run does not take it away from that node. It waits for
 // the plans of other hosts, which may do so. It returns nil if Ironic does not answer.
 func (c *Site) CheckMove(ctx context.Context, who Intent) error {
+	known := catalogOf(c)
 	grace := time.NewTimer(planGrace)
 	defer grace.Stop()
 	oldest, fresh, waits := 0, false, true
 	for {
-		l, err := c.catalog.get(ctx, oldest, len(who.Bonds) > 0)
+		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
 			return nil //nolint:nilerr // the apply asks again
 		}
-		found, changed := c.catalog.contested(l, who.Candidate, false)
-		stays, undecided := c.catalog.judge(found)
+		found, changed := known.contested(l, who.Candidate, false)
+		stays, undecided := known.judge(found)
 		if stays == nil && !waits {
 			stays = undecided
 		}
 		switch {
 		case stays != nil && !fresh:
-			oldest, fresh = c.catalog.number()+1, true
+			oldest, fresh = known.number()+1, true
 			continue
 		case stays != nil:
 			return stays.errFor(who)
 		case undecided == nil:
-			return c.catalog.exchange(l, found, who)
+			return known.exchange(l, found, who)
 		}
 		select {
 		case <-ctx.Done():
@@ -92,39 +95,40 @@ func (c *Site) CheckMove(ctx context.Context, who Intent) error {
 
 // Move waits until no other node has what a host gets by a change that follows at once; then the host owns it until Moved. It waits for
 // nodes that the run changes or deletes, and first calls release if such a node, in turn, waits for what the host gives up. Any other node
-// that has it is a TakenError. The change must not follow an error.
+// that has it is an error of KindTaken. The change must not follow an error.
 func (c *Site) Move(ctx context.Context, who Intent, release func(context.Context, Release) error, deadline time.Time) error {
+	known := catalogOf(c)
 	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
 	defer limit.Stop()
-	oldest, waits := c.catalog.number()+1, true
+	oldest, waits := known.number()+1, true
 	var released Release
 	for {
-		l, err := c.catalog.get(ctx, oldest, len(who.Bonds) > 0)
+		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
 			return err
 		}
-		found, changed := c.catalog.contested(l, who.Candidate, true)
+		found, changed := known.contested(l, who.Candidate, true)
 		if len(found) == 0 {
 			return nil
 		}
-		if err := c.catalog.exchange(l, found, who); err != nil {
+		if err := known.exchange(l, found, who); err != nil {
 			return err
 		}
-		stays, undecided := c.catalog.judge(found)
+		stays, undecided := known.judge(found)
 		switch {
 		case stays != nil:
 			return stays.errFor(who)
 		case undecided != nil && !waits:
 			return undecided.errFor(who)
 		}
-		if gives := c.catalog.demanded(l, who.UUID); !reflect.DeepEqual(gives, Release{}) && !reflect.DeepEqual(gives, released) {
+		if gives := known.demanded(l, who.UUID); !reflect.DeepEqual(gives, Release{}) && !reflect.DeepEqual(gives, released) {
 			if err := release(ctx, gives); err != nil {
 				return err
 			}
 			released = gives
 			c.Refused()
-			c.catalog.wake()
+			known.wake()
 			continue
 		}
 		select {
@@ -136,7 +140,7 @@ func (c *Site) Move(ctx context.Context, who Intent, release func(context.Contex
 			waits = true
 			grace.Reset(deletionGrace)
 		case <-grace.C:
-			waits, oldest = false, c.catalog.number()+1
+			waits, oldest = false, known.number()+1
 		}
 	}
 }
@@ -216,7 +220,7 @@ func (c *catalog) exchange(l *lists, found []conflict, who Intent) error {
 	defer c.mu.Unlock()
 	for i := range found {
 		if found[i].what == SharedBMC && c.leadsBack(l, found[i].node.UUID, who.UUID) {
-			return &TakenError{What: SharedBMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}, Exchanged: true}
+			return (&Taken{What: SharedBMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}, Exchanged: true}).Err()
 		}
 	}
 	return nil
@@ -274,7 +278,7 @@ func (c *catalog) demanded(l *lists, id string) (r Release) {
 }
 
 func (x *conflict) errFor(who Intent) error {
-	return &TakenError{What: x.what, Value: x.value, Node: x.node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}}
+	return (&Taken{What: x.what, Value: x.value, Node: x.node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}}).Err()
 }
 
 // TemporaryName is the name of a node while another host of the run gets its former one.

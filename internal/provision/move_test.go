@@ -22,7 +22,7 @@ func movers(t *testing.T, site *site, n int) (all []provision.Intent) {
 	for i := range n {
 		who := candidate(i + 1)
 		who.Bonds = []string{fmt.Sprintf("52:54:02:00:00:%02x", i+1)}
-		node, err := site.Enroll(t.Context(), ironic.Enrollment{UUID: who.UUID, Name: who.Name, Driver: "redfish", DriverInfo: who.DriverInfo})
+		node, err := site.Enroll(t.Context(), who.UUID, ironic.Settings{"name": who.Name, "driver": "redfish", "driver_info": who.DriverInfo})
 		if err == nil {
 			_, err = site.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: who.Addresses[0]})
 		}
@@ -56,8 +56,7 @@ var allShared = []provision.Sharing{provision.SharedName, provision.SharedBMC, p
 
 func wantTakenBy(t *testing.T, err error, what provision.Sharing, node string) {
 	t.Helper()
-	var taken *provision.TakenError
-	if !errors.As(err, &taken) || taken.What != what || taken.Node.UUID != node {
+	if !provision.Is(err, provision.KindTaken) || provision.TakenOf(err).What != what || provision.TakenOf(err).Node.UUID != node {
 		t.Errorf("the error is %v, want the %s of node %s", err, what, node)
 	}
 }
@@ -237,8 +236,7 @@ func TestMove_refusesToExchangeBMCs(t *testing.T) {
 				synctest.Wait()
 			}
 			all.Wait()
-			var taken *provision.TakenError
-			if !errors.As(refused, &taken) || !taken.Exchanged {
+			if !provision.Is(refused, provision.KindTaken) || !provision.TakenOf(refused).Exchanged {
 				t.Errorf("of %d: %v", n, refused)
 			}
 			for i, who := range had {
@@ -259,7 +257,7 @@ func TestMove_allowsWhatIsNotNew(t *testing.T) {
 		had := movers(t, site, 2)
 		twin := had[0].Candidate
 		twin.UUID, twin.Name, twin.Addresses, twin.Bonds = ironic.NewUUID(), "twin", nil, nil
-		if _, err := site.Enroll(t.Context(), ironic.Enrollment{UUID: twin.UUID, Name: twin.Name, Driver: "redfish", DriverInfo: twin.DriverInfo}); err != nil {
+		if _, err := site.Enroll(t.Context(), twin.UUID, ironic.Settings{"name": twin.Name, "driver": "redfish", "driver_info": twin.DriverInfo}); err != nil {
 			t.Fatal(err)
 		}
 		renamed := provision.Intent{Candidate: twin, Moves: true}

@@ -59,7 +59,7 @@ func InspectionBringsPorts(driver, inspect string) bool {
 // LacksBootPort is NetworkBoot.Lacks of a node as this plan leaves it. It reads the ports from the lists that plans share.
 func (c *Site) LacksBootPort(ctx context.Context, node *ironic.Node) string {
 	boot := NetworkBoot{Interface: c.AsPlanned(node).BootInterface}
-	if h, planned := c.expected.find(node); !BootsFromPort(boot.Interface) || planned && h.BootPort {
+	if h, planned := expectedOf(c).find(node); !BootsFromPort(boot.Interface) || planned && h.BootPort {
 		return ""
 	}
 	ports, err := c.PortsForRefresh(ctx, node.UUID)
@@ -79,22 +79,33 @@ func PXEPorts(ports map[string]ironic.Port) map[string]*bool {
 	return enabled
 }
 
+// drivers are those that conductors have enabled, as far as the plans of a run have asked.
+type drivers struct {
+	asking  chan struct{}   // has room for one, who may use enabled
+	enabled []ironic.Driver // nil: not asked for
+}
+
+func driversOf(s *Site) *drivers {
+	return kept(s, func(*Site) *drivers { return &drivers{asking: make(chan struct{}, 1)} })
+}
+
 // driversForPlan returns the drivers that conductors have enabled; none if Ironic does not tell. It asks Ironic once.
 func (c *Site) driversForPlan(ctx context.Context) []ironic.Driver {
+	known := driversOf(c)
 	select {
-	case c.drivers.asking <- struct{}{}:
-		defer func() { <-c.drivers.asking }()
+	case known.asking <- struct{}{}:
+		defer func() { <-known.asking }()
 	case <-ctx.Done():
 		return nil
 	}
-	if c.drivers.enabled == nil {
+	if known.enabled == nil {
 		enabled, err := c.Drivers(ctx)
 		if err != nil && !ironic.IsForbidden(err) {
 			return nil // the apply explains the refusal
 		}
-		c.drivers.enabled = append([]ironic.Driver{}, enabled...) // not nil: a user who may not see them does not ask again
+		known.enabled = append([]ironic.Driver{}, enabled...) // not nil: a user who may not see them does not ask again
 	}
-	return c.drivers.enabled
+	return known.enabled
 }
 
 // DefaultsOf returns a driver with the interfaces that nodes get which name none, as far as Ironic tells them. It is called during plan.

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -47,17 +46,15 @@ func failures(node *ironic.Node) int {
 // countFailures records a failed walk on the node, or resets the count after a success. Only the order of the queue depends on the
 // count, so the walk goes on if the note cannot be written because the node is locked or gone.
 func (m *Machine) countFailures(ctx context.Context, err error) {
-	var failed *FailedError
-	var late *TimeoutError
 	var patch ironic.Patch
 	switch {
 	case m.site.cfg.Limit.Max == 0:
-	case errors.As(err, &failed) || errors.As(err, &late):
+	case As(err, KindFailed, KindTimeout) != nil:
 		patch.Set("/extra/"+keyFailures, failures(m.node)+1)
 	case err == nil && m.node.Extra[keyFailures] != nil:
 		patch.Remove("/extra/" + keyFailures)
 	}
-	if len(patch) == 0 || busy(m.state()) {
+	if len(patch) == 0 || has(m.state(), busy) {
 		return
 	}
 	if err := m.Patch(ctx, patch); err != nil {

@@ -33,7 +33,7 @@ func (c *Site) Operate(ctx context.Context, ref string) (m *Machine, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	done, waited, err := c.hold(ctx, m.node.UUID)
+	done, waited, err := c.Hold(ctx, m.node.UUID)
 	if err == nil && waited {
 		if err = m.Refresh(ctx); err != nil {
 			done()
@@ -95,61 +95,12 @@ func (m *Machine) tellQueued() (admitted func()) {
 	}
 }
 
-// OnceError is the error of an operation that an action has requested. Unlike other operations, no later apply repeats it.
-type OnceError struct {
-	Node *ironic.Node // as last seen; nil if it could not be read
-	Err  error
-}
-
-// Error returns the text of the error.
-func (e *OnceError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error.
-func (e *OnceError) Unwrap() error { return e.Err }
-
-func (e *OnceError) advice() string {
-	var failed *FailedError
-	var timeout *TimeoutError
-	var service *ServiceError
-	var forbidden *StepsForbiddenError
-	var power *powerError
-	switch {
-	case isUnanswered(e.Err):
-		return "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still."
-	case errors.As(e.Err, &power):
-		return "Check the machine's BMC, and invoke the action again." + orAskIPMI(power.node)
-	case errors.As(e.Err, &failed) && ironic.State(failed.Node.ProvisionState) == nodes.CleanFail:
-		return "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
-	case errors.As(e.Err, &failed):
-		return "Fix the cause and invoke the action again. See `baremetal node show` and the conductor's log."
-	case errors.As(e.Err, &timeout):
-		return "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine."
-	case errors.As(e.Err, &service):
-		return "Check that the machine runs. Fix the cause and invoke the action again."
-	case errors.As(e.Err, &forbidden):
-		return "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps)."
-	}
-	return advise(e.Err)
-}
-
-// interrupted says what becomes of the operation after Ctrl-C.
-func (e *OnceError) interrupted() string {
-	var stopped *StoppedError
-	switch {
-	case e.Node == nil:
-		return "The run was interrupted. Nothing was started."
-	case errors.As(e.Err, &stopped) && stopped.Waiting:
-		return fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it.", ironic.NodeLabel(e.Node))
-	}
-	return fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats an action: when the operation has ended, invoke it again if you need it.", statusOf(e.Node))
-}
-
-// refuse returns a RefusedError.
+// refuse returns an error of KindRefused.
 func (m *Machine) refuse(reason string, args ...any) error {
-	return &RefusedError{Node: m.node, Reason: fmt.Sprintf(reason, args...)}
+	return refusedFor(m.node, fmt.Sprintf(reason, args...))
 }
 
-// refuseBusy returns a RefusedError while Ironic has an operation in progress on the machine.
+// refuseBusy returns an error of KindRefused while Ironic has an operation in progress on the machine.
 func (m *Machine) refuseBusy() error {
 	if inProgress(m.state()) {
 		return m.refuse("an operation on it is in progress. Invoke the action again when that has ended")
@@ -157,7 +108,7 @@ func (m *Machine) refuseBusy() error {
 	return nil
 }
 
-// refuseUsed returns a RefusedError if something is deployed on the machine, or if it is reserved.
+// refuseUsed returns an error of KindRefused if something is deployed on the machine, or if it is reserved.
 func (m *Machine) refuseUsed(doing string) error {
 	switch {
 	case occupied(m.state()):
@@ -173,7 +124,7 @@ func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time
 	for inProgress(m.state()) || isLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, ironic.ErrNoPoll) {
-			return &TimeoutError{Node: m.node, After: timeout}
+			return late(m.node, "", timeout, nil)
 		}
 		if err != nil {
 			return err
@@ -199,11 +150,10 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	case ActionSoftReboot:
 		err = m.reboot(ctx, nodes.SoftRebooting, timeout)
 	}
-	var never *neverOffError
 	switch {
 	case isSoftUnsupported(err):
 		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Use action = \"off\" or \"reboot\"", m.node.Driver)
-	case errors.As(err, &never):
+	case Is(err, kindNeverOff):
 		return m.refuse("disable_power_off is set on it. Use action = \"reboot\", or set disable_power_off = false on its metal_host first")
 	}
 	return err
@@ -284,7 +234,7 @@ func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
 		return err
 	}
 	if !Preparable(m.node) {
-		return m.refuse(reasonNoBMC)
+		return m.refuse("%s", reasonNoBMC)
 	}
 	pool := InPool(m.node)
 	err := m.Reach(ctx, GoalInspected, timeout)
@@ -312,7 +262,7 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	}
 	err := m.awaitLeft(ctx, from, deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return &TimeoutError{Node: m.node, After: timeout}
+		return late(m.node, "", timeout, nil)
 	}
 	return err
 }
@@ -336,13 +286,13 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
 		err = m.awaitLeft(ctx, from, w.deadline)
 	}
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return &TimeoutError{Node: m.node, After: timeout}
+		return late(m.node, "", timeout, nil)
 	}
 	if err == nil {
 		err = m.awaitEnd(ctx, w.deadline, timeout)
 	}
 	if err == nil && failed(m.state()) {
-		return &FailedError{Node: m.node}
+		return failedOn(m.node, "", "", nil)
 	}
 	return err
 }
@@ -367,7 +317,7 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 	return err
 }
 
-// SendNMI sends the machine a non-maskable interrupt.
+// SendNMI sends the machine a non-maskable interrupt (reference/ironic.md#nmi).
 func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	if err := m.refuseBusy(); err != nil {
 		return err
@@ -382,7 +332,7 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 		return m.site.InjectNMI(ctx, m.node.UUID)
 	})
 	if ironic.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
-		return &noNMIError{m.node, err}
+		return &Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}
 	}
 	return err
 }
@@ -400,17 +350,3 @@ func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 	}
 	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeVerb})
 }
-
-// noNMIError says that the management interface of a node sends no NMI (reference/ironic.md#nmi).
-type noNMIError struct {
-	node *ironic.Node
-	err  error
-}
-
-// Error names the interface.
-func (e *noNMIError) Error() string {
-	return fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(e.node), e.node.ManagementInterface)
-}
-
-// Unwrap returns Ironic's refusal.
-func (e *noNMIError) Unwrap() error { return e.err }

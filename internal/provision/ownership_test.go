@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -50,8 +49,7 @@ func TestOwnership_takenInQueue(t *testing.T) {
 					fake.Set("node-001", "provision_state", "available")
 				})
 				err := tc.do(t.Context(), run(fake, upTo(1)), id, instance)
-				var reserved *provision.ReservedError
-				if errors.As(err, &reserved) != tc.refused || (!tc.refused && err != nil) {
+				if provision.Is(err, provision.KindReserved) != tc.refused || (!tc.refused && err != nil) {
 					t.Errorf("err = %v, want a ReservedError: %t", err, tc.refused)
 				}
 				if got := verbs(t, fake, id); len(got) > 0 {
@@ -192,7 +190,7 @@ func TestInterruption_knowsCreatedObjects(t *testing.T) {
 		make         func(ctx context.Context, client *site, node string) error
 	}{
 		"a node": {http.MethodPost, "/v1/nodes", func(ctx context.Context, client *site, _ string) error {
-			_, err := client.Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "web", Driver: "fake-hardware"})
+			_, err := client.Enroll(ctx, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
 			return err
 		}},
 		"an allocation": {http.MethodPost, "/v1/allocations", func(ctx context.Context, client *site, _ string) error {

@@ -71,16 +71,16 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 	if how == OffSoft {
 		err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, timeout, 0)
 		if isSoftUnsupported(err) {
-			return &noSoftOffError{m.node, err}
+			return &Error{Node: m.node, Err: err, Fact: fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard",
+				ironic.NodeLabel(m.node), m.node.Driver)}
 		}
 		return err
 	}
 	err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, softOffTimeout+time.Minute, softOffTimeout) // Ironic ends it in time
-	var stays *powerError
 	switch {
 	case isSoftUnsupported(err):
 		m.cut = fmt.Sprintf("the driver %s cannot ask an operating system to shut down", m.node.Driver)
-	case errors.As(err, &stays):
+	case Is(err, kindPower):
 		m.cut = fmt.Sprintf("its operating system did not shut down within %s", softOffTimeout)
 	default:
 		return err
@@ -92,7 +92,7 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 // CheckOff returns an error if disable_power_off keeps Ironic from switching the machine off.
 func (m *Machine) CheckOff() error {
 	if m.node.DisablePowerOff {
-		return &neverOffError{m.node}
+		return neverOff(m.node)
 	}
 	return nil
 }
@@ -105,14 +105,14 @@ func (c *Site) CheckOff(ctx context.Context, ref string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the apply reports it
 	}
-	if h, planned := c.expected.find(node); planned {
+	if h, planned := expectedOf(c).find(node); planned {
 		if h.NeverOff == nil || !*h.NeverOff {
 			return nil
 		}
-		return &neverOffError{node}
+		return neverOff(node)
 	}
 	if node.DisablePowerOff {
-		return &neverOffError{node}
+		return neverOff(node)
 	}
 	return nil
 }
@@ -250,54 +250,33 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
 		case !isLocked(m.node):
-			return &powerError{m.node, want, restart}
+			return powerFailed(m.node, want, restart)
 		}
 	}
 }
 
-// powerError says that a power change has failed.
-type powerError struct {
-	node    *ironic.Node
-	want    string
-	restart bool
-}
+// kindPower is the kind of an error which says that a power change has failed.
+const kindPower Kind = "power"
 
-// Error returns the power state and Ironic's reason.
-func (e *powerError) Error() string { return quoted(e) }
-
-func (e *powerError) quote() (fact, words string) {
-	words = ironic.FirstLine(e.node.LastError)
-	switch {
-	case e.node.PowerState != e.want:
-		return fmt.Sprintf("node %s is %q, not %q", ironic.NodeLabel(e.node), e.node.PowerState, e.want), words
-	case e.restart:
-		return fmt.Sprintf("node %s was not restarted", ironic.NodeLabel(e.node)), words
+// powerFailed returns such an error with the power state and Ironic's reason.
+func powerFailed(node *ironic.Node, want string, restart bool) *Error {
+	label := ironic.NodeLabel(node)
+	e := &Error{
+		Kind: kindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label), Words: ironic.FirstLine(node.LastError),
+		Advice: "Check the machine's BMC, then apply again." + orAskIPMI(node), Action: "Check the machine's BMC, and invoke the action again." + orAskIPMI(node),
 	}
-	return fmt.Sprintf("node %s: Ironic could not change its power", ironic.NodeLabel(e.node)), words
+	switch {
+	case node.PowerState != want:
+		e.Fact = fmt.Sprintf("node %s is %q, not %q", label, node.PowerState, want)
+	case restart:
+		e.Fact = fmt.Sprintf("node %s was not restarted", label)
+	}
+	return e
 }
 
-func (e *powerError) advice() string {
-	return "Check the machine's BMC, then apply again." + orAskIPMI(e.node)
-}
+// kindNeverOff is the kind of an error which says that Ironic never switches a machine off.
+const kindNeverOff Kind = "never off"
 
-// noSoftOffError says that a power interface has no soft power-off.
-type noSoftOffError struct {
-	node *ironic.Node
-	err  error
-}
-
-// Error names the driver.
-func (e *noSoftOffError) Error() string {
-	return fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard", ironic.NodeLabel(e.node), e.node.Driver)
-}
-
-// Unwrap returns Ironic's refusal.
-func (e *noSoftOffError) Unwrap() error { return e.err }
-
-// neverOffError says that Ironic never switches a machine off.
-type neverOffError struct{ node *ironic.Node }
-
-// Error names the setting.
-func (e *neverOffError) Error() string {
-	return fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(e.node))
+func neverOff(node *ironic.Node) *Error {
+	return &Error{Kind: kindNeverOff, Node: node, Fact: fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(node))}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -19,15 +20,15 @@ func procedureLabel(in ironic.Collection, name string) string {
 }
 
 // CreateProcedure creates a deploy template or a runbook with the mark of its creation. If a killed run has created one of this name
-// that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object, finish
-// it, and call EndProcedure.
+// that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object and call
+// EndProcedure.
 func (c *Site) CreateProcedure(ctx context.Context, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *Creation, err error) {
 	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
 	id, name := ironic.NewUUID(), fmt.Sprint(body["name"])
 	request := maps.Clone(body)
-	request["uuid"], request["extra"] = id, map[string]any{string(MarkCreation): c.begun().value()}
+	request["uuid"], request["extra"] = id, map[string]any{string(MarkCreation): c.Run.begun().value()}
 	p, err = ironic.CreateIn[ironic.Procedure](ctx, c.Client, in, id, request)
 	if !ironic.IsStatus(err, http.StatusConflict, "") {
 		return p, nil, err
@@ -49,14 +50,14 @@ func (c *Site) finishProcedure(ctx context.Context, in ironic.Collection, name s
 			return nil, err
 		}
 		mark := creationOf(p.Extra, MarkCreation)
-		if !c.unfinished(mark, nil) || !same(p) || (Tenant{project: c.Project()}).isForeign(p.Owner, "") {
-			return nil, c.refuseTakeOver(mark)
+		if !c.Run.unfinished(mark, nil) || !same(p) || (Tenant{project: c.Project()}).isForeign(p.Owner, "") {
+			return nil, c.Run.refuseTakeOver(mark)
 		}
 		return mark, nil
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = c.finishing(ctx, p.UUID, MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchIn(ctx, in, p.UUID, patch) })
+		by, err = c.Run.finishing(ctx, p.UUID, MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchIn(ctx, in, p.UUID, patch) })
 	}
 	if err == nil {
 		p, err = ironic.ReadIn[ironic.Procedure](ctx, c.Client, in, p.UUID) // with the mark of this run
@@ -67,9 +68,16 @@ func (c *Site) finishProcedure(ctx context.Context, in ironic.Collection, name s
 	return p, by, err
 }
 
-// EndProcedure is Machine.EndCreation for a deploy template or a runbook.
-func (c *Site) EndProcedure(ctx context.Context, in ironic.Collection, p *ironic.Procedure, failed error) error {
-	return c.endCreation(ctx, procedureLabel(in, p.Name), p.Extra, failed, func(ctx context.Context) (map[string]any, error) {
+// EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the
+// object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
+func (c *Site) EndProcedure(ctx context.Context, in ironic.Collection, p *ironic.Procedure, by *Creation, body map[string]any, traits []string) (err error) {
+	if by != nil {
+		err = c.PatchIn(ctx, in, p.UUID, ironic.Patch{}.With("/steps", body["steps"]))
+	}
+	if err == nil && traits != nil {
+		err = c.SetRunbookTraits(ctx, p.UUID, traits)
+	}
+	return c.Run.endCreation(ctx, procedureLabel(in, p.Name), p.Extra, err, func(ctx context.Context) (map[string]any, error) {
 		now, err := ironic.ReadIn[ironic.Procedure](ctx, c.Client, in, p.UUID)
 		if err != nil {
 			return nil, err
@@ -78,31 +86,25 @@ func (c *Site) EndProcedure(ctx context.Context, in ironic.Collection, p *ironic
 	}, func(ctx context.Context, patch ironic.Patch) error { return c.PatchIn(ctx, in, p.UUID, patch) })
 }
 
-// UpdateProcedure applies edits to a deploy template or a runbook that Terraform has in state, and removes the mark of its creation.
-func (c *Site) UpdateProcedure(ctx context.Context, in ironic.Collection, id string, patch ironic.Patch) error {
+// UpdateProcedure sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
+func (c *Site) UpdateProcedure(ctx context.Context, in ironic.Collection, id string, before, after map[string]any) error {
+	patch := editsBetween(before, after)
 	p, err := ironic.ReadIn[ironic.Procedure](ctx, c.Client, in, id)
 	if err != nil {
 		return err
 	}
-	if c.isDead(creationOf(p.Extra, MarkCreation)) {
+	if c.Run.isDead(creationOf(p.Extra, MarkCreation)) {
 		patch.Remove("/extra/" + string(MarkCreation))
 	}
 	return c.PatchIn(ctx, in, id, patch)
 }
 
-// MissingTraits returns a sentence for each trait that no node has. It returns none while there are no nodes, or if this plan creates
-// or changes a host, which may get the trait.
-func (c *Site) MissingTraits(ctx context.Context, traits []string) ([]string, error) {
-	if len(traits) == 0 || c.HasWritten() || c.expected.any(func(ExpectedHost) bool { return true }) {
-		return nil, nil
+// editsBetween returns the edits that make an object with one body that with another. What the other body lacks stays.
+func editsBetween(before, after map[string]any) (patch ironic.Patch) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if !ironic.SameJSON(before[name], after[name]) {
+			patch.Set("/"+name, after[name])
+		}
 	}
-	all, err := c.NodesForPlan(ctx)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	var sentences []string
-	for _, g := range gapsOf(ironic.AllocationSpec{Traits: traits}, all) {
-		sentences = append(sentences, g.String())
-	}
-	return sentences, nil
+	return patch
 }

@@ -20,7 +20,7 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := first.EndProcedure(t.Context(), ironic.DeployTemplates, made, nil); err != nil {
+		if err := first.EndProcedure(t.Context(), ironic.DeployTemplates, made, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -29,7 +29,7 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			name   string
 			marked bool
 		}{{first, "CUSTOM_A", true}, {newClient(fake), "CUSTOM_B", false}} {
-			if err := step.by.UpdateProcedure(t.Context(), ironic.DeployTemplates, made.UUID, setting("/name", step.name)); err != nil {
+			if err := step.by.UpdateProcedure(t.Context(), ironic.DeployTemplates, made.UUID, body, map[string]any{"name": step.name, "steps": body["steps"]}); err != nil {
 				t.Fatal(err)
 			}
 			now, err := ironic.ReadIn[ironic.Procedure](t.Context(), step.by.Client, ironic.DeployTemplates, made.UUID)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
-
-// VersionRetired is the first API version with the fields and the filter that a quarantine needs.
-const VersionRetired ironic.Microversion = 61
 
 // quarantineAge is how long a quarantine counts against the number of nodes that a deployment may try.
 const quarantineAge = 24 * time.Hour
@@ -67,14 +63,11 @@ func unfinishedQuarantine(n *ironic.Node, allocation string) *Quarantine {
 // applies reports whether a node still has the failure that it is in quarantine for, is being undeployed after it, or runs nothing. Anything
 // else was deployed after the note was written.
 func (q *Quarantine) applies(n *ironic.Node) bool {
-	switch state := ironic.State(n.ProvisionState); state { //nolint:exhaustive // occupied knows the others
-	case nodes.DeployFail:
+	state := ironic.State(n.ProvisionState)
+	if state == nodes.DeployFail {
 		return q.Failed.Equal(n.ProvisionUpdatedAt.UTC().Truncate(time.Second))
-	case nodes.Error:
-		return true
-	default:
-		return !occupied(state)
 	}
+	return state == nodes.Error || !occupied(state)
 }
 
 // InQuarantineFor reports whether a node is in quarantine because its deployment failed for an allocation (UUID).
@@ -90,7 +83,7 @@ type Try struct {
 }
 
 // CheckTries counts the nodes that are in quarantine because a deployment for an allocation of this name failed on them within the last
-// day. It returns a TriedError if no more may be tried. max is at least 1.
+// day. It returns an error of KindTried if no more may be tried. max is at least 1.
 func (s *Site) CheckTries(ctx context.Context, allocation *ironic.Allocation, most int) (Try, error) {
 	try := Try{Allocation: allocation, Max: most}
 	retired, err := s.retiredNodes(ctx)
@@ -107,37 +100,38 @@ func (s *Site) CheckTries(ctx context.Context, allocation *ironic.Allocation, mo
 		return cmp.Or(QuarantineOf(a).Since.Compare(QuarantineOf(b).Since), cmp.Compare(a.UUID, b.UUID))
 	})
 	if len(try.failed) >= most {
-		return try, &TriedError{Try: try}
+		return try, triedError(try)
 	}
 	return try, nil
 }
 
 // retiredNodes returns the retired nodes with their notes. The deployments of a run share a list that is at most a minute old.
 func (s *Site) retiredNodes(ctx context.Context) ([]ironic.Node, error) {
-	if err := s.stock.begin(ctx); err != nil {
+	stock := stockOf(s)
+	if err := stock.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer s.stock.end()
-	if !s.stock.retiredAt.IsZero() && time.Since(s.stock.retiredAt) < stockAge {
-		return s.stock.retired, nil
+	defer stock.end()
+	if !stock.retiredAt.IsZero() && time.Since(stock.retiredAt) < stockAge {
+		return stock.retired, nil
 	}
 	asked, yes := time.Now(), true
 	all, err := s.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
 	if err != nil {
 		return nil, err
 	}
-	s.stock.retired, s.stock.retiredAt = all, asked
+	stock.retired, stock.retiredAt = all, asked
 	return all, nil
 }
 
 // IsDeployFailure reports whether err says that Ironic has failed to deploy a machine. Other errors do not speak against the machine.
 func IsDeployFailure(err error) bool {
-	var failed *FailedError
-	return errors.As(err, &failed) && (failed.Goal == GoalDeployed || failed.Goal == GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail
+	failed := As(err, KindFailed)
+	return failed != nil && (failed.Goal == GoalDeployed || failed.Goal == GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail
 }
 
 // Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
-// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns a QuarantinedError as soon as the note is
+// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note is
 // written, and another error if it could not be written.
 func (m *Machine) Quarantine(ctx context.Context, try Try, failed error, timeout time.Duration) error {
 	q := &Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.site.ServerNow().UTC().Truncate(time.Second), Failed: m.node.ProvisionUpdatedAt.UTC().Truncate(time.Second)}
@@ -157,7 +151,7 @@ func (m *Machine) Quarantine(ctx context.Context, try Try, failed error, timeout
 	return m.finishQuarantine(ctx, q, &try, failed, timeout)
 }
 
-// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns a QuarantinedError, or nil if the
+// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the
 // machine is in no such quarantine.
 func (m *Machine) FinishQuarantine(ctx context.Context, allocation string, timeout time.Duration) error {
 	q := unfinishedQuarantine(m.node, allocation)
@@ -172,10 +166,10 @@ func (m *Machine) finishQuarantine(ctx context.Context, q *Quarantine, try *Try,
 	if IsSuperseded(left) {
 		return left
 	}
-	return &QuarantinedError{Node: m.node, Quarantine: q, Try: try, Failed: failed, Left: left}
+	return quarantined(m.node, q, try, failed, left)
 }
 
-// undeployQuarantined undeploys a machine in quarantine. It stops with a RefusedError if another client deploys the machine meanwhile: the
+// undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine meanwhile: the
 // machine may wait for a slot for hours.
 func (m *Machine) undeployQuarantined(ctx context.Context, q *Quarantine, timeout time.Duration) error {
 	m.quarantine = q
@@ -184,61 +178,60 @@ func (m *Machine) undeployQuarantined(ctx context.Context, q *Quarantine, timeou
 	return err
 }
 
-// QuarantinedError says that a deployment has failed on a node, and that the node is in quarantine.
-type QuarantinedError struct {
-	Node       *ironic.Node // as last seen
-	Quarantine *Quarantine
-	Try        *Try  // nil if an earlier run has tried
-	Failed     error // why the deployment failed; nil if an earlier run has seen that
-	Left       error // why the node is not undeployed yet; nil if it is
-}
+// KindQuarantined is the kind of an error which says that a deployment has failed on a node, and that the node is in quarantine.
+const KindQuarantined Kind = "quarantined"
 
-// Error says how the deployment failed.
-func (e *QuarantinedError) Error() string { return quoted(e) }
-
-func (e *QuarantinedError) quote() (fact, words string) {
-	var failed *FailedError
-	if errors.As(e.Failed, &failed) {
-		return failed.quote()
+// quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment failed. left says
+// why the node is not undeployed yet; nil if it is.
+func quarantined(node *ironic.Node, q *Quarantine, try *Try, failed, left error) *Error {
+	e := &Error{Kind: KindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
+	if why := As(failed, KindFailed); why != nil {
+		e.Fact, e.Words = why.Fact, why.Words
 	}
-	return fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(e.Node), e.Quarantine), ""
-}
-
-func (e *QuarantinedError) advice() string {
-	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", e.Node.ProvisionState)
+	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", node.ProvisionState)
 	next := "Apply again, which reserves and deploys another node."
 	switch {
-	case ironic.IsInterrupted(e.Left):
+	case ironic.IsInterrupted(left):
 		is, next = "The node is retired. The run was interrupted before the node was undeployed.", "Apply again, which finishes that; the apply after it deploys another node."
-	case e.Left != nil:
-		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + Sentence(e.Left)
+	case left != nil:
+		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + Sentence(left)
 		next = "Fix the cause and apply again."
 	}
-	if e.Try != nil && e.Left == nil {
-		next = fmt.Sprintf("This was node %d of at most %d (max_nodes). %s", len(e.Try.failed), e.Try.Max, next)
-		if len(e.Try.failed) >= e.Try.Max {
-			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the cause first.", len(e.Try.failed), e.Try.Max)
+	if try != nil && left == nil {
+		next = fmt.Sprintf("This was node %d of at most %d (max_nodes). %s", len(try.failed), try.Max, next)
+		if len(try.failed) >= try.Max {
+			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the cause first.", len(try.failed), try.Max)
 		}
 	}
-	return is + " " + next + "\n\n" + returning
+	e.Advice = is + " " + next + "\n\n" + returning
+	return e
 }
 
 // returning says how a node leaves its quarantine.
 const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: baremetal node unset <node> --retired, then baremetal node provide <node>."
 
-// TriedError says that a deployment has failed on as many nodes as it may try.
-type TriedError struct{ Try Try }
+// KindTried is the kind of an error which says that a deployment has failed on as many nodes as it may try.
+const KindTried Kind = "tried"
 
-// Error names the nodes.
-func (e *TriedError) Error() string {
+func triedError(try Try) *Error {
 	var names []string
-	for _, node := range e.Try.failed {
+	for _, node := range try.failed {
 		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
 	}
-	return fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", e.Try.Allocation.Name,
-		len(e.Try.failed), e.Try.Max, strings.Join(names, ", "))
+	return &Error{
+		Kind: KindTried, Fact: fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", try.Allocation.Name, len(try.failed), try.Max, strings.Join(names, ", ")),
+		Advice: "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return these nodes to use, or raise max_nodes.\n\n" + returning,
+	}
 }
 
-func (e *TriedError) advice() string {
-	return "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return these nodes to use, or raise max_nodes.\n\n" + returning
+// leftTimeout is how long EndLeftQuarantine waits for the undeploy of a node.
+const leftTimeout = time.Hour
+
+// EndLeftQuarantine undeploys a node that a killed run has put into quarantine for an allocation. It reports whether there was such a
+// quarantine.
+func EndLeftQuarantine(ctx context.Context, s *Site, node *ironic.Node, allocation string) (ended bool, err error) {
+	if !InQuarantineFor(node, allocation) {
+		return false, nil
+	}
+	return true, s.Record(node).undeployQuarantined(ctx, QuarantineOf(node), leftTimeout)
 }

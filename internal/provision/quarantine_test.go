@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +32,7 @@ func TestQuarantine_countsForADay(t *testing.T) {
 		}
 		client := newClient(fake)
 		_, err := client.CheckTries(t.Context(), web, 2)
-		var tried *provision.TriedError
-		if !errors.As(err, &tried) || !strings.Contains(err.Error(), "on 2 of at most 2 nodes (max_nodes)") {
+		if !provision.Is(err, provision.KindTried) || !strings.Contains(err.Error(), "on 2 of at most 2 nodes (max_nodes)") {
 			t.Fatalf("got %v", err)
 		}
 		older, newer := strings.Index(err.Error(), fake.Nodes()[1].UUID), strings.Index(err.Error(), fake.Nodes()[0].UUID)

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -116,17 +115,4 @@ func loaders(boot string) string {
 		return "the iPXE loader on a TFTP server, and to iPXE the script boot.ipxe on the conductor's web server"
 	}
 	return "the boot loader on the conductor's TFTP server"
-}
-
-// bootAdvice says what to check after an error whose cause is a ramdisk that did not report; "" for other errors.
-func bootAdvice(err error) string {
-	var failed *FailedError
-	var timeout *TimeoutError
-	switch {
-	case errors.As(err, &failed) && ironic.IsRamdiskTimeout(failed.Node.LastError):
-		return checkBoot(failed.Node, failed.MACs)
-	case errors.As(err, &timeout) && awaitsAgent(ironic.State(timeout.Node.ProvisionState)) && boots(timeout.Node):
-		return "Ironic waits for its ramdisk on the machine. " + checkBoot(timeout.Node, timeout.MACs)
-	}
-	return ""
 }

@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,9 +32,8 @@ func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
 				if len(warnings) < 2 || len(warnings) > 4 {
 					t.Fatalf("%d warnings: %q", len(warnings), log.lines("level="))
 				}
-				var timeout *provision.TimeoutError
 				_, detail := provision.Explain("prepare it", err)
-				if !errors.As(err, &timeout) || !strings.Contains(detail, "52:54:00:") || !strings.Contains(detail, "DHCP answers that card") {
+				if !provision.Is(err, provision.KindTimeout) || !strings.Contains(detail, "52:54:00:") || !strings.Contains(detail, "DHCP answers that card") {
 					t.Errorf("the error is %v: %s", err, detail)
 				}
 				reads := 0

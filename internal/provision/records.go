@@ -41,8 +41,8 @@ type recordExtra struct {
 }
 
 // extraOf returns extra of a record of a kind.
-func (s limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
-	extra := recordExtra{From: record.From, Run: s.c.run}
+func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
+	extra := recordExtra{From: record.From, Run: s.run}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
 	}
@@ -56,27 +56,27 @@ func (s limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
 const recordNamespace = "2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21"
 
 // kind returns which records this user may write, as far as the run knows.
-func (s limited) kind() recordKind {
-	if s.c.noChassis.Load() {
+func (s *limited) kind() recordKind {
+	if s.noChassis.Load() {
 		return allocationRecords
 	}
 	return chassisRecords
 }
 
 // recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be read.
-func (s limited) recordID(kind recordKind, name string) string {
+func (s *limited) recordID(kind recordKind, name string) string {
 	if kind == allocationRecords {
 		name += " " + s.c.Project()
 	}
 	return ironic.UUID5(recordNamespace, name)
 }
 
-func (s limited) recordPath(kind recordKind, name string) string {
+func (s *limited) recordPath(kind recordKind, name string) string {
 	return string(kind) + "/" + s.recordID(kind, name)
 }
 
 // Where names a record, for messages.
-func (s limited) Where(name string) string {
+func (s *limited) Where(name string) string {
 	if kind := s.kind(); kind == allocationRecords {
 		return "allocation " + s.recordID(kind, name)
 	}
@@ -84,12 +84,12 @@ func (s limited) Where(name string) string {
 }
 
 // Create creates a record. Several records may be the first of a run at the same time.
-func (s limited) Create(ctx context.Context, r throttle.Record) (created bool, err error) {
+func (s *limited) Create(ctx context.Context, r throttle.Record) (created bool, err error) {
 	kind := s.kind()
 	created, err = s.create(ctx, kind, r)
 	if kind == chassisRecords && isNoRight(err) {
 		refused := err
-		s.c.noChassis.Store(true)
+		s.noChassis.Store(true)
 		if created, err = s.create(ctx, allocationRecords, r); !isNoRight(err) {
 			s.Log(ctx, slog.LevelInfo, "this user may not create a chassis, so its locks are allocations, which only users of its project see")
 			return created, err
@@ -103,7 +103,7 @@ func (s limited) Create(ctx context.Context, r throttle.Record) (created bool, e
 }
 
 // create creates a record of a kind.
-func (s limited) create(ctx context.Context, kind recordKind, r throttle.Record) (created bool, err error) {
+func (s *limited) create(ctx context.Context, kind recordKind, r throttle.Record) (created bool, err error) {
 	extra, err := json.Marshal(s.extraOf(kind, r))
 	if err != nil {
 		return false, err
@@ -128,7 +128,7 @@ func isNoRight(err error) bool {
 
 // Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown. A record that another client has
 // changed into something else has no holder.
-func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
+func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
 	err := s.c.Request(ctx, http.MethodGet, s.recordPath(s.kind(), name), nil, &body)
 	if ironic.IsNotFound(err) {
@@ -158,7 +158,7 @@ func (s limited) Read(ctx context.Context, name string) (*throttle.Record, error
 }
 
 // Replace replaces the record of a holder.
-func (s limited) Replace(ctx context.Context, holder string, record throttle.Record) (replaced bool, err error) {
+func (s *limited) Replace(ctx context.Context, holder string, record throttle.Record) (replaced bool, err error) {
 	var patch ironic.Patch
 	kind := s.kind()
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
@@ -171,7 +171,7 @@ func (s limited) Replace(ctx context.Context, holder string, record throttle.Rec
 }
 
 // Delete deletes a record. It succeeds if there is none.
-func (s limited) Delete(ctx context.Context, name string) error {
+func (s *limited) Delete(ctx context.Context, name string) error {
 	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kind(), name), nil, nil)
 	if ironic.IsNotFound(err) {
 		return nil

@@ -28,10 +28,23 @@ const (
 // roleOrder are Keystone's roles. Each has the rights of those before it.
 var roleOrder = []string{"reader", "member", "manager", "admin"}
 
+// answer says whether a machine meets a demand.
+type answer int
+
+const (
+	unknown answer = iota
+	yes
+	no
+)
+
 // refusals is what the plans of a run have learned about the rights of the user.
 type refusals struct {
 	turn    chan struct{}     // has room for one, who may use the rest
 	refused map[relation]bool // whether Ironic refuses to validate a node
+}
+
+func refusalsOf(s *Site) *refusals {
+	return kept(s, func(*Site) *refusals { return &refusals{turn: make(chan struct{}, 1), refused: make(map[relation]bool)} })
 }
 
 // to says whether a rule grants something by default to a user: unknown if that depends on the relation.
@@ -122,7 +135,7 @@ func (c *Site) relationsNow(ctx context.Context, who *ironic.Rights, find FindNo
 		}
 		return related
 	}
-	if c.expected.any(func(ExpectedHost) bool { return true }) {
+	if expectedOf(c).any(func(ExpectedHost) bool { return true }) {
 		return []relation{ofOwner, ofLessee} // it may be the node of a host of this plan
 	}
 	all, err := c.NodesForPlan(ctx)
@@ -156,13 +169,14 @@ func (c *Site) hasDefaultPolicy(ctx context.Context, who *ironic.Rights) bool {
 // refusesToValidate reports whether Ironic refuses to validate a node. That changes nothing, and the default policy grants it to those who may
 // change the provision state. asked is false if the answer says nothing about rights. It asks once for each relation.
 func (c *Site) refusesToValidate(ctx context.Context, as relation, find FindNode) (refused, asked bool) {
+	learned := refusalsOf(c)
 	select {
-	case c.refusals.turn <- struct{}{}:
-		defer func() { <-c.refusals.turn }()
+	case learned.turn <- struct{}{}:
+		defer func() { <-learned.turn }()
 	case <-ctx.Done():
 		return false, false
 	}
-	if refused, asked = c.refusals.refused[as]; asked {
+	if refused, asked = learned.refused[as]; asked {
 		return refused, true
 	}
 	node, err := find(ctx)
@@ -171,7 +185,7 @@ func (c *Site) refusesToValidate(ctx context.Context, as relation, find FindNode
 	}
 	err = c.Validate(ctx, node.UUID)
 	if refused = ironic.IsForbidden(err); err == nil || refused {
-		c.refusals.refused[as] = refused
+		learned.refused[as] = refused
 		return refused, true
 	}
 	return false, false

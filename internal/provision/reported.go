@@ -17,14 +17,15 @@ type report struct {
 // withReported adds to the conflicts of a candidate the discovered nodes whose machines report the BMC of the candidate. It takes back
 // the registration of the candidate if these are the only conflicts.
 func (c *Site) withReported(ctx context.Context, l *lists, who Candidate, found []conflict) ([]conflict, error) {
+	known := catalogOf(c)
 	wanted := entryOf(who)
 	if _, err := netip.ParseAddr(wanted.bmc.Host()); err != nil { // no BMC, or one with a name, which no machine reports
 		return found, nil //nolint:nilerr // no address
 	}
-	reports, err := c.catalog.readReports(ctx, l)
+	reports, err := known.readReports(ctx, l)
 	var more []conflict
 	if err == nil {
-		more = reportedConflicts(wanted, found, c.catalog.unclaimed(l), reports)
+		more = reportedConflicts(wanted, found, known.unclaimed(l), reports)
 	}
 	if len(found) == 0 && (err != nil || len(more) > 0) {
 		c.NotMade(who.UUID)

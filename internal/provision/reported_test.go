@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -44,11 +43,10 @@ func TestAdmit_knowsTheBMCOfADiscoveredMachine(t *testing.T) {
 			site := newClient(fake)
 			planned := site.WouldTakeOver(t.Context(), tt.who)
 			found, err := site.Admit(t.Context(), tt.who, later())
-			var refused *provision.TakenError
-			if (found != nil) != tt.taken || errors.As(err, &refused) != tt.fails || (err != nil) != tt.fails || (planned != nil) != tt.taken {
+			if (found != nil) != tt.taken || provision.Is(err, provision.KindTaken) != tt.fails || (err != nil) != tt.fails || (planned != nil) != tt.taken {
 				t.Fatalf("found %+v, %v; planned %+v", found, err, planned)
 			}
-			if tt.taken && (found.Node.UUID != id || planned.Node.UUID != id) || tt.fails && refused.Node.UUID != id {
+			if tt.taken && (found.Node.UUID != id || planned.Node.UUID != id) || tt.fails && provision.TakenOf(err).Node.UUID != id {
 				t.Errorf("found %+v, %v; planned %+v; want node %s", found, err, planned, id)
 			}
 			inventories := 0

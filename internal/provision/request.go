@@ -73,9 +73,9 @@ func (c *Site) create(ctx context.Context, r *Request, wait bool) (*ironic.Alloc
 			return nil, err
 		}
 	}
-	a, err := c.CreateAllocation(ctx, r.spec())
+	a, err := CreateAllocation(ctx, c.Client, r.spec())
 	if err != nil {
-		c.stock.release(r, "")
+		stockOf(c).release(r, "")
 	}
 	return a, err
 }
@@ -102,7 +102,7 @@ func (c *Site) choose(ctx context.Context, r *Request, oldest, fresh time.Time, 
 			oldest = fresh
 			continue
 		case census.Matching == 0 && !may:
-			return c.noMatch(r, census)
+			return c.noMatch(r, census).err()
 		}
 		if !logged {
 			logged = true
@@ -122,35 +122,36 @@ func (c *Site) tryChoose(ctx context.Context, r *Request, oldest time.Time) (cen
 	}
 	census, free, err := c.examine(ctx, *r, all, inventoriesOfRun)
 	if err == nil {
-		c.stock.claim(r, free)
+		stockOf(c).claim(r, free)
 	}
 	return census, asked, err
 }
 
-// noMatch returns the error of a request that no node matches.
-func (c *Site) noMatch(r *Request, census Census) *NoMatchError {
-	all, _ := c.stock.list()
-	return &NoMatchError{Request: *r, Census: census, gaps: gapsOf(r.AllocationSpec, all)}
+// noMatch says why no node matches a request.
+func (c *Site) noMatch(r *Request, census Census) *NoMatch {
+	all, _ := stockOf(c).list()
+	return &NoMatch{Request: *r, Census: census, gaps: gapsOf(r.AllocationSpec, all)}
 }
 
 // Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. If the allocation has failed because
 // another client was faster, or if the request may wait for a node, Reserve creates it again with the same UUID. exists is false if the
 // allocation does not exist any more when Reserve returns.
 func (c *Site) Reserve(ctx context.Context, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
+	stock := stockOf(c)
 	r.begin()
 	pause := rest.Backoff{First: time.Second, Max: max(c.PollInterval(), time.Minute), Factor: 2}
 	for races := 1; ; races++ {
 		now, err = c.AwaitAllocation(ctx, *r, a, timeout)
-		var none *NoMatchError
-		if !errors.As(err, &none) {
+		none := noMatchOf(err)
+		if none == nil {
 			reserved := ""
 			if err == nil {
 				reserved = now.NodeUUID
 			}
-			c.stock.release(r, reserved)
+			stock.release(r, reserved)
 			return now, true, err
 		}
-		c.stock.release(r, "")
+		stock.release(r, "")
 		lost, oldest := none.Census.Matching > 0 && r.Node == "", none.asked
 		switch {
 		case none.Left:
@@ -164,10 +165,10 @@ func (c *Site) Reserve(ctx context.Context, r *Request, a *ironic.Allocation, ti
 			oldest = time.Now()
 		}
 		if err = c.choose(ctx, r, oldest, oldest, true); err == nil {
-			a, err = c.CreateAllocation(ctx, r.spec())
+			a, err = CreateAllocation(ctx, c.Client, r.spec())
 		}
 		if err != nil {
-			c.stock.release(r, "")
+			stock.release(r, "")
 			return now, false, err
 		}
 	}
@@ -181,10 +182,9 @@ func (c *Site) Allocate(ctx context.Context, r *Request) (a *ironic.Allocation, 
 		return nil, nil, err
 	}
 	r.begin()
-	r.Extra = marked(r.Extra, c.begun())
+	r.Extra = marked(r.Extra, c.Run.begun())
 	a, err = c.create(ctx, r, false)
-	var none *NoMatchError
-	unmatched := errors.As(err, &none)
+	unmatched := Is(err, KindNoMatch)
 	if err == nil || !unmatched && !ironic.IsStatus(err, http.StatusConflict, "") {
 		return a, nil, err
 	}

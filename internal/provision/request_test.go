@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -118,8 +117,7 @@ func TestRequest_readsFewInventories(t *testing.T) {
 				for range tc.allocations {
 					wg.Go(func() {
 						_, _, err := reserve(t.Context(), client, wants(tc.require, 0))
-						var none *provision.NoMatchError
-						if errors.As(err, &none) != tc.fails || err != nil && !tc.fails {
+						if provision.Is(err, provision.KindNoMatch) != tc.fails || err != nil && !tc.fails {
 							t.Error(err)
 						}
 					})

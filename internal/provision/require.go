@@ -39,15 +39,6 @@ func DiskTypes() []string { return []string{string(DiskHDD), string(DiskSSD), st
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
 
-// answer says whether a machine meets a demand.
-type answer int
-
-const (
-	unknown answer = iota
-	yes
-	no
-)
-
 // verdict is the result of comparing a node with requirements.
 type verdict struct {
 	lacks string // the first reason why the node does not fit, as a census counts it

@@ -24,15 +24,15 @@ const (
 
 // RescueOf returns the relation of a node in a state to rescue mode.
 func RescueOf(state ironic.State) Rescue {
-	switch state { //nolint:exhaustive // the others are not about rescue
-	case nodes.Rescue:
-		return Rescued
-	case nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing:
+	switch {
+	case !has(state, rescue):
+		return NotRescued
+	case has(state, busy):
 		return RescueChange
-	case nodes.RescueFail, nodes.UnrescueFail:
+	case has(state, failure):
 		return RescueFailed
 	}
-	return NotRescued
+	return Rescued
 }
 
 // noRescue is the rescue interface of a node without rescue mode.

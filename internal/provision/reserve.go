@@ -3,7 +3,9 @@ package provision
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -75,37 +77,57 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 	return err
 }
 
+// register is what the resources of a run tell each other about deployments.
+type register struct {
+	inState Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	planned Set[string] // the nodes on which plans of this run create deployments
+	made    Set[string] // the instance UUIDs with which this run reserves nodes for deployments
+
+	mu   sync.Mutex
+	lost map[string]*losses // by UUID of the node: what this run has noted that it loses
+}
+
+func registerOf(s *Site) *register {
+	return kept(s, func(*Site) *register { return &register{lost: map[string]*losses{}} })
+}
+
+// noteLost notes what a node loses.
+func (r *register) noteLost(node string, lost *losses) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost[node] = lost
+}
+
+// lostBy returns what this run has noted that a node loses; nil if nothing.
+func (r *register) lostBy(node string) *losses {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost[node]
+}
+
 // DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
 // whether Terraform has two of them.
 func (s *Site) DeploymentInState(node string) (twice bool) {
-	_, twice = s.deployments.Swap(node, true)
-	return twice
+	return !registerOf(s).inState.Add(node)
 }
 
 // PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
 // does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
 func (s *Site) PlansDeployment(node string) (again, inState bool) {
-	_, again = s.planned.Swap(node, true)
-	_, inState = s.deployments.Load(node)
-	return again, inState
+	known := registerOf(s)
+	return !known.planned.Add(node), known.inState.Has(node)
 }
 
 // MadeDeployment records that this run has reserved a node for a deployment, or is about to, by the instance UUID.
-func (s *Site) MadeDeployment(instance string) { s.made.Store(instance, true) }
+func (s *Site) MadeDeployment(instance string) { registerOf(s).made.Add(instance) }
 
-// NameHolder returns an error of Deploy or ReserveNew. A ReservedError says whether another deployment of this run has the node.
+// NameHolder returns an error of Deploy or ReserveNew. An error of KindReserved says whether another deployment of this run has the node.
 func (s *Site) NameHolder(err error) error {
-	var reserved *ReservedError
-	if errors.As(err, &reserved) {
-		_, reserved.Sibling = s.made.Load(reserved.Node.InstanceUUID)
+	if e := As(err, KindReserved); e != nil {
+		sibling := registerOf(s).made.Has(e.Node.InstanceUUID)
+		e.Advice = adviseReserved(e.Node, aboutOf[string](e, KindReserved), sibling)
 	}
 	return err
-}
-
-// hasDeploymentInState reports whether Terraform has the deployment of a node in state, as far as it has refreshed that.
-func (s *Site) hasDeploymentInState(node string) bool {
-	_, has := s.deployments.Load(node)
-	return has
 }
 
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
@@ -116,17 +138,7 @@ func (s *Site) LostDeployment(n *ironic.Node, digest, allocation string, isKnown
 		allocation = n.InstanceUUID
 	}
 	mark := s.begunReservation(n, allocation)
-	if s.hasDeploymentInState(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
-		return nil
-	}
-	return mark
-}
-
-// begunReservation returns the mark of a killed run that has reserved a node; nil if there is none, or if the reservation is another.
-// allocation is that of the caller; "" if it has none.
-func (s *Site) begunReservation(n *ironic.Node, allocation string) *Creation {
-	mark := creationOf(n.Extra, MarkReservation)
-	if mark == nil || !s.describes(mark, n, allocation) || !s.unfinished(mark, n.Extra) {
+	if registerOf(s).inState.Has(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark
@@ -154,9 +166,9 @@ func (m *Machine) finishReservation(ctx context.Context, allocation string, fits
 		if mark := begun(); mark != nil {
 			return mark, nil
 		}
-		return nil, m.site.refuseTakeOver(creationOf(m.node.Extra, MarkReservation))
+		return nil, m.site.Run.refuseTakeOver(creationOf(m.node.Extra, MarkReservation))
 	}
-	mark, err := m.site.finishing(ctx, m.node.UUID, MarkReservation, read, m.write)
+	mark, err := m.site.Run.finishing(ctx, m.node.UUID, MarkReservation, read, m.write)
 	if errors.Is(err, errTakenOver) {
 		return nil, m.Refresh(ctx)
 	}
@@ -166,10 +178,40 @@ func (m *Machine) finishReservation(ctx context.Context, allocation string, fits
 	return mark, err
 }
 
-// CheckReservation returns a ReservedError unless the instance or allocation reserves the node.
+// KindReserved is the kind of an error which says that another instance reserves the node, or that the expected reservation is gone. About is the
+// reservation that was expected; it may be empty.
+const KindReserved Kind = "reserved"
+
+func reservedError(node *ironic.Node, ours string) *Error {
+	e := &Error{Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node), node.InstanceUUID), Advice: adviseReserved(node, ours, false)}
+	if node.InstanceUUID == "" {
+		e.Fact = fmt.Sprintf("node %s is not reserved by %s any more", ironic.NodeLabel(node), ours)
+	}
+	return e
+}
+
+// adviseReserved says what to do about another reservation. sibling: of this run.
+func adviseReserved(node *ironic.Node, ours string, sibling bool) string {
+	if node.InstanceUUID == "" {
+		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
+	}
+	if id := node.AllocationUUID; id != "" && ours == "" && !Occupied(node) {
+		return fmt.Sprintf("An allocation has reserved the node, and nothing is deployed on it. If the allocation is a metal_allocation of this configuration, set allocation_id "+
+			"to its id, %s. Otherwise choose another node.", id)
+	}
+	holder := "A metal_deployment of this or another configuration, or another client, has this node."
+	if sibling {
+		holder = "Another metal_deployment of this apply has this node."
+	}
+	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform state list -id=%s\n\n"+
+		"Give one of the two another node. Do not import the node a second time: destroying either of the two undeploys the machine. "+
+		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, node.UUID, node.UUID)
+}
+
+// CheckReservation returns an error of KindReserved unless the instance or allocation reserves the node.
 func CheckReservation(node *ironic.Node, instance string) error {
 	if node.InstanceUUID != instance {
-		return &ReservedError{Node: node, Ours: instance}
+		return reservedError(node, instance)
 	}
 	return nil
 }

@@ -27,18 +27,24 @@ func (i NewImage) CheckBuilt(now time.Time) error {
 	return nil
 }
 
-// ImageChangedError says that an image has changed since the plan.
-type ImageChangedError struct{ Host string }
+// KindImageChanged is the kind of an error which says that an image has changed since the plan.
+const KindImageChanged Kind = "image changed"
 
-// Error names the server.
-func (e *ImageChangedError) Error() string {
-	return fmt.Sprintf("the live ISO on %s changed during its quiet period", e.Host)
+func imageChanged(host string) *Error {
+	return &Error{
+		Kind: KindImageChanged, Fact: fmt.Sprintf("the live ISO on %s changed during its quiet period", host),
+		Advice: "No machine was restarted with it. Wait until the image has been built, then run terraform plan again.",
+	}
 }
 
 // images are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
 type images struct {
 	mu    sync.Mutex
 	known map[NewImage]*settling
+}
+
+func imagesOf(s *Site) *images {
+	return kept(s, func(*Site) *images { return &images{known: map[NewImage]*settling{}} })
 }
 
 type settling struct {
@@ -50,16 +56,14 @@ type settling struct {
 // an ImageChangedError if the image has changed in between. seen is when a run first wanted this image; the period counts from then
 // if neither the image nor its server gives a time. The machines that boot an image share the first caller's seen.
 func (c *Site) Settle(ctx context.Context, image NewImage, seen time.Time) error {
-	c.images.mu.Lock()
-	s, begun := c.images.known[image]
+	known := imagesOf(c)
+	known.mu.Lock()
+	s, begun := known.known[image]
 	if !begun {
-		if c.images.known == nil {
-			c.images.known = map[NewImage]*settling{}
-		}
 		s = &settling{done: make(chan struct{})}
-		c.images.known[image] = s
+		known.known[image] = s
 	}
-	c.images.mu.Unlock()
+	known.mu.Unlock()
 	if !begun {
 		s.err = c.settle(ctx, image, seen)
 		close(s.done)
@@ -95,7 +99,7 @@ func (c *Site) settle(ctx context.Context, image NewImage, seen time.Time) error
 		return err
 	}
 	if after := c.headImage(ctx, image.URL); before.known && after.known && after.mark != before.mark {
-		return &ImageChangedError{Host: after.host}
+		return imageChanged(after.host)
 	}
 	return nil
 }

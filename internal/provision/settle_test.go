@@ -133,8 +133,7 @@ func TestSettle_changedImage(t *testing.T) {
 					time.AfterFunc(time.Millisecond, func() { server.build(etag) })
 				}
 				err := newSettler(server).Settle(t.Context(), newISO(), time.Now())
-				var changed *provision.ImageChangedError
-				if !errors.As(err, &changed) || changed.Host != "images.test" {
+				if !provision.Is(err, provision.KindImageChanged) || !strings.Contains(err.Error(), "images.test") {
 					t.Fatalf("the error is %v", err)
 				}
 				if strings.Contains(err.Error(), "hunter2") {

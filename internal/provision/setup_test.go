@@ -48,7 +48,7 @@ func setting(path string, value any) ironic.Patch {
 // enrolled creates a node in state enroll and returns its UUID.
 func enrolled(t *testing.T, client *site, name string) string {
 	t.Helper()
-	node, err := client.Enroll(t.Context(), ironic.Enrollment{UUID: ironic.NewUUID(), Name: name, Driver: "fake-hardware", Attributes: map[string]any{"resource_class": "baremetal"}})
+	node, err := client.Enroll(t.Context(), ironic.NewUUID(), ironic.Settings{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
 	if err != nil {
 		t.Fatalf("enroll %s: %v", name, err)
 	}

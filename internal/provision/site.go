@@ -3,8 +3,8 @@ package provision
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -21,42 +21,17 @@ type Config struct {
 	Guard  Guard             // decides about operations on machines; nil: everything is allowed
 }
 
-// Site is an Ironic with its machines, and what the run knows about them. It is safe for concurrent use. A process should use one
-// Site for everything, because the provisioning limit applies per Site.
+// Site is an Ironic with its machines. It is safe for concurrent use. A process should use one Site for everything, because the
+// provisioning limit applies per Site.
 type Site struct {
 	*ironic.Client
+	Run     *Run
 	cfg     Config
 	limiter *limiter
-	locks   *throttle.Locks
-	images  images
-	heads   heads
-	catalog *catalog
-	stock   *stock
 	guard   Guard
-	states  stateLog
-	stills  stillLog
 
-	expected  expected
-	noChassis atomic.Bool // this user may not create a chassis: see recordKind
-	drivers   struct {
-		asking  chan struct{}   // has room for one, who may use enabled
-		enabled []ironic.Driver // nil: not asked for
-	}
-	refusals refusals
-
-	left    leftovers
-	run     string    // identifies this run in the marks of its creations
-	started time.Time // by the local clock
-
-	deployments sync.Map // the nodes whose deployments Terraform has in state, as far as it has refreshed them
-	planned     sync.Map // the nodes on which plans of this run create deployments
-	made        sync.Map // the instance UUIDs with which this run reserves nodes for deployments
-	hosts       sync.Map // the nodes whose hosts Terraform has in state, likewise
-	announced   sync.Map // the take-overs that the user was told of, as Announce names them
-	takenOver   sync.Map // what creations of this run have taken over, as HasTakenOver names it
-	lost        sync.Map // by UUID of the node, the losses that this run has noted
-	rules       sync.Map // UUIDs of the inspection rules that this run has created
-	held        sync.Map // by UUID, the allocations that this run changes or creates again, and the machines that actions operate: channels with room for one holder
+	mu   sync.Mutex
+	kept map[reflect.Type]any // by its type: see kept
 }
 
 // New returns a Site. It makes no request.
@@ -64,18 +39,74 @@ func New(cfg Config) *Site {
 	if cfg.Limit.Max > 0 && cfg.Limit.Scope == throttle.ScopeShard {
 		cfg.PollFields = append(cfg.PollFields, "shard")
 	}
-	c := &Site{cfg: cfg, guard: cfg.Guard, run: ironic.NewUUID(), started: time.Now()}
+	c := &Site{cfg: cfg, guard: cfg.Guard}
 	if c.guard == nil {
 		c.guard = allowAll{}
 	}
-	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.UsageOf(machinesOf(fleet)).Others > 0 }
+	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.othersAtWork(fleet) }
 	c.Client = ironic.New(cfg.Config)
-	c.limiter, c.locks = newLimiter(c), throttle.NewLocks(limited{c})
-	c.catalog = newCatalog(c.Client)
-	c.stock = newStock()
-	c.drivers.asking = make(chan struct{}, 1)
-	c.refusals = refusals{turn: make(chan struct{}, 1), refused: make(map[relation]bool)}
+	id := ironic.NewUUID()
+	c.limiter = newLimiter(c.Client, cfg.Limit, id)
+	c.Run = newRun(id, c.Client, c.limiter.locks)
 	return c
+}
+
+// kept returns what a part of this provider knows about a site in the course of a run. The first call creates it.
+func kept[T any](s *Site, create func(*Site) *T) *T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := reflect.TypeFor[T]()
+	if s.kept == nil {
+		s.kept = map[reflect.Type]any{}
+	}
+	if s.kept[key] == nil {
+		s.kept[key] = create(s)
+	}
+	what, _ := s.kept[key].(*T) // nothing else is stored under the key
+	return what
+}
+
+// LimitRequires returns an error if this Ironic is too old for the scope of the provisioning limit; see Requires.
+func (s *Site) LimitRequires(ctx context.Context) error { return s.limiter.requires(ctx) }
+
+// Notices returns the new notices of the provisioning limit.
+func (s *Site) Notices() []throttle.Notice { return s.limiter.Notices() }
+
+// CapacityOf counts the given nodes.
+func (s *Site) CapacityOf(fleet []ironic.Node) Capacity { return s.limiter.capacityOf(fleet) }
+
+// holders are, by UUID, the allocations that this run changes or creates again, and the machines that actions operate.
+type holders struct {
+	mu  sync.Mutex
+	all map[string]chan struct{} // each has room for one holder
+}
+
+// of returns the holder of a UUID.
+func (h *holders) of(id string) chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all[id] == nil {
+		h.all[id] = make(chan struct{}, 1)
+	}
+	return h.all[id]
+}
+
+// Hold waits until this run neither edits an allocation nor undeploys its machine, which deletes the allocation and creates it again
+// as it was, nor operates a machine by an action. The caller may do so until it calls done. waited reports that it had to wait.
+func (s *Site) Hold(ctx context.Context, id string) (done func(), waited bool, err error) {
+	holder := kept(s, func(*Site) *holders { return &holders{all: map[string]chan struct{}{}} }).of(id)
+	done = func() { <-holder }
+	select {
+	case holder <- struct{}{}:
+		return done, false, nil
+	default:
+	}
+	select {
+	case holder <- struct{}{}:
+		return done, true, nil
+	case <-ctx.Done():
+		return nil, true, ctx.Err()
+	}
 }
 
 // Guard decides whether this process may operate on a machine. Every operation of this package asks it.
@@ -112,12 +143,3 @@ type allowAll struct{}
 
 // Check returns nil.
 func (allowAll) Check(context.Context, Step) error { return nil }
-
-// CheckDeploy asks the site's guard whether the machine may be deployed, before anything is written for that.
-func (m *Machine) CheckDeploy(ctx context.Context) error {
-	verb := nodes.TargetActive
-	if occupied(m.state()) {
-		verb = nodes.TargetRebuild
-	}
-	return m.site.guard.Check(ctx, Step{Node: m.node, Verb: verb, Stage: BeforeWrite})
-}

@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -84,9 +83,8 @@ func TestRelease_quarantineOfKilledRun(t *testing.T) {
 						fake.Set(other, "provision_state", "available")
 					})
 				}
-				err := run(fake, upTo(1)).Release(t.Context(), allocation, id)
-				var refused *provision.RefusedError
-				if reserves := nodeOf(t, fake, id).InstanceUUID == allocation; errors.As(err, &refused) != reserves && !tc.undeploys {
+				err := run(fake, upTo(1)).Release(t.Context(), allocation, id, provision.EndLeftQuarantine)
+				if reserves := nodeOf(t, fake, id).InstanceUUID == allocation; provision.Is(err, provision.KindRefused) != reserves && !tc.undeploys {
 					t.Errorf("the allocation reserves the node: %t; %v", reserves, err)
 				}
 				if got := verbs(t, fake, id); slices.Contains(got, "deleted") != tc.undeploys || tc.undeploys && err != nil {

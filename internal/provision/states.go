@@ -11,6 +11,62 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
+// trait is what holds in a provision state.
+type trait uint
+
+const (
+	busy       trait = 1 << iota // the machine boots or writes (reference/limit.md#busy-states)
+	works                        // Ironic has an operation in progress that leaves the machine alone
+	awaits                       // Ironic waits for its ramdisk on the machine, and does not lock the node
+	failure                      // the last operation has failed
+	hold                         // a step holds the node until an operator ends that
+	coming                       // on the way to available, or enrolled and may be
+	rescue                       // a rescue interrupts what is deployed
+	service                      // a service interrupts what is deployed
+	deletes                      // Ironic deletes the node (reference/ironic.md#deleting-a-node)
+	interfaces                   // Ironic accepts a change of interfaces (reference/ironic.md#changing-interfaces)
+)
+
+// traits has a row for each provision state.
+var traits = map[ironic.State]trait{
+	nodes.Enroll:       coming | deletes | interfaces,
+	nodes.Verifying:    coming | works,
+	nodes.Manageable:   deletes | interfaces,
+	nodes.Available:    deletes | interfaces,
+	nodes.Active:       0,
+	nodes.Deploying:    busy,
+	nodes.DeployWait:   busy | awaits,
+	nodes.DeployDone:   0,
+	nodes.Rebuild:      0,
+	nodes.DeployFail:   failure,
+	nodes.DeployHold:   hold,
+	nodes.Deleting:     coming | busy,
+	nodes.Deleted:      0,
+	nodes.Error:        failure,
+	nodes.Cleaning:     coming | busy,
+	nodes.CleanWait:    coming | busy | awaits,
+	nodes.CleanFail:    failure,
+	nodes.CleanHold:    hold,
+	nodes.Inspecting:   coming | busy | interfaces,
+	nodes.InspectWait:  coming | busy | awaits | interfaces,
+	nodes.InspectFail:  failure,
+	nodes.Adopting:     works,
+	nodes.AdoptFail:    failure | deletes,
+	nodes.Rescuing:     rescue | busy,
+	nodes.RescueWait:   rescue | busy | awaits,
+	nodes.Rescue:       rescue,
+	nodes.RescueFail:   rescue | failure,
+	nodes.Unrescuing:   rescue | busy,
+	nodes.UnrescueFail: rescue | failure,
+	nodes.Servicing:    service | busy,
+	nodes.ServiceWait:  service | busy | awaits,
+	nodes.ServiceFail:  service | failure,
+	nodes.ServiceHold:  service | hold,
+}
+
+// has reports whether one of some traits holds in a state.
+func has(state ironic.State, some trait) bool { return traits[state]&some != 0 }
+
 // Settled reports whether preparing a node in this state needs no step towards a goal: the goal is reached, or something is
 // deployed on the node, which preparing must not disturb.
 func Settled(goal Goal, state ironic.State) bool {
@@ -27,21 +83,13 @@ func Occupied(n *ironic.Node) bool { return occupied(ironic.State(n.ProvisionSta
 // Finished reports whether a deployment in this state needs nothing more: it runs, or it is in a state (rescue, service, hold), or on
 // the way into or out of it, that a deployment must not disturb.
 func Finished(state ironic.State) bool {
-	switch state { //nolint:exhaustive // on the way
-	case nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing, nodes.ServiceWait:
-		return true
-	}
 	m := nextMove(GoalDeployed, state, false)
-	return m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
+	return has(state, rescue|service) && has(state, busy) || m.kind == done || m.reason == reasonRescue || m.reason == reasonDeployed || m.reason == reasonHold
 }
 
 // keepsDeployment reports whether a deployment has ended in this state, also while a rescue or a service interrupts what it runs.
 func keepsDeployment(state ironic.State) bool {
-	switch state { //nolint:exhaustive // in the others nothing is deployed, or it is being deployed
-	case nodes.Active, nodes.Servicing, nodes.ServiceWait, nodes.ServiceFail, nodes.ServiceHold:
-		return true
-	}
-	return RescueOf(state) != NotRescued
+	return state == nodes.Active || has(state, rescue|service)
 }
 
 // Failed reports whether a deployment in this state has failed, so that the next walk starts it again.
@@ -50,38 +98,15 @@ func Failed(state ironic.State) bool { return nextMove(GoalDeployed, state, fals
 // Parked reports whether other users may have the machine of a node in this state for a while: nothing runs on it, and no
 // operation is in progress.
 func Parked(state ironic.State) bool {
-	switch nextMove(GoalManageable, state, false).kind {
-	case done, send, repair:
-		return true
-	case wait, refuse:
-	}
-	return false
+	kind := nextMove(GoalManageable, state, false).kind
+	return kind == done || kind == send || kind == repair
 }
 
 // failed reports whether the last operation on a node in this state has failed.
-func failed(state ironic.State) bool {
-	switch state { //nolint:exhaustive // only failures
-	case nodes.DeployFail, nodes.CleanFail, nodes.InspectFail, nodes.AdoptFail, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error:
-		return true
-	}
-	return false
-}
-
-// busy reports whether a machine boots or writes in a state (reference/limit.md#busy-states). During verifying and adopting it does
-// not, and a held or failed host waits for an operator.
-func busy(state ironic.State) bool {
-	switch state { //nolint:exhaustive // all others are at rest
-	case nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.Deploying, nodes.DeployWait, nodes.Deleting,
-		nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing, nodes.ServiceWait:
-		return true
-	}
-	return false
-}
+func failed(state ironic.State) bool { return has(state, failure) }
 
 // inProgress reports whether an operation is in progress in a state, also one that leaves the machine alone.
-func inProgress(state ironic.State) bool {
-	return busy(state) || state == nodes.Verifying || state == nodes.Adopting
-}
+func inProgress(state ironic.State) bool { return has(state, busy|works) }
 
 // InProgress reports whether Ironic has an operation in progress on a node, power changes included.
 func InProgress(n *ironic.Node) bool {
@@ -101,15 +126,6 @@ func Pending(n *ironic.Node) bool {
 	mark := creationOf(n.Extra, MarkCreation)
 	return (mark != nil && mark.Done.IsZero()) || (state == nodes.Available && n.InstanceUUID != "") ||
 		held(state)
-}
-
-// comes reports whether a node in this state is on its way to available, or is enrolled and may be.
-func comes(state ironic.State) bool {
-	switch state { //nolint:exhaustive // the others are used, have failed, or wait for an operator
-	case nodes.Enroll, nodes.Verifying, nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.Deleting:
-		return true
-	}
-	return false
 }
 
 // InPool reports whether a node is in the pool of nodes that allocations reserve. Ironic retires no such node
@@ -160,14 +176,8 @@ func unmanaged(n *ironic.Node) bool {
 	return n.InstanceUUID == "" && ironic.State(n.ProvisionState) == nodes.Enroll && (d == nil || !d.Taken)
 }
 
-// interfacesChangeable reports whether Ironic accepts a change of interfaces in a state (reference/ironic.md#changing-interfaces).
-func interfacesChangeable(state ironic.State) bool {
-	switch state { //nolint:exhaustive // the states that Ironic names in its refusal
-	case nodes.Enroll, nodes.Inspecting, nodes.InspectWait, nodes.Manageable, nodes.Available:
-		return true
-	}
-	return false
-}
+// interfacesChangeable reports whether Ironic accepts a change of interfaces in a state.
+func interfacesChangeable(state ironic.State) bool { return has(state, interfaces) }
 
 // portsChangeable reports whether Ironic accepts a change of a port's connectivity in a state (reference/ironic.md#changing-a-port).
 func portsChangeable(state ironic.State) bool {
@@ -187,23 +197,19 @@ func runsSteps(verb ironic.Verb) bool {
 
 // abortable returns since which API version Ironic ends an operation that is in a state; false if it cannot.
 func abortable(state ironic.State) (since ironic.Microversion, can bool) {
-	switch state { //nolint:exhaustive // the states that have the verb (reference/ironic.md#provision-states)
-	case nodes.CleanWait, nodes.InspectWait, nodes.RescueWait, nodes.ServiceWait:
-		return 0, true
-	case nodes.CleanHold, nodes.DeployHold, nodes.ServiceHold:
-		return ironic.VersionUnhold, true
-	case nodes.ServiceFail:
-		return versionServiceAbort, true
-	case nodes.DeployWait:
+	switch {
+	case state == nodes.DeployWait:
 		return ironic.VersionAbortDeploy, true
+	case state == nodes.ServiceFail:
+		return ironic.VersionServiceAbort, true
+	case held(state):
+		return ironic.VersionUnhold, true
 	}
-	return 0, false
+	return 0, has(state, awaits)
 }
 
 // held reports whether a step holds a node until an operator ends that.
-func held(state ironic.State) bool {
-	return state == nodes.CleanHold || state == nodes.DeployHold || state == nodes.ServiceHold
-}
+func held(state ironic.State) bool { return has(state, hold) }
 
 // cleanable reports whether a manual cleaning begins in a state without a way that changes the node: a failed one may be repeated.
 func cleanable(state ironic.State) bool { return state == nodes.Manageable || state == nodes.CleanFail }
@@ -242,18 +248,16 @@ func Deployed(n *ironic.Node) bool {
 }
 
 // deletable reports whether Ironic deletes a node in its present state.
-func deletable(n *ironic.Node) bool {
-	switch ironic.State(n.ProvisionState) { //nolint:exhaustive // the others are refused (reference/ironic.md#deleting-a-node)
-	case nodes.Enroll, nodes.Manageable, nodes.Available, nodes.AdoptFail:
-		return true
-	}
-	return false
-}
+func deletable(n *ironic.Node) bool { return has(ironic.State(n.ProvisionState), deletes) }
 
 // stateLog logs each change of a machine's provision state once, however many records see it. It is safe for concurrent use.
 type stateLog struct {
 	mu   sync.Mutex
 	last map[string]logged
+}
+
+func statesOf(s *Site) *stateLog {
+	return kept(s, func(*Site) *stateLog { return &stateLog{last: map[string]logged{}} })
 }
 
 // logged is the state of a machine that the log has told last.
@@ -268,9 +272,6 @@ func (l *stateLog) begin(n *ironic.Node) {
 	defer l.mu.Unlock()
 	if _, known := l.last[n.UUID]; known {
 		return
-	}
-	if l.last == nil {
-		l.last = map[string]logged{}
 	}
 	l.last[n.UUID] = logged{n.ProvisionState, n.ProvisionUpdatedAt}
 }
@@ -296,7 +297,7 @@ func (m *Machine) logState(ctx context.Context) {
 	if unsuccessful && m.node.Reservation != "" && m.node.LastError == "" {
 		return
 	}
-	before, changed := m.site.states.change(m.node)
+	before, changed := statesOf(m.site).change(m.node)
 	if !changed {
 		return
 	}

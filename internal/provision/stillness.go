@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -19,6 +17,10 @@ const stillFor = 30 * time.Second
 type stillLog struct {
 	mu   sync.Mutex
 	last map[string]still
+}
+
+func stillsOf(s *Site) *stillLog {
+	return kept(s, func(*Site) *stillLog { return &stillLog{last: map[string]still{}} })
 }
 
 // still is since when a machine is as it is, and when the log is to tell that next.
@@ -42,16 +44,13 @@ func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time
 		s.due = now.Add(now.Sub(s.since))
 	}
 	s.polled = now
-	if l.last == nil {
-		l.last = map[string]still{}
-	}
 	l.last[n.UUID] = s
 	return s.since, due
 }
 
 // logStill logs what the machine waits for, if it has not moved for a while.
 func (m *Machine) logStill(ctx context.Context) {
-	if since, due := m.site.stills.poll(m.node, m.site.PollInterval()); due && !m.warnAbsent(ctx, since) {
+	if since, due := stillsOf(m.site).poll(m.node, m.site.PollInterval()); due && !m.warnAbsent(ctx, since) {
 		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)), "state", m.node.ProvisionState)
 	}
 }
@@ -83,13 +82,7 @@ func waitsFor(n *ironic.Node) string {
 }
 
 // awaitsAgent reports whether Ironic waits in a state for its ramdisk on the machine. It does not lock the node then.
-func awaitsAgent(state ironic.State) bool {
-	switch state { //nolint:exhaustive // the others do not wait for it
-	case nodes.DeployWait, nodes.CleanWait, nodes.InspectWait, nodes.RescueWait, nodes.ServiceWait:
-		return true
-	}
-	return false
-}
+func awaitsAgent(state ironic.State) bool { return has(state, awaits) }
 
 // stuck reports whether a node is in the middle of an operation on which no conductor works: Ironic locks a node while it works on it,
 // and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
@@ -101,16 +94,12 @@ func stuck(n *ironic.Node) bool {
 // stuckFor is how long an operation without a conductor may last, by the polls of one walk.
 const stuckFor = 2 * time.Minute
 
-// StuckError says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
-type StuckError struct{ Node *ironic.Node }
+// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
+const KindStuck Kind = "stuck"
 
-// Error returns the node's state and Ironic's reason.
-func (e *StuckError) Error() string { return quoted(e) }
-
-func (e *StuckError) quote() (fact, words string) {
-	return fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(e.Node), e.Node.ProvisionState), ironic.FirstLine(e.Node.LastError)
-}
-
-func (e *StuckError) advice() string {
-	return "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause."
+func stuckError(node *ironic.Node) *Error {
+	return &Error{
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: ironic.FirstLine(node.LastError),
+		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+	}
 }

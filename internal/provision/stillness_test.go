@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +50,7 @@ func TestStillness_operationWithoutConductorIsAnError(t *testing.T) {
 				fake.Set("node-000", "last_error", tt.error)
 				start := time.Now()
 				_, err := client.Reach(t.Context(), "node-000", tt.goal, time.Hour)
-				var stuck *provision.StuckError
-				if errors.As(err, &stuck) != tt.stuck {
+				if provision.Is(err, provision.KindStuck) != tt.stuck {
 					t.Fatalf("the error is %v", err)
 				}
 				if took := time.Since(start); tt.stuck != (took < 3*time.Minute) {

@@ -31,9 +31,6 @@ var stockFields = []string{
 	"uuid", "name", "resource_class", "traits", "owner", "provision_state", "power_state", "maintenance", "instance_uuid", "conductor_group", "properties",
 }
 
-// versionLessee is the first API version with the field lessee.
-const versionLessee ironic.Microversion = 65
-
 // stock is what all allocations of a run know of the nodes that they could have.
 type stock struct {
 	turn        chan struct{}                // holds a value while a list or an inventory is read, so that the others wait for it
@@ -51,7 +48,10 @@ type stock struct {
 	retiredAt time.Time     // when the list was requested
 }
 
-func newStock() *stock {
+// stockOf returns the stock of a site.
+func stockOf(s *Site) *stock { return kept(s, newStock) }
+
+func newStock(*Site) *stock {
 	return &stock{
 		turn: make(chan struct{}, 1), inventories: map[string]*ironic.Inventory{}, claimed: map[string]bool{}, taken: map[string]time.Time{},
 	}
@@ -72,11 +72,12 @@ func (s *stock) end() { <-s.turn }
 
 // stockSince returns a list of all nodes that was requested at a time or later, and when it was requested.
 func (c *Site) stockSince(ctx context.Context, oldest time.Time) (map[string]*ironic.Node, time.Time, error) {
-	if err := c.stock.begin(ctx); err != nil {
+	stock := stockOf(c)
+	if err := stock.begin(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
-	defer c.stock.end()
-	if all, asked := c.stock.list(); all != nil && !asked.Before(oldest) {
+	defer stock.end()
+	if all, asked := stock.list(); all != nil && !asked.Before(oldest) {
 		return all, asked, nil
 	}
 	version, err := c.Microversion(ctx)
@@ -84,11 +85,11 @@ func (c *Site) stockSince(ctx context.Context, oldest time.Time) (map[string]*ir
 		return nil, time.Time{}, err
 	}
 	fields := stockFields
-	if version >= versionLessee {
+	if version >= ironic.VersionLessee {
 		fields = append(slices.Clone(fields), "lessee")
 	}
 	list := func() ([]ironic.Node, error) { return c.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
-	if c.stock.whole {
+	if stock.whole {
 		list = func() ([]ironic.Node, error) { return c.ListNodes(ctx, ironic.NodeFilter{}) }
 	}
 	asked := time.Now()
@@ -97,14 +98,14 @@ func (c *Site) stockSince(ctx context.Context, oldest time.Time) (map[string]*ir
 		return nil, time.Time{}, err
 	}
 	pause := max(c.PollInterval(), pauseAfterList*time.Since(asked))
-	return c.stock.keep(all, asked, time.Now().Add(pause)), asked, nil
+	return stock.keep(all, asked, time.Now().Add(pause)), asked, nil
 }
 
 // nextStock waits until there is a newer list than one, or an allocation that waits may request it. It returns the oldest time of that
 // list. All allocations that wait share it.
 func (c *Site) nextStock(ctx context.Context, seen time.Time) (oldest time.Time, err error) {
 	for {
-		asked, next := c.stock.times()
+		asked, next := stockOf(c).times()
 		wait := time.Until(next)
 		if asked.After(seen) || wait <= 0 {
 			return seen.Add(1), nil
@@ -138,9 +139,10 @@ func (s *stock) keep(all []ironic.Node, asked, next time.Time) map[string]*ironi
 // examine counts the nodes of a list that match a request, and returns those that no other creation of this run counts on. It reads the
 // inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
 func (c *Site) examine(ctx context.Context, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
+	stock := stockOf(c)
 	census, fit, open := sift(r, all)
 	census.Partial = c.Project() != ""
-	free = c.stock.free(fit)
+	free = stock.free(fit)
 	for _, node := range c.inRunOrder(open) {
 		if len(free) >= cmp.Or(r.enough, enoughNodes) {
 			break
@@ -160,7 +162,7 @@ func (c *Site) examine(ctx context.Context, r Request, all map[string]*ironic.No
 			census.Lacks[withoutData(v.asks)]++
 		default:
 			census.Matching++
-			free = append(free, c.stock.free([]*ironic.Node{node})...)
+			free = append(free, stock.free([]*ironic.Node{node})...)
 		}
 	}
 	return census, free, nil
@@ -169,7 +171,7 @@ func (c *Site) examine(ctx context.Context, r Request, all map[string]*ironic.No
 // inRunOrder sorts nodes in an order of this run, so that its allocations read the same inventories, and other runs read others.
 func (c *Site) inRunOrder(all []*ironic.Node) []*ironic.Node {
 	slices.SortFunc(all, func(a, b *ironic.Node) int {
-		if before := a.UUID < c.run; before != (b.UUID < c.run) {
+		if before := a.UUID < c.Run.id; before != (b.UUID < c.Run.id) {
 			if before {
 				return 1
 			}
@@ -183,11 +185,12 @@ func (c *Site) inRunOrder(all []*ironic.Node) []*ironic.Node {
 // inventoryOf returns the inventory of a node, which this run reads once; nil if it has none. isRead is false if the run may not read any
 // more. An inventory that Ironic does not return counts as none.
 func (c *Site) inventoryOf(ctx context.Context, node *ironic.Node, most int) (inventory *ironic.Inventory, isRead bool, err error) {
-	if err := c.stock.begin(ctx); err != nil {
+	stock := stockOf(c)
+	if err := stock.begin(ctx); err != nil {
 		return nil, false, err
 	}
-	defer c.stock.end()
-	if inventory, isRead = c.stock.inventories[node.UUID]; isRead || len(c.stock.inventories) >= most {
+	defer stock.end()
+	if inventory, isRead = stock.inventories[node.UUID]; isRead || len(stock.inventories) >= most {
 		return inventory, isRead, nil
 	}
 	inventory, err = c.Inventory(ctx, node.UUID)
@@ -197,7 +200,7 @@ func (c *Site) inventoryOf(ctx context.Context, node *ironic.Node, most int) (in
 	if err != nil {
 		c.Logger().WarnContext(ctx, "could not read the inventory of a node", append(nodeAttributes(node), "error", err)...)
 	}
-	c.stock.inventories[node.UUID] = inventory
+	stock.inventories[node.UUID] = inventory
 	return inventory, true, nil
 }
 

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -17,8 +18,11 @@ const (
 	SharedBond    Sharing = "MAC address of a port group"
 )
 
-// TakenError says that another node already has the name, BMC or MAC address of a new one.
-type TakenError struct {
+// KindTaken is the kind of an error which says that another node already has the name, BMC or MAC address of a new one.
+const KindTaken Kind = "taken"
+
+// Taken is what an error of KindTaken knows.
+type Taken struct {
 	What  Sharing
 	Value string
 	Node  *ironic.Node // the node that has it
@@ -32,8 +36,15 @@ type TakenError struct {
 	Exchanged bool
 }
 
-// Error names the node.
-func (e *TakenError) Error() string {
+// TakenOf returns what an error of KindTaken knows; nil for other errors.
+func TakenOf(err error) *Taken { return aboutOf[*Taken](err, KindTaken) }
+
+// Err returns the error, which names the node.
+func (e *Taken) Err() error {
+	return &Error{Kind: KindTaken, About: e, Fact: e.fact(), Advice: e.advice()}
+}
+
+func (e *Taken) fact() string {
 	label := ironic.NodeLabel(e.Node)
 	switch e.What {
 	case SharedName:
@@ -47,7 +58,7 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("a port with MAC address %s already exists, on node %s", e.Value, label)
 }
 
-func (e *TakenError) advice() string {
+func (e *Taken) advice() string {
 	if e.Making != nil {
 		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
 	}
@@ -63,11 +74,11 @@ func (e *TakenError) advice() string {
 	case e.What == SharedBond:
 		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n  terraform import <address of the metal_host> " + e.Node.UUID
 	}
-	return adviseConflict(Sentence(e))
+	return adviseConflict(Sentence(errors.New(e.fact())))
 }
 
 // adviceForChange says what to do about a change that gives a host what another node has.
-func (e *TakenError) adviceForChange() string {
+func (e *Taken) adviceForChange() string {
 	other := ironic.NodeLabel(e.Node)
 	switch {
 	case e.Exchanged:

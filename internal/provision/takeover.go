@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -49,7 +50,7 @@ func (r remains) obstacle(t Tenant) string {
 func (c *Site) obstacle(ctx context.Context, node *ironic.Node, mark *Creation, who Candidate) (string, error) {
 	tenant := who.Tenant
 	tenant.project = c.Project()
-	r := remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || c.isRecent(mark)}
+	r := remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || c.Run.isRecent(mark)}
 	if r.instance != "" {
 		var err error
 		if r.reservedToo, err = c.reservedByKilledRun(ctx, node, tenant); err != nil {
@@ -71,7 +72,7 @@ func (c *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 	if err != nil {
 		return false, err
 	}
-	return !tenant.isForeign(a.Owner, tenant.Owner) && c.unfinished(creationOf(a.Extra, MarkCreation), node.Extra), nil
+	return !tenant.isForeign(a.Owner, tenant.Owner) && c.Run.unfinished(creationOf(a.Extra, MarkCreation), node.Extra), nil
 }
 
 // instanceNamespace is the namespace of the instance UUIDs of this provider's own reservations.
@@ -80,7 +81,7 @@ const instanceNamespace = "6b0f2d0c-6d65-5461-8c1e-7265736572ae"
 // newReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node, the project of
 // this run and the origin in the mark, so that no mark can be written for an instance UUID that another client or project has set.
 func (c *Site) newReservation(node string) *Creation {
-	mark := c.begun()
+	mark := c.Run.begun()
 	mark.Origin = ironic.NewUUID()
 	mark.Instance = instanceOf(node, c.Project(), mark.Origin)
 	return mark
@@ -104,4 +105,16 @@ func (c *Site) describes(mark *Creation, n *ironic.Node, allocation string) bool
 func (c *Site) isOfOthers(n *ironic.Node) bool {
 	ours := Tenant{project: c.Project()}
 	return c.cfg.Auth == ironic.AuthKeystone && (ours.isForeign(n.Owner, "") || ours.isForeign(n.Lessee, ""))
+}
+
+// TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are further
+// sentences.
+func (c *Creation) TakenOver(what string, more ...string) decide.Notice {
+	begun := "has begun to create"
+	if !c.Done.IsZero() {
+		begun = "has just created"
+	}
+	return decide.Warn(nil, "Interrupted creation is continued", fmt.Sprintf("Another run %s %s, and this state does not have it: %s. "+
+		"The apply takes it over and finishes it; it repeats nothing. If that run was not yours, or its state has the resource, remove it from one of the two configurations.", begun, what, c)+
+		strings.Join(append([]string{""}, more...), " "))
 }

@@ -32,7 +32,7 @@ func TestTakeOver_obstacles(t *testing.T) {
 // A host and a deployment may both take over something of one node, and each of them says so once.
 func TestTakeOver_eachIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	var s Site
+	var s Run
 	for _, what := range marks {
 		if first, second := s.Announce(what, "n1"), s.Announce(what, "n1"); !first || second {
 			t.Errorf("%s: announced %t, then %t", what, first, second)

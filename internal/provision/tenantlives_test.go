@@ -147,7 +147,7 @@ func (l *tenantLife) end(ctx context.Context) error {
 		return err
 	})
 	if err == nil && l.a != nil {
-		err = l.run.Release(ctx, l.a.UUID, l.id)
+		err = l.run.Release(ctx, l.a.UUID, l.id, provision.EndLeftQuarantine)
 	}
 	return err
 }

@@ -277,7 +277,7 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 	address := "52:54:00:ff:ff:01"
 	for text, do := range map[string]func(ctx context.Context, c *site, node string) error{
 		"A node with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
-			_, err := c.Enroll(ctx, ironic.Enrollment{UUID: ironic.NewUUID(), Name: "taken", Driver: "redfish"})
+			_, err := c.Enroll(ctx, ironic.NewUUID(), ironic.Settings{"name": "taken", "driver": "redfish"})
 			return err
 		},
 		"A node with name taken  already exists.": func(ctx context.Context, c *site, node string) error { // a rename
@@ -288,15 +288,15 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 			return err
 		},
 		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
-			_, err := c.CreatePort(ctx, node, ironic.PortSpec{Address: address})
+			_, err := provision.CreatePort(ctx, c.Client, node, ironic.PortSpec{Address: address})
 			return err
 		},
 		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *site, node string) error {
-			_, err := c.CreatePortGroup(ctx, node, ironic.PortGroupSpec{Address: address})
+			_, err := provision.CreatePortGroup(ctx, c.Client, node, ironic.PortGroupSpec{Address: address})
 			return err
 		},
 		"An allocation with name taken already exists.": func(ctx context.Context, c *site, _ string) error {
-			_, err := c.CreateAllocation(ctx, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"})
+			_, err := provision.CreateAllocation(ctx, c.Client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"})
 			return err
 		},
 	} {

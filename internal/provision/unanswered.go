@@ -3,7 +3,6 @@ package provision
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 // unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its
 // API waits 60 s for a conductor, and a conductor 3 s for the lock of a node (reference/ironic.md#requests-without-an-answer).
 const unansweredFor = 90 * time.Second
-
-// clockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
-const clockSlack = 5 * time.Second
 
 // call is a request that moves a machine.
 type call struct {
@@ -136,23 +132,10 @@ func (u *unanswered) untouched(now *ironic.Node) bool {
 	return now.UpdatedAt.Equal(u.before.UpdatedAt) && u.before.UpdatedAt.Before(u.sent.Add(-clockSlack))
 }
 
-// UnansweredError says that Ironic did not answer a request that moves a machine, and that it is not known whether Ironic has executed it.
-// The request was not repeated.
-type UnansweredError struct {
-	Node  *ironic.Node
-	Doing string
-	Err   error // in place of the answer; not unwrapped, because the request must not be repeated like one that Ironic has refused
-}
-
-// Error names the request and what came in place of its answer.
-func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the node does not show whether Ironic has executed it. It was not repeated",
-		ironic.NodeLabel(e.Node), e.Doing, e.Err)
-}
-
-func (e *UnansweredError) advice() string {
-	return "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the request again if it still seems to be needed."
-}
+// KindUnanswered is the kind of an error which says that Ironic did not answer a request that moves a machine, and that it is not known whether Ironic
+// has executed it. The request was not repeated. What came in place of the answer is not a cause, because the request must not be repeated like one
+// that Ironic has refused.
+const KindUnanswered Kind = "unanswered"
 
 // ask sends a request that moves the machine, once. All such requests go through it. If the answer is lost, the record remembers the
 // request, ask returns an UnansweredError, and the machine gets no other until settle has found out what became of this one.
@@ -170,8 +153,13 @@ func (m *Machine) ask(ctx context.Context, c call, send func(context.Context) er
 	return m.unansweredError()
 }
 
-func (m *Machine) unansweredError() *UnansweredError {
-	return &UnansweredError{Node: m.node, Doing: m.unanswered.doing, Err: m.unanswered.err}
+func (m *Machine) unansweredError() *Error {
+	return &Error{
+		Kind: KindUnanswered, Node: m.node, Fact: fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the node does not show whether Ironic has executed it. It was not repeated",
+			ironic.NodeLabel(m.node), m.unanswered.doing, m.unanswered.err),
+		Advice: "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the request again if it still seems to be needed.",
+		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still.",
+	}
 }
 
 // settle finds out what became of the request without an answer: it reads the node until that shows it, and reports whether Ironic has
@@ -250,7 +238,4 @@ func (m *Machine) settled(ctx context.Context, err error) error {
 	return u.err
 }
 
-func isUnanswered(err error) bool {
-	var u *UnansweredError
-	return errors.As(err, &u)
-}
+func isUnanswered(err error) bool { return Is(err, KindUnanswered) }

@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -122,11 +121,10 @@ func TestUnanswered_isNotExecutedTwice(t *testing.T) {
 					_, err := client.of(t.Context(), "node-000", func(m *provision.Machine) error { return move.do(t.Context(), m) })
 					<-time.After(10 * time.Minute)
 					fake.Node("node-000")
-					var unknown *provision.UnansweredError
 					times := len(slices.DeleteFunc(slices.Clone(*done), func(what string) bool { return what != move.as }))
 					executed := rejection.After || rejection.Late > 0
 					silent := move.path == "/vmedia" || move.path == "/management/inject_nmi" // a node shows nothing of these
-					switch unsure := errors.As(err, &unknown); {
+					switch unsure := provision.Is(err, provision.KindUnanswered); {
 					case times > 1 || times == 0 && !unsure:
 						t.Errorf("executed %d times: %v; error: %v", times, *done, err)
 					case unsure && !silent, executed && silent && !unsure, !unsure && err != nil:
@@ -200,8 +198,7 @@ func TestUnanswered_hiddenEvidenceIsAnError(t *testing.T) {
 			<-time.After(time.Minute)
 			fake.Reject = once(http.MethodPut, "/v1/nodes/"+fake.Nodes()[0].UUID+"/states/power", lateAnswers[loss])
 			_, err := client.of(t.Context(), "node-000", func(m *provision.Machine) error { return m.Reboot(t.Context(), time.Hour) })
-			var unknown *provision.UnansweredError
-			if errors.As(err, &unknown) != executed || len(*done) != 1 {
+			if provision.Is(err, provision.KindUnanswered) != executed || len(*done) != 1 {
 				t.Errorf("%s: %v; executed: %v", loss, err, *done)
 			}
 			if executed {
@@ -259,8 +256,7 @@ func TestUnanswered_restartByAnotherClientIsNotOurs(t *testing.T) {
 		asOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "rebooting"})
 		<-time.After(time.Hour)
 		fake.Reject = once(http.MethodPut, "/v1/nodes/"+machine.Node().UUID+"/states/power", &fakeironic.Rejection{Drop: true})
-		var unknown *provision.UnansweredError
-		if err := machine.Reboot(t.Context(), time.Hour); !errors.As(err, &unknown) {
+		if err := machine.Reboot(t.Context(), time.Hour); !provision.Is(err, provision.KindUnanswered) {
 			t.Errorf("Reboot = %v; executed: %v", err, *done)
 		}
 	})

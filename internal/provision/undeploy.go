@@ -2,8 +2,6 @@ package provision
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,29 +13,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
-// runs something without a reservation, the note does not count: another client has deployed the node since.
-func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
-	text, err := json.Marshal(n.Extra[keyAllocation])
-	if err != nil || runsUnreserved(n) {
-		return nil
-	}
-	var spec ironic.AllocationSpec
-	if json.Unmarshal(text, &spec) != nil || spec.UUID == "" {
-		return nil
-	}
-	spec.CandidateNodes = []string{n.UUID} // another client may have written the note
-	delete(spec.Extra, string(MarkCreation))
-	return &spec
-}
-
 // Undeploy ends the instance on the machine and waits until the node is clean again. If an allocation is named, Undeploy creates
 // it again as soon as the node is free, with the same UUID, name, class and traits, and this node as its only candidate; lost says
 // why that failed. Undeploy does nothing to a node that another instance has reserved in the meantime. The caller must have just
 // read the node.
 func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, timeout time.Duration) (lost string, err error) {
 	if allocation != "" {
-		done, waited, err := m.site.HoldAllocation(ctx, allocation)
+		done, waited, err := m.site.Hold(ctx, allocation)
 		if err != nil {
 			return "", err
 		}
@@ -49,7 +31,7 @@ func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, tim
 		}
 	}
 	if ByAgent(m.node) && occupied(m.state()) {
-		return "", &RefusedError{Node: m.node, Goal: GoalUndeployed, Reason: "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first"}
+		return "", refusedFor(m.node, "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first")
 	}
 	if !deployedAgain(m.node, instance) || !losesReservation(m.node) {
 		if err := m.cleanAgain(ctx); err != nil {
@@ -71,22 +53,6 @@ func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, tim
 		err = m.forgetBoot(ctx, allocation)
 	}
 	return lost, err
-}
-
-// IsSuspended reports whether the provider will create an allocation again: its node has a note of it, and no other reservation.
-func (s *Site) IsSuspended(ctx context.Context, allocation, node string) (bool, error) {
-	if node == "" {
-		return false, nil
-	}
-	n, err := s.Node(ctx, node)
-	if ironic.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	spec := SuspendedAllocation(n)
-	return spec != nil && spec.UUID == allocation && n.InstanceUUID == "", nil
 }
 
 // releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation first,
@@ -237,15 +203,14 @@ func (m *Machine) release(ctx context.Context, instance string, suspended *ironi
 // isFinal reports whether an allocation cannot be created again: its node is taken, another project has taken its name, or Ironic refuses what the
 // note says, which any client may have written. The node is free then, and must not stay blocked for that.
 func isFinal(err error) bool {
-	var none *NoMatchError
-	return errors.As(err, &none) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
+	return Is(err, KindNoMatch) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
 		return ironic.IsStatus(err, status, "") && !ironic.IsTransient(err)
 	})
 }
 
 // restore creates an allocation again. It keeps one that an earlier run has created.
 func (s *Site) restore(ctx context.Context, spec ironic.AllocationSpec, timeout time.Duration) error {
-	made, err := s.CreateAllocation(ctx, spec)
+	made, err := CreateAllocation(ctx, s.Client, spec)
 	if ironic.IsStatus(err, http.StatusConflict, "") {
 		var found error
 		if made, found = s.Allocation(ctx, spec.UUID); found == nil {

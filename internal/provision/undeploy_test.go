@@ -183,11 +183,10 @@ func TestUndeploy_failedCleaningIsRepeated(t *testing.T) {
 			return ""
 		}
 		done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour)
-		var failed *provision.FailedError
-		if !errors.As(err, &failed) || done.Node.ProvisionState != "clean failed" {
+		if !provision.Is(err, provision.KindFailed) || done.Node.ProvisionState != "clean failed" {
 			t.Fatalf("%+v, %v, want a failure in clean failed", done, err)
 		}
-		if _, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); !errors.As(err, &failed) {
+		if _, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); !provision.Is(err, provision.KindFailed) {
 			t.Fatalf("still broken, and yet: %v", err)
 		}
 		broken = false
@@ -250,8 +249,7 @@ func TestUndeploy_foreignCleaningFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := client.Undeploy(t.Context(), id, instance, "", 9*time.Hour)
-		var failed *provision.FailedError
-		if !errors.As(err, &failed) {
+		if !provision.Is(err, provision.KindFailed) {
 			t.Errorf("%v: the node may still hold data", err)
 		}
 	})
@@ -439,7 +437,7 @@ func TestUndeploy_keepsEditOfTheAllocation(t *testing.T) {
 		edited := make(chan error)
 		go func() {
 			time.Sleep(30 * time.Minute)
-			done, _, err := client.HoldAllocation(t.Context(), spec.UUID)
+			done, _, err := client.Hold(t.Context(), spec.UUID)
 			if err == nil {
 				defer done()
 				err = client.UpdateAllocation(t.Context(), spec.UUID, nil, map[string]any{"team": "db"}, nil)

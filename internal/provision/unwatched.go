@@ -10,45 +10,35 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// UnwatchedError says that an operation has begun, or something runs, and that the provider cannot see any more what becomes of it: the rights
-// of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed.
-type UnwatchedError struct {
-	Object string // such as "node rack1-01 (885f…)"
-	State  string // of the object as last seen; "" if it has none
-	Err    error  // of the last read; not unwrapped, because it says nothing about the object, not even if it is a 404
-}
+// KindUnwatched is the kind of an error which says that an operation has begun, or something runs, and that the provider cannot see any more what
+// becomes of it: the rights of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed. The error of the last read
+// is in About and not a cause, because it says nothing about the object, not even if it is a 404.
+const KindUnwatched Kind = "unwatched"
 
-// Error names the object and what keeps the provider from watching it.
-func (e *UnwatchedError) Error() string {
+// NewUnwatched returns such an error for an object, such as "node rack1-01 (885f…)", that was last seen in a state; "" if it has none.
+func NewUnwatched(object, state string, err error) *Error {
 	seen := ""
-	if e.State != "" {
-		seen = fmt.Sprintf(" It was last seen in state %q.", e.State)
+	if state != "" {
+		seen = fmt.Sprintf(" It was last seen in state %q.", state)
 	}
-	if e.isRefused() {
-		return fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", e.Object, trimmed(e.Err), seen)
+	e := &Error{Kind: KindUnwatched, About: err, Fact: fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)}
+	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") { // a change was refused: the object can still be seen
+		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)
 	}
-	return fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", e.Object, trimmed(e.Err), seen)
-}
-
-// isRefused reports whether a change was refused, so that the object can still be seen.
-func (e *UnwatchedError) isRefused() bool {
-	refusal := ironic.RefusalBy(e.Err)
-	return refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get")
+	e.Advice = "Then run the same command again: it continues from there, and replaces nothing."
+	switch how := advise(err); {
+	case ironic.IsNotFound(err):
+		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + e.Advice
+	case how != "":
+		e.Advice = how + " " + e.Advice
+	default:
+		e.Advice = "Restore the connection or the rights of the user. " + e.Advice
+	}
+	return e
 }
 
 // trimmed returns the text of an error without a full stop at its end.
 func trimmed(err error) string { return ended(err.Error())[:len(ended(err.Error()))-1] }
-
-func (e *UnwatchedError) advice() string {
-	next := "Then run the same command again: it continues from there, and replaces nothing."
-	if ironic.IsNotFound(e.Err) {
-		return "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + next
-	}
-	if how := advise(e.Err); how != "" {
-		return how + " " + next
-	}
-	return "Restore the connection or the rights of the user. " + next
-}
 
 // unwatched returns the error of a wait for the machine: an UnwatchedError if the read has failed, unless the run was stopped.
 func (m *Machine) unwatched(ctx context.Context, err error) error {
@@ -57,17 +47,16 @@ func (m *Machine) unwatched(ctx context.Context, err error) error {
 
 // unwatched returns the error of a wait for an object, which was last seen in a state.
 func unwatched(ctx context.Context, object, state string, err error) error {
-	var known *UnwatchedError
 	var blind *ironic.BlindError
 	switch {
-	case err == nil, ctx.Err() != nil, errors.As(err, &known), errors.Is(err, ironic.ErrPanic):
+	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, ironic.ErrPanic):
 		return err
 	case errors.As(err, &blind):
 		err = blind.Err
 	case errors.Is(err, ironic.ErrNoPoll):
 		return err
 	}
-	return &UnwatchedError{Object: object, State: state, Err: err}
+	return NewUnwatched(object, state, err)
 }
 
 // Unwatched returns an UnwatchedError for an error that says nothing about the machine, if something is deployed on the machine or an
@@ -100,8 +89,5 @@ func IsAccess(err error) bool {
 // operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
 func IsInterrupted(err error) bool { return ironic.IsInterrupted(err) || IsUnwatched(err) }
 
-// IsUnwatched reports whether err is an UnwatchedError.
-func IsUnwatched(err error) bool {
-	var unwatched *UnwatchedError
-	return errors.As(err, &unwatched)
-}
+// IsUnwatched reports whether err is of KindUnwatched.
+func IsUnwatched(err error) bool { return Is(err, KindUnwatched) }

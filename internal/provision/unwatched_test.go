@@ -105,10 +105,8 @@ func TestUnwatched_isNoFailure(t *testing.T) {
 // wantOutage fails the test unless an error says what an outage means before or after an operation has begun.
 func wantOutage(t *testing.T, moment, kind string, err error) {
 	t.Helper()
-	var failed *provision.FailedError
-	var timeout *provision.TimeoutError
 	switch {
-	case errors.As(err, &failed), errors.As(err, &timeout), provision.IsUnwatched(err) && ironic.IsNotFound(err):
+	case provision.Is(err, provision.KindFailed), provision.Is(err, provision.KindTimeout), provision.IsUnwatched(err) && ironic.IsNotFound(err):
 		t.Errorf("the error is %v", err)
 	case moment == "after" && err != nil && !provision.IsUnwatched(err):
 		t.Errorf("the error is %v, want that the machine is not watched", err)
@@ -252,7 +250,7 @@ func TestUnwatched_text(t *testing.T) {
 		"baremetal:node:set_boot_device":      "Ironic refuses what is still to do on node n1: ",
 	} {
 		err := &ironic.StatusError{Status: http.StatusForbidden, Message: "Access was denied to the following resource: " + rule}
-		if got := (&provision.UnwatchedError{Object: "node n1", State: "active", Err: err}).Error(); !strings.HasPrefix(got, want+"Access was denied") {
+		if got := provision.NewUnwatched("node n1", "active", err).Error(); !strings.HasPrefix(got, want+"Access was denied") {
 			t.Errorf("%s: %q", rule, got)
 		}
 	}

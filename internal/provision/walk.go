@@ -14,8 +14,8 @@ import (
 )
 
 // Reach walks the machine to a goal and waits until it is reached. For instances use Deploy and Undeploy. The time-out does not
-// include the time that the machine waits for a slot. It returns a FailedError, TimeoutError or RefusedError, ctx's error, or
-// Ironic's answer.
+// include the time that the machine waits for a slot. It returns an error of KindFailed, KindTimeout or KindRefused,
+// ctx's error, or Ironic's answer.
 func (m *Machine) Reach(ctx context.Context, goal Goal, timeout time.Duration) error {
 	return m.walk(ctx, goal, "", ironic.Order{}, timeout)
 }
@@ -32,16 +32,10 @@ func (m *Machine) walk(ctx context.Context, goal Goal, instance string, with iro
 	}
 	if err != nil && ctx.Err() != nil {
 		m.lastRead(ctx)
-		return &StoppedError{Node: m.node, Goal: goal, Waiting: w.waiting, err: ctx.Err()}
+		return stopped(m.node, goal, w.waiting, ctx.Err())
 	}
-	var failed *FailedError
-	if errors.As(err, &failed) {
-		w.explain(ctx, failed)
-		failed.MACs = m.macs
-	}
-	var timedOut *TimeoutError
-	if errors.As(err, &timedOut) {
-		timedOut.MACs = m.macs
+	if errors.Is(err, errFailed) {
+		err = w.failed(ctx)
 	}
 	m.countFailures(ctx, err)
 	if err == nil && goal == GoalInspected {
@@ -86,7 +80,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 	}
 	state := w.state()
 	if w.quarantine != nil && !w.quarantine.applies(w.node) {
-		return false, &RefusedError{Node: w.node, Goal: w.goal, Reason: reasonDeployedSince}
+		return false, refusedFor(w.node, reasonOtherSince.String())
 	}
 	m := nextMove(w.goal, state, reachesGoal(w.sent, w.goal))
 	if isLocked(w.node) && m.kind != wait {
@@ -94,16 +88,16 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, w.next(ctx)
 	}
 	if (m.kind == send || m.kind == repair) && keptByReservation(w.goal, m.verb, w.node) {
-		m = move{kind: refuse, reason: fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID)}
+		return false, refusedFor(w.node, fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID))
 	}
 	switch m.kind {
 	case done:
 		return true, nil
 	case refuse:
-		return false, refused(w.node, w.goal, m.reason)
+		return false, refused(w.node, m.reason)
 	case repair:
 		if w.sent != "" {
-			return false, &FailedError{Node: w.node, Goal: w.goal}
+			return false, errFailed
 		}
 		if err := w.clearFault(ctx); err != nil {
 			return false, err
@@ -111,7 +105,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, w.send(ctx, m.verb)
 	case send:
 		if w.sent == m.verb && w.from == state { // the node returned to the state before the verb, for example to enroll after a failed verification
-			return false, &FailedError{Node: w.node, Goal: w.goal}
+			return false, errFailed
 		}
 		return false, w.send(ctx, m.verb)
 	case wait:
@@ -137,16 +131,24 @@ func keptByReservation(goal Goal, verb ironic.Verb, n *ironic.Node) bool {
 
 // refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
 // available would not help.
-func refused(node *ironic.Node, goal Goal, reason string) error {
-	if reason == reasonNotReady && !Preparable(node) {
-		reason = reasonNoBMC
+func refused(node *ironic.Node, why reason) error {
+	if why == reasonNotReady && !Preparable(node) {
+		why = reasonNoBMC
 	}
-	return &RefusedError{Node: node, Goal: goal, Reason: reason}
+	return refusedFor(node, why.String())
+}
+
+// KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
+const KindRefused Kind = "refused"
+
+// refusedFor returns such an error for a reason that includes what to do.
+func refusedFor(node *ironic.Node, reason string) *Error {
+	return &Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
 }
 
 // instanceGone checks at every step which instance has the node, because another client may undeploy, reserve and deploy it
-// between two polls. For undeploying it reports true once the instance is gone. A deploy or rebuild without its reservation is a
-// ReservedError.
+// between two polls. For undeploying it reports true once the instance is gone. A deploy or rebuild without its reservation is an
+// error of KindReserved.
 func (w *walk) instanceGone() (bool, error) {
 	switch w.goal {
 	case GoalDeployed, GoalRebuilt, GoalServiced, GoalRescued, GoalUnrescued, GoalAdopted:
@@ -158,6 +160,9 @@ func (w *walk) instanceGone() (bool, error) {
 	}
 	return false, nil
 }
+
+// errFailed says that the operation of a walk has failed.
+var errFailed = errors.New("the operation has failed")
 
 // errMoved says that the node's instance or state has changed before the verb was sent. The walk then decides the next step again.
 var errMoved = errors.New("the node has changed")
@@ -173,8 +178,8 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 		queued := time.Now()
 		err = w.next(ctx)
 		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
-		if unseen := (*UnwatchedError)(nil); errors.As(err, &unseen) {
-			return unseen.Err // nothing has begun
+		if seen := aboutOf[error](err, KindUnwatched); seen != nil {
+			return seen // nothing has begun
 		}
 		return err
 	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
@@ -191,7 +196,7 @@ func (w *walk) learn(ctx context.Context) error {
 	u := w.unanswered
 	executed, err := w.settle(ctx, w.deadline)
 	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
-		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+		return late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if executed && u.verb != "" {
 		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
@@ -222,11 +227,11 @@ func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic
 	return err
 }
 
-// invalid turns Ironic's refusal to deploy an incomplete node into an InvalidNodeError; it returns other errors unchanged.
+// invalid turns Ironic's refusal to deploy an incomplete node into an error of KindInvalid; it returns other errors unchanged.
 func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
 	var status *ironic.StatusError
 	if InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
-		return &InvalidNodeError{Node: node, Reasons: []string{strings.TrimSuffix(status.Message, ".")}}
+		return invalidNode(node, strings.TrimSuffix(status.Message, "."))
 	}
 	return err
 }
@@ -268,7 +273,7 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	return err
 }
 
-// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and a SupersededError if another
+// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and an error of KindSuperseded if another
 // run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
 // confirmUnchanged reads the node, unless a poll has just done that.
 func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
@@ -297,16 +302,11 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	return nil
 }
 
-func isCapacityError(err error) bool {
-	var status *ironic.StatusError
-	return errors.As(err, &status) && ironic.IsCapacity(status.Message)
-}
-
 // next waits for the next poll of the node.
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return &TimeoutError{Node: w.node, Goal: w.goal, After: w.timeout}
+		return late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if step := stepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
@@ -319,7 +319,7 @@ func (w *walk) next(ctx context.Context) error {
 	case w.stuck.IsZero():
 		w.stuck = time.Now()
 	case time.Since(w.stuck) >= stuckFor:
-		return &StuckError{Node: w.node}
+		return stuckError(w.node)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package provision_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,8 +87,7 @@ func TestReach_silentBMC(t *testing.T) {
 		client := newClient(fake)
 		id := enrolled(t, client, "web")
 		node, err := client.Reach(t.Context(), id, provision.GoalAvailable, time.Hour)
-		var failed *provision.FailedError
-		if !errors.As(err, &failed) || failed.Node.ProvisionState != "enroll" {
+		if !provision.Is(err, provision.KindFailed) || provision.As(err, provision.KindFailed).Node.ProvisionState != "enroll" {
 			t.Fatalf("Reach = %v, want a FailedError in enroll", err)
 		}
 		if !strings.Contains(err.Error(), "no route to host") || strings.Contains(err.Error(), "Traceback") {
@@ -117,8 +115,7 @@ func TestReach_failedCleaning(t *testing.T) {
 		client := newClient(fake)
 		id := enrolled(t, client, "web")
 		_, err := client.Reach(t.Context(), id, provision.GoalAvailable, time.Hour)
-		var failed *provision.FailedError
-		if !errors.As(err, &failed) || failed.Node.ProvisionState != "clean failed" {
+		if !provision.Is(err, provision.KindFailed) || provision.As(err, provision.KindFailed).Node.ProvisionState != "clean failed" {
 			t.Fatalf("Reach = %v, want a FailedError in clean failed", err)
 		}
 		if got, want := verbs(t, fake, id), []string{"manage", "provide"}; !slices.Equal(got, want) {
@@ -166,8 +163,7 @@ func TestReach_timeOut(t *testing.T) {
 		id := enrolled(t, client, "web")
 		start := time.Now()
 		node, err := client.Reach(t.Context(), id, provision.GoalAvailable, 45*time.Minute)
-		var timeout *provision.TimeoutError
-		if !errors.As(err, &timeout) || timeout.After != 45*time.Minute || timeout.Node.ProvisionState != "verifying" {
+		if !provision.Is(err, provision.KindTimeout) || !strings.Contains(err.Error(), "after 45m0s") || provision.As(err, provision.KindTimeout).Node.ProvisionState != "verifying" {
 			t.Fatalf("Reach = %v, want a TimeoutError after 45m in verifying", err)
 		}
 		if node == nil || node.Driver == "" {
@@ -255,8 +251,7 @@ func TestReach_foreignStates(t *testing.T) {
 			}
 			client := newClient(fake)
 			node, err := client.Reach(t.Context(), nodeOf(t, fake, "node-000").UUID, tc.goal, time.Hour)
-			var refused *provision.RefusedError
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.says) {
+			if !provision.Is(err, provision.KindRefused) || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("Reach = %v, want a refusal with %q", err, tc.says)
 			}
 			if node == nil {
@@ -288,8 +283,7 @@ func TestReach_leavesReservedMachinesAlone(t *testing.T) {
 				t.Fatalf("the node is %s", machine.Node().ProvisionState)
 			}
 			fake.ResetRequests()
-			var refused *provision.RefusedError
-			if err := machine.Reach(t.Context(), goal, time.Hour); !errors.As(err, &refused) {
+			if err := machine.Reach(t.Context(), goal, time.Hour); !provision.Is(err, provision.KindRefused) {
 				t.Errorf("%s: %v", goal, err)
 			}
 			if sent := verbs(t, fake, id); len(sent) > 0 {

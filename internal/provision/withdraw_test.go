@@ -1,7 +1,6 @@
 package provision_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,12 +40,11 @@ func TestWithdraw_unusedOnly(t *testing.T) {
 			fake.Set("node-000", "maintenance", tc.maintenance)
 			err := newClient(fake).Withdraw(t.Context(), nodeOf(t, fake, "node-000").UUID, time.Hour)
 			_, exists := fake.Node("node-000")
-			var refused *provision.RefusedError
 			if tc.says == "" {
 				if err != nil || exists {
 					t.Errorf("%v, still there: %t", err, exists)
 				}
-			} else if !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.says) || !exists {
+			} else if !provision.Is(err, provision.KindRefused) || !strings.Contains(err.Error(), tc.says) || !exists {
 				t.Errorf("%v, want %q; still there: %t", err, tc.says, exists)
 			}
 		})

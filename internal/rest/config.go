@@ -9,3 +9,8 @@ type UnknownConfigError struct{ Attribute string }
 func (e *UnknownConfigError) Error() string {
 	return fmt.Sprintf("the provider's configuration is not known yet: %s depends on something that does not exist yet", e.Attribute)
 }
+
+// Advice says what to do.
+func (e *UnknownConfigError) Advice() string {
+	return "Apply what it depends on first, with -target, or set the value directly."
+}

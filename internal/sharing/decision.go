@@ -54,8 +54,8 @@ const (
 
 // rule is one row of the decision table: an action for each user of the hardware.
 type rule struct {
-	states      []ironic.State
-	maintenance []Maintenance // nil: any
+	state       ironic.State
+	maintenance []Maintenance
 
 	free, ironic, oneview Action
 }
@@ -76,44 +76,31 @@ func (r rule) action(owner Ownership) Action {
 
 // decisions is the decision table of the three periodic tasks of the specification "dynamic allocation". The first matching rule
 // applies (reference/oneview.md#decision-table). A pass sets maintenance on nodes that have none. It changes maintenance that a pass has
-// set, and maintenance that Ironic has set because the cleaning failed. It never overwrites another reason.
+// set, and maintenance that Ironic has set because the cleaning failed. It never overwrites another reason. Without a rule a pass leaves
+// the node alone: the operator sends the next verb, Ironic has an operation in progress, or the node is deployed, and OneView neither
+// switches off nor removes hardware in use.
 var decisions = []rule{
 	// A OneView user has taken an available node.
-	{in(nodes.Available), of(MaintenanceNone), Leave, Leave, TakeOut},
+	{nodes.Available, of(MaintenanceNone), Leave, Leave, TakeOut},
 	// A pass was interrupted between maintenance and manage. A OneView user had the server, so the node must be cleaned in any case.
-	{in(nodes.Available), of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
+	{nodes.Available, of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// The OneView user has freed the server.
-	{in(nodes.Manageable), of(MaintenanceOurs), Return, Return, Leave},
+	{nodes.Manageable, of(MaintenanceOurs), Return, Return, Leave},
 	// A pass was interrupted between maintenance off and provide. A OneView user may have taken the server since.
-	{in(nodes.Manageable), of(MaintenanceLifted), Return, Return, TakeOut},
+	{nodes.Manageable, of(MaintenanceLifted), Return, Return, TakeOut},
 	// A OneView user has taken the server while Ironic cleaned it. If not, the operator must handle the failure.
-	{in(nodes.CleanFail), of(MaintenanceNone, MaintenanceFault), Leave, Leave, TakeOut},
-	{in(nodes.CleanFail), of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
-	// The operator decides about other nodes in these states: all manageable nodes, and all in another user's maintenance.
-	{in(nodes.Available, nodes.Manageable, nodes.CleanFail), nil, Leave, Leave, Leave},
-	// The operator sends the next verb: manage, inspect, adopt.
-	{in(nodes.Enroll, nodes.InspectFail, nodes.AdoptFail), nil, Leave, Leave, Leave},
-	// The node is deployed. OneView does not power off or remove hardware in use. The operator must handle a conflict.
-	{in(nodes.Active, nodes.Rescue, nodes.RescueFail, nodes.UnrescueFail, nodes.ServiceFail, nodes.Error), nil, Leave, Leave, Leave},
+	{nodes.CleanFail, of(MaintenanceNone, MaintenanceFault), Leave, Leave, TakeOut},
+	{nodes.CleanFail, of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// No verb of Ironic takes the node out of service without switching off and erasing the server, because Ironic does not know OneView.
-	{in(nodes.DeployFail), of(MaintenanceNone, MaintenanceFault), Leave, Leave, Report},
-	{in(nodes.DeployFail), nil, Leave, Leave, Leave},
-	// Ironic has an operation in progress, or a hold step waits.
-	{in(nodes.Verifying, nodes.Inspecting, nodes.InspectWait, nodes.Cleaning, nodes.CleanWait, nodes.CleanHold), nil, Leave, Leave, Leave},
-	{in(nodes.Deploying, nodes.DeployWait, nodes.DeployDone, nodes.DeployHold, nodes.Rebuild, nodes.Adopting), nil, Leave, Leave, Leave},
-	{in(nodes.Deleting, nodes.Deleted, nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing), nil, Leave, Leave, Leave},
-	{in(nodes.Servicing, nodes.ServiceWait, nodes.ServiceHold), nil, Leave, Leave, Leave},
+	{nodes.DeployFail, of(MaintenanceNone, MaintenanceFault), Leave, Leave, Report},
 }
-
-func in(states ...ironic.State) []ironic.State { return states }
 
 func of(kinds ...Maintenance) []Maintenance { return kinds }
 
-// ActionFor returns the action for a node by its provision state, its maintenance and the user of its hardware. For a state that is
-// not in the table it is Leave.
+// ActionFor returns the action for a node by its provision state, its maintenance and the user of its hardware.
 func ActionFor(owner Ownership, state ironic.State, maintenance Maintenance) Action {
 	for _, r := range decisions {
-		if slices.Contains(r.states, state) && (r.maintenance == nil || slices.Contains(r.maintenance, maintenance)) {
+		if r.state == state && slices.Contains(r.maintenance, maintenance) {
 			return r.action(owner)
 		}
 	}
@@ -134,13 +121,8 @@ func concerns(state ironic.State, maintenance Maintenance) bool {
 func passStates() []ironic.State {
 	var states []ironic.State
 	for _, r := range decisions {
-		if r.free == Leave && r.ironic == Leave && r.oneview == Leave {
-			continue
-		}
-		for _, state := range r.states {
-			if !slices.Contains(states, state) {
-				states = append(states, state)
-			}
+		if !slices.Contains(states, r.state) {
+			states = append(states, r.state)
 		}
 	}
 	return states

@@ -105,20 +105,6 @@ func TestActionForFollowsTable(t *testing.T) {
 	}
 }
 
-func TestTableHasEveryState(t *testing.T) {
-	t.Parallel()
-	expectedActions(func(_ Ownership, state ironic.State, _ Maintenance, _ Action) {
-		for _, r := range decisions {
-			for _, s := range r.states {
-				if s == state {
-					return
-				}
-			}
-		}
-		t.Errorf("state %q has no row", state)
-	})
-}
-
 func TestUnreadHardwareIsLeft(t *testing.T) {
 	t.Parallel()
 	expectedActions(func(_ Ownership, state ironic.State, maintenance Maintenance, _ Action) {

@@ -59,7 +59,7 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	return applied, nil
 }
 
-// unwatched returns a provision.UnwatchedError if the appliance has the profile, and the user lacks the rights or one of the APIs does not
+// unwatched returns an error of provision.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs does not
 // answer, so that nothing is known of the profile.
 func (r *preparation) unwatched(ctx context.Context, err error) error {
 	var login *oneview.LoginError
@@ -68,7 +68,7 @@ func (r *preparation) unwatched(ctx context.Context, err error) error {
 	if r.recorded == "" || !access || errors.As(err, &left) || ctx.Err() != nil {
 		return err
 	}
-	return &provision.UnwatchedError{Object: fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), Err: err}
+	return provision.NewUnwatched(fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), "", err)
 }
 
 // preparation is the state of one call of Prepare.

@@ -35,10 +35,11 @@ type line struct {
 	once sync.Once
 
 	mu       sync.Mutex
-	count    int    // requests so far
-	killAt   int    // which request kills the process; 0: none
-	killVerb string // the verb before which it is killed; "": none
-	after    bool   // it is killed when the request has been executed, but before it is answered
+	count    int      // requests so far, or moments
+	killAt   int      // which of them kills the process; 0: none
+	moments  *moments // nil: requests are counted
+	killVerb string   // the verb before which it is killed; "": none
+	after    bool     // it is killed when the request has been executed, but before it is answered
 	killed   bool
 }
 
@@ -76,7 +77,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	dies, after := l.number(r)
 	if dies {
-		l.site.tell("%s is killed at request %d: %s %s (executed: %t)", l.run, l.count, r.Method, r.URL.Path, after)
+		l.site.tell("%s is killed at %d: %s %s (executed: %t)", l.run, l.count, r.Method, r.URL.Path, after)
 	}
 	if dies && !after {
 		l.end()
@@ -96,8 +97,11 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 func (l *line) number(r *http.Request) (dies, after bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count++
-	dies = l.count == l.killAt || l.killVerb != "" && targetOf(r) == l.killVerb
+	if l.moments == nil || l.moments.begins(l.site, r, l.after) {
+		l.count++
+		dies = l.count == l.killAt
+	}
+	dies = dies || l.killVerb != "" && targetOf(r) == l.killVerb
 	l.killed = l.killed || dies
 	return dies, l.after
 }

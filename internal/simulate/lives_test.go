@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-var seeds = flag.String("seeds", "1-60", "which lives TestSimulate_lives lives: first-last")
+var seeds = flag.String("seeds", "1-30", "which lives TestSimulate_lives lives: first-last")
 
 // TestSimulate_lives lives whole lives of random sites. A seed that fails prints its story.
 func TestSimulate_lives(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
-var everything = flag.Bool("everything", false, "whether TestLost_everyKindOfRequest combines all scenes, requests and faults")
+var everything = flag.Bool("everything", false, "whether TestLost combines all scenes, requests and faults, TestKill kills at every request, and TestTwins and TestStop try more")
 
 // lostAnswers are what a client sees of requests that Ironic executes. One that is late is executed only after that.
 func lostAnswers() []*fault {
@@ -87,42 +87,46 @@ type course struct {
 // started is the same as without a fault.
 func TestLost_everyKindOfRequest(t *testing.T) {
 	t.Parallel()
-	for _, sc := range scenes() {
+	for number, sc := range scenes() {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
 			var calm course
 			inVirtualTime(t, func(t *testing.T) { calm = sc.live(t, mishap{}) })
-			all := []mishap{}
-			for _, kind := range calm.requests {
-				for i, lost := range lostAnswers() {
-					if !*everything && !strings.Contains(kind, "/states/") && hashOf(sc.name+kind)%len(lostAnswers()) != i {
-						continue
-					}
-					all = append(all, mishap{kind: kind, lost: lost})
-				}
-			}
-			for _, verb := range calm.work {
-				all = append(all, mishap{failing: verb})
-			}
-			for i, redirect := range redirects() {
-				if *everything || hashOf(sc.name)%len(redirects()) == i {
-					all = append(all, mishap{redirect: redirect})
-				}
-			}
-			for i, revoked := range revocations() {
-				for _, kind := range calm.requests {
-					if strings.Contains(kind, "/states/") && (*everything || hashOf(sc.name+kind)%len(revocations()) == i) {
-						all = append(all, mishap{kind: kind, revoked: revoked})
-					}
-				}
-			}
-			for _, m := range all {
+			for _, m := range sc.mishaps(number, calm) {
 				t.Run(m.String(), func(t *testing.T) {
 					inVirtualTime(t, func(t *testing.T) { sc.compare(calm, sc.live(t, m), m) })
 				})
 			}
 		})
 	}
+}
+
+// mishaps are those that a scene meets. Without -everything each request that changes something loses its answer in one of the four ways,
+// and one that moves a machine in two: at once, and late. All four, and each redirect, still occur in many scenes.
+func (sc scene) mishaps(number int, calm course) (all []mishap) {
+	for _, kind := range calm.requests {
+		chance, moves := hashOf(sc.name+kind), strings.Contains(kind, "/states/")
+		for i, lost := range lostAnswers() {
+			ways := len(lostAnswers())
+			if *everything || chance%ways == i || moves && (chance+ways/2)%ways == i {
+				all = append(all, mishap{kind: kind, lost: lost})
+			}
+		}
+		for i, revoked := range revocations() {
+			if moves && (*everything || chance%len(revocations()) == i) {
+				all = append(all, mishap{kind: kind, revoked: revoked})
+			}
+		}
+	}
+	for _, verb := range calm.work {
+		all = append(all, mishap{failing: verb})
+	}
+	for i, redirect := range redirects() {
+		if *everything || number == i*len(scenes())/len(redirects()) {
+			all = append(all, mishap{redirect: redirect})
+		}
+	}
+	return all
 }
 
 func hashOf(text string) int {

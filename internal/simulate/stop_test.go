@@ -10,7 +10,10 @@ import (
 // The user presses Ctrl-C at any moment of a creation. The next apply finishes it, and another one builds on it: nothing is tainted.
 func TestStop_anyMoment(t *testing.T) {
 	t.Parallel()
-	const every, longest = 1700 * time.Millisecond, 45 * time.Second
+	every, longest := 3400*time.Millisecond, 45*time.Second
+	if *everything {
+		every /= 4
+	}
 	for after := every; after < longest; after += every {
 		t.Run(after.String(), func(t *testing.T) {
 			t.Parallel()

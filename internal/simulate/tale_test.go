@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-var tales = flag.String("tales", "1-70", "which tales TestSimulate_tales tells: first-last")
+var tales = flag.String("tales", "1-35", "which tales TestSimulate_tales tells: first-last")
 
 // TestSimulate_tales lets features meet that random lives rarely combine. A seed that fails prints its story.
 func TestSimulate_tales(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 
 // death says when a run is killed.
 type death struct {
-	request int  // at which request of the apply, counted from 1; 0: never
-	after   bool // after the request was executed
+	moment int  // at which moment of the apply, counted from 1; 0: never
+	after  bool // after a request was executed
+	lost   bool // what the apply has saved will be lost
 }
 
 // outcome is how a run has ended.
@@ -31,7 +32,7 @@ const longestApply = 24 * time.Hour
 // apply plans and applies a configuration, as terraform apply does.
 func (w *workspace) apply(t *testing.T, config configuration, when death) outcome {
 	t.Helper()
-	return w.applyIn(t, config, trouble{kill: when.request, after: when.after})
+	return w.applyIn(t, config, trouble{kill: when.moment, after: when.after, lost: when.lost, byMoment: !*everything})
 }
 
 // applyIn is apply while something happens.
@@ -58,6 +59,9 @@ func (w *workspace) applyIn(t *testing.T, config configuration, d trouble) outco
 	}
 	p = w.site.start(t, run, w.block, d.kill, d.after, w.logs)
 	p.killVerb = d.at
+	if d.byMoment {
+		p.moments = &moments{saved: w.saves(), lost: d.lost}
+	}
 	if d.stop > 0 {
 		defer time.AfterFunc(d.stop, func() {
 			w.site.tell("%s: Ctrl-C", run)

@@ -10,16 +10,17 @@ import (
 
 // trouble is what happens during one run of a life.
 type trouble struct {
-	kill    int           // at which request of the apply; 0: never
-	at      string        // the verb before which the process is killed; "": kill says when
-	after   bool          // after the request was executed
-	lost    bool          // the last states are lost, too
-	stop    time.Duration // when the user presses Ctrl-C; 0: never
-	faults  bool          // a tenth of the requests meets a fault
-	others  bool          // other clients change machines
-	restart bool          // the conductor restarts
-	answers bool          // some requests that change something lose their answers
-	work    bool          // Ironic fails to execute something that it has accepted
+	kill     int           // at which request of the apply; 0: never
+	byMoment bool          // kill counts moments, and not requests
+	at       string        // the verb before which the process is killed; "": kill says when
+	after    bool          // after the request was executed
+	lost     bool          // the last states are lost, too
+	stop     time.Duration // when the user presses Ctrl-C; 0: never
+	faults   bool          // a tenth of the requests meets a fault
+	others   bool          // other clients change machines
+	restart  bool          // the conductor restarts
+	answers  bool          // some requests that change something lose their answers
+	work     bool          // Ironic fails to execute something that it has accepted
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.

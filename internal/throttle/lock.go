@@ -87,6 +87,15 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where))
 }
 
+// Advice says what to do.
+func (e *LockedError) Advice() string {
+	if e.Lock.Hold == 0 {
+		return "Apply again when that has ended, or raise timeouts."
+	}
+	return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. To use no lock, set coordination = \"process\" "+
+		"in provisioning_limit. Nothing was started.", e.Where)
+}
+
 func holderName(run, where string) string {
 	switch {
 	case run != "":
@@ -107,6 +116,9 @@ type LostError struct{ Lock Lock }
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", e.Lock.For)
 }
+
+// Advice says what to do.
+func (e *LostError) Advice() string { return "Check that Ironic answers, and apply again." }
 
 // Locks takes locks of a site for a process, of which one caller at a time waits for a lock. It is safe for concurrent use.
 type Locks struct {

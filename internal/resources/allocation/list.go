@@ -53,7 +53,7 @@ func (a *allocation) List(ctx context.Context, req list.ListRequest, stream *lis
 	var f filter
 	diags := req.Config.Get(ctx, &f)
 	if !diags.HasError() {
-		a.Requires(ctx, &diags, framework.Feature{Used: !f.Owner.IsNull(), Since: 60, Name: path.Root("owner")})
+		a.Requires(ctx, &diags, framework.Feature{Used: !f.Owner.IsNull(), Since: ironic.VersionAllocationOwner, Name: path.Root("owner")})
 	}
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)

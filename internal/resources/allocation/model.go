@@ -3,12 +3,12 @@ package allocation
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -42,41 +42,25 @@ func (m *model) purpose() string {
 	return ""
 }
 
-// subject begins a message about the allocation.
-func (m *model) subject() string {
-	switch {
-	case framework.IsSet(m.Name):
-		return "Allocation " + m.Name.ValueString() + ": "
-	case framework.IsSet(m.ID):
-		return "Allocation " + m.ID.ValueString() + ": "
+// wish returns what the allocation asks for.
+func (m *model) wish(ctx context.Context) allocate.Wish {
+	return allocate.Wish{
+		Name: framework.TextOf[string](m.Name), Class: framework.TextOf[string](m.ResourceClass), Owner: framework.TextOf[string](m.Owner), Backfill: framework.TextOf[string](m.BackfillNode),
+		Traits: framework.TextsOf(ctx, m.Traits), Candidates: framework.TextsOf(ctx, m.CandidateNodes), Require: framework.RequirementsOf(ctx, m.Require),
+		Extra: framework.ObjectOf(ctx, m.Extra), OnUnusable: framework.TextOf[allocate.OnUnusable](m.OnUnusable), Wait: framework.DurationOf(m.WaitFor),
 	}
-	return ""
 }
 
-// noCandidates explains why an allocation without candidates fails. Ironic would take an empty list for no limit.
-const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose from all nodes."
-
-// hasNoCandidates reports whether candidate_nodes is set and has no element.
-func (m *model) hasNoCandidates() bool {
-	return framework.IsSet(m.CandidateNodes) && len(m.CandidateNodes.Elements()) == 0
-}
-
-// request returns what the allocation demands.
-func (m *model) request(ctx context.Context, id string) provision.Request {
-	wait, _ := time.ParseDuration(m.WaitFor.ValueString()) // a validator has accepted it
-	return provision.Request{AllocationSpec: m.spec(id), Require: framework.Requirements(ctx, m.Require), Wait: wait}
-}
-
-func (m *model) spec(id string) ironic.AllocationSpec {
-	spec := ironic.AllocationSpec{
-		UUID: id, Name: m.Name.ValueString(), ResourceClass: m.ResourceClass.ValueString(), Traits: framework.StringSet(m.Traits),
-		CandidateNodes: framework.StringSet(m.CandidateNodes), Owner: m.Owner.ValueString(), Node: m.BackfillNode.ValueString(),
+// seen returns what Terraform has of the allocation of a state; m may be nil.
+func (m *model) seen(ctx context.Context, private framework.GettablePrivate) allocate.Seen {
+	if m == nil {
+		return allocate.Seen{}
 	}
-	if extra := framework.JSONObject(m.Extra); len(extra) > 0 {
-		spec.Extra = extra
+	was := m.wish(ctx)
+	return allocate.Seen{
+		Was: &was, ID: m.ID.ValueString(), State: ironic.AllocationState(m.State.ValueString()), LastError: m.LastError.ValueString(),
+		NodeID: m.NodeID.ValueString(), Node: notedNode(ctx, private),
 	}
-	slices.Sort(spec.Traits)
-	return spec
 }
 
 // isImported reports whether a state is that of a new import: it has the id only.

@@ -1,7 +1,6 @@
 package allocation_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
@@ -150,40 +149,5 @@ func TestAccAllocation_keepsDeployedNode(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	wantUntouched(t, s, node)
 	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccAllocation_planWarnsOfUndeploying(t *testing.T) {
-	t.Parallel()
-	s := acctest.Start(t, nil)
-	first := acctest.AddNode(t, s, "first", nil)
-	config := func(traits string) string {
-		return s.Provider() + acctest.Allocation(s, `traits = [`+traits+`]`) + acctest.Allocated(acctest.Image("v1"))
-	}
-	acctest.AddTrait(s, first, "CUSTOM_A")
-	w := acctest.NewWorkspace(t, config(`"CUSTOM_A"`))
-	w.Must("apply", "-auto-approve")
-	second := acctest.AddNode(t, s, "second", nil)
-	acctest.AddTrait(s, second, "CUSTOM_A")
-	acctest.AddTrait(s, second, "CUSTOM_B")
-	w.Configure(config(`"CUSTOM_A", "CUSTOM_B"`))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Reserved node is released", "Node "+s.Name("first"), "does not satisfy traits: it is released, after its deployment is undeployed",
-		"Nodes that match now: 1 of ")
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccAllocation_demandedTraitThatGoesGivesUpNothing(t *testing.T) {
-	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddTrait(s, node, "CUSTOM_A")
-	acctest.AddTrait(s, node, "CUSTOM_B")
-	config := func(traits string) string { return s.Provider() + acctest.Allocation(s, `traits = [`+traits+`]`) }
-	w := acctest.NewWorkspace(t, config(`"CUSTOM_A"`))
-	w.Must("apply", "-auto-approve")
-	s.Must(http.MethodDelete, "nodes/"+node+"/traits/CUSTOM_A", nil)
-	w.Configure(config(`"CUSTOM_A", "CUSTOM_B"`))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	w.Must("destroy", "-auto-approve")
 }

@@ -4,15 +4,13 @@ package allocation
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -63,11 +61,11 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if plan.hasNoCandidates() {
-		resp.Diagnostics.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
+	wish := plan.wish(ctx)
+	if framework.Show(&resp.Diagnostics, wish.CheckCreation()...); resp.Diagnostics.HasError() {
 		return
 	}
-	request := plan.request(ctx, ironic.NewUUID())
+	request := wish.Request(ironic.NewUUID())
 	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
 	made, by, err := a.Client.Allocate(ctx, &request)
@@ -95,9 +93,9 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if provision.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
-		usable := a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
+		a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-		defer plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
+		defer plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 	}
 	framework.ReportCreation(&resp.Diagnostics, doing, err)
 }
@@ -108,10 +106,7 @@ func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, d
 	if err != nil {
 		a.Client.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
 	}
-	for _, old := range left {
-		diags.AddWarning("Allocation of a killed run is left", fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. "+
-			"This apply creates another one. Delete the old one if you do not need it: baremetal allocation delete %s", old.UUID, old.NodeUUID, old.UUID))
-	}
+	framework.Show(diags, allocate.Left(left)...)
 }
 
 // Read refreshes the state. It keeps an allocation whose node is being undeployed and then allocated again. For that it reads the node
@@ -147,16 +142,9 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.Name = framework.OrNull(found.Name)
 		state.Extra = framework.RefreshObject(ctx, state.Extra, found.Extra)
 	}
-	usable := a.take(ctx, &state, found, resp.Private, &resp.Diagnostics)
+	a.take(ctx, &state, found, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-	state.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
-}
-
-// noteUnchanged records in private state that the returned state needs no change, if so. usable says whether the reserved node is.
-func (m *model) noteUnchanged(ctx context.Context, usable bool, private framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !diags.HasError() && usable && m.State.ValueString() == string(ironic.AllocationActive) {
-		diags.Append(framework.NothingToDecide(ctx, private)...)
-	}
+	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // Update changes name and extra, and waits for an allocation that an interrupted run has created.
@@ -170,37 +158,23 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	id := state.ID.ValueString()
-	var name *string
-	if !plan.Name.Equal(state.Name) {
-		text := plan.Name.ValueString()
-		name = &text
-	}
-	set, remove := map[string]any{}, []string{}
-	before, after := framework.JSONObject(state.Extra), framework.JSONObject(plan.Extra)
-	for key, value := range after {
-		if !ironic.SameJSON(before[key], value) {
-			set[key] = value
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := after[key]; !kept {
-			remove = append(remove, key)
-		}
-	}
-	done, _, err := a.Client.HoldAllocation(ctx, id)
+	id, wish := state.ID.ValueString(), plan.wish(ctx)
+	done, _, err := a.Client.Hold(ctx, id)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 		return
 	}
 	defer done()
-	if err := a.Client.UpdateAllocation(ctx, id, name, set, remove); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
-		return
+	if edit := allocate.In(framework.PlannedSteps[[]allocate.Step](ctx, req.Private), allocate.DoEdit); edit != nil {
+		name, set := edit.Values(wish)
+		if err := a.Client.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
+			framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+			return
+		}
 	}
 	found, err := a.Client.Allocation(ctx, id)
 	if err == nil {
-		request := plan.request(ctx, id)
+		request := wish.Request(id)
 		request.Continue(found)
 		found, _, err = a.Client.Reserve(ctx, &request, found, limit)
 	}
@@ -209,37 +183,21 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	a.Client.ForgetAllocationMark(ctx, found)
-	if a.refuseMisfits(ctx, &plan, &state, found, &resp.Diagnostics) {
+	if node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+		framework.Show(&resp.Diagnostics, wish.Check(state.wish(ctx), found.UUID, node)...)
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
-	usable := a.take(ctx, &plan, found, resp.Private, &resp.Diagnostics)
+	a.take(ctx, &plan, found, resp.Private, &resp.Diagnostics)
 	framework.Keep(&plan.NodeID, wanted.NodeID)
 	framework.Keep(&plan.NodeName, wanted.NodeName)
 	framework.Keep(&plan.State, wanted.State)
 	framework.Keep(&plan.LastError, wanted.LastError)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	plan.noteUnchanged(ctx, usable, resp.Private, &resp.Diagnostics)
-}
-
-// refuseMisfits refuses demands that became known only during the apply and that the reserved node does not satisfy, and reports whether
-// it has.
-func (a *allocation) refuseMisfits(ctx context.Context, plan, state *model, found *ironic.Allocation, diags *diag.Diagnostics) bool {
-	node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID)
-	if err != nil {
-		return false
-	}
-	reserved := provision.ReservedBy(found.UUID, node.UUID, node)
-	misfits := plan.misfits(state, &reserved)
-	if len(misfits) == 0 {
-		return false
-	}
-	diags.AddAttributeError(path.Root(misfits[0]), "Reserved node does not match any more",
-		fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
-			"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
-			ironic.NodeLabel(node), found.UUID, strings.Join(misfits, ", ")))
-	return true
+	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // Delete releases the node.
@@ -253,11 +211,11 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if a.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+	if a.Client.Run.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "allocation "+state.ID.ValueString())
 		return
 	}
-	if err := a.Client.Release(ctx, state.ID.ValueString(), state.NodeID.ValueString()); err != nil {
+	if err := a.Client.Release(ctx, state.ID.ValueString(), state.NodeID.ValueString(), provision.EndLeftQuarantine); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(), state.ID.ValueString()), err)
 	}
 }
@@ -276,23 +234,20 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	framework.RecordImport(ctx, resp, found.UUID)
 }
 
-// take copies an allocation and its node's name into the model, and records what plans must know of the node. It reports whether
-// the node is usable.
-func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocation, private framework.SettablePrivate, diags *diag.Diagnostics) (usable bool) {
+// take copies an allocation and its node's name into the model, and records what plans must know of the node.
+func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocation, private framework.SettablePrivate, diags *diag.Diagnostics) {
+	m.fromAllocation(found, "")
 	if found.NodeUUID == "" {
-		m.fromAllocation(found, "")
-		return false
+		return
 	}
 	node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID)
 	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
-		m.fromAllocation(found, "")
-		return false
+		return
 	}
 	reserved := provision.ReservedBy(found.UUID, found.NodeUUID, node)
 	if m.Require.IsNull() {
 		reserved.Group, reserved.Properties = "", nil // no plan needs them
 	}
-	m.fromAllocation(found, reserved.Name)
+	m.NodeName = framework.OrNull(reserved.Name)
 	diags.Append(noteNode(ctx, private, reserved)...)
-	return reserved.Unusable == ""
 }

@@ -15,13 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-)
-
-// Values of on_unusable.
-const (
-	onUnusableKeep    = "keep"
-	onUnusableReplace = "replace"
 )
 
 // mayReserveAnew ends the descriptions of attributes that demand something of the node.
@@ -74,7 +69,7 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				},
 			},
 			"on_unusable": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onUnusableKeep, onUnusableReplace)},
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(allocate.UnusableStays), string(allocate.UnusableIsReplaced))},
 				MarkdownDescription: "What the plan does if nothing is deployed on the reserved node, and the node is in maintenance, has a fault or has another reservation. " +
 					"`keep` (the default): it warns. `replace`: it replaces the allocation, so that Ironic reserves another node.",
 			},

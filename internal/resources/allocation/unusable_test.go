@@ -14,24 +14,6 @@ func maintain(t *testing.T, s *acctest.Site, node, reason string) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil) })
 }
 
-func TestAccAllocation_unusableNodeIsKept(t *testing.T) {
-	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s))
-	w.Must("apply", "-auto-approve")
-	maintain(t, s, node, "node in use by OneView")
-	for range 2 {
-		output, changes := w.Plan()
-		if changes {
-			t.Errorf("the plan is not empty:\n%s", output)
-		}
-		acctest.Mention(t, output, "Reserved node is unusable", "nothing can be, because it is in maintenance (node in use by OneView)", `set on_unusable = "replace"`,
-			"That ends only the reservation of this node")
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestAccAllocation_unusableNodeIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := acctest.Start(t, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -55,7 +56,7 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	wanted, byKey := plan.group(ctx, plan.Name.ValueString(), nil, int(plan.Size.ValueInt64()))
+	wanted, byKey := plan.wish(ctx).Group(plan.Name.ValueString(), nil, int(plan.Size.ValueInt64()))
 	err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	left := slices.IndexFunc(wanted.Members, func(m *provision.Member) bool { return m.ID != "" })
 	if err != nil && (left < 0 || provision.IsSuperseded(err)) {
@@ -66,27 +67,20 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 	plan.take(byKey)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
-
-// noCandidates explains why a group without candidates fails. Ironic would take an empty list for no limit.
-const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name the nodes, or remove candidate_nodes to choose from all nodes."
 
 // reserve reserves nodes for the members that have none, and reports and returns its error.
 func (r *group) reserve(ctx context.Context, plan *model, wanted *provision.Group, limit time.Duration, diags *diag.Diagnostics) error {
-	needsNodes := slices.ContainsFunc(wanted.Members, func(m *provision.Member) bool { return m.NodeID == "" })
-	if needsNodes && plan.hasNoCandidates() {
-		diags.AddAttributeError(path.Root("candidate_nodes"), "No candidates", noCandidates)
-		return provision.ErrNoCandidates
-	}
 	by, err := r.Client.ReserveGroup(ctx, wanted, limit)
-	doing := "reserve nodes for the " + plan.label()
+	doing := "reserve nodes for the " + plan.label(ctx)
 	switch {
 	case ironic.IsInterrupted(err):
 		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had reserved. Apply again.")
 	case err != nil:
 		framework.ReportUndone(diags, doing, err)
 	case by != nil:
-		framework.WarnTakenOver(diags, "members of the "+plan.label(), by)
+		framework.WarnTakenOver(diags, "members of the "+plan.label(ctx), by)
 	}
 	return err
 }
@@ -99,12 +93,11 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	entries := state.entries(ctx)
-	found, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	found, byKey := state.group(ctx)
 	exists, err := r.Client.RefreshGroup(ctx, found)
 	switch {
 	case err != nil:
-		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
+		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
 	case !exists:
 		if !r.isHidden(ctx, &state, req.Private, &resp.Diagnostics) {
@@ -117,17 +110,18 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	}
 	left, err := r.Client.FindLeftovers(ctx, found)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "read the "+state.label(), err)
+		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
 	}
 	state.take(byKey)
 	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // isHidden adds an error if this user may only lack the rights to see the group: see RefuseHidden.
 func (r *group) isHidden(ctx context.Context, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) bool {
-	return r.RefuseHidden(ctx, private, state.label(), r.AskAllocation(state.ID.ValueString()), diags)
+	return r.RefuseHidden(ctx, private, state.label(ctx), r.AskAllocation(state.ID.ValueString()), diags)
 }
 
 // nameOf returns the name of a group that its members have; null if they have different ones: another client or a killed run has renamed
@@ -147,14 +141,12 @@ func nameOf(members []*provision.Member) types.String {
 	return name
 }
 
-// Update renames, shrinks and grows the group, and reserves nodes for members that have lost theirs.
+// Update executes the steps of the plan: it renames, shrinks and grows the group, and reserves nodes for members that have lost theirs.
 func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
 	var plan, now model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &now)...)
-	limit, diags := plan.Timeouts.Create(ctx, reserveTimeout)
-	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -162,62 +154,74 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	if r.isHidden(ctx, &now, req.Private, &resp.Diagnostics) { // a member that is not found counts as released
 		return
 	}
-	before, prefix, formerName := now.entries(ctx), now.keyPrefix(), now.Name.ValueString()
-	if !plan.Name.Equal(now.Name) {
-		renamed, _ := plan.group(ctx, prefix, before, len(before))
-		if err := r.Client.RenameMembers(ctx, renamed.Members); err != nil {
-			framework.ReportUndone(&resp.Diagnostics, "rename the "+now.label(), err)
-			return
-		}
-		now.Name = plan.Name
-		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...)
-	}
-	if r.shrink(ctx, &plan, &now, &resp.Diagnostics); resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...)
-		return
-	}
-	wanted, byKey := plan.group(ctx, prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
-	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
-	if err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics); err != nil {
+	byKey := r.execute(ctx, framework.PlannedSteps[[]allocate.Step](ctx, req.Private), &plan, &now, resp)
+	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
 		return
 	}
-	if !plan.SpreadBy.Equal(now.SpreadBy) {
-		if _, err := r.Client.RefreshGroup(ctx, wanted); err != nil {
-			framework.ReportUndone(&resp.Diagnostics, "read the "+plan.label(), err)
-			return
-		}
-	}
 	planned := plan.entries(ctx)
 	plan.take(byKey)
-	plan.setEntries(asPlanned(planned, plan.entries(ctx)))
+	plan.setEntries(allocate.AsPlanned(planned, plan.entries(ctx)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// shrink releases the members that the planned group does not have, and removes them from what exists now. It reports an error for each
-// member that stays.
-func (r *group) shrink(ctx context.Context, plan, now *model, diags *diag.Diagnostics) {
-	limit, timeoutDiags := plan.Timeouts.Update(ctx, releaseTimeout)
-	diags.Append(timeoutDiags...)
-	entries, prefix := now.entries(ctx), now.keyPrefix()
-	gone := beyond(entries, prefix, int(plan.Size.ValueInt64()))
-	if diags.HasError() || len(gone) == 0 {
+// execute executes the steps of a plan, and returns the members afterwards. now is the state meanwhile.
+func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *model, resp *resource.UpdateResponse) (byKey map[string]*provision.Member) {
+	diags := &resp.Diagnostics
+	limit, found := plan.Timeouts.Create(ctx, reserveTimeout)
+	diags.Append(found...)
+	before, formerName, wish := now.entries(ctx), now.Name.ValueString(), plan.wish(ctx)
+	prefix := allocate.KeyPrefix(before, formerName)
+	if allocate.In(steps, allocate.DoEdit) != nil && !diags.HasError() {
+		renamed, _ := wish.Group(prefix, before, len(before))
+		if err := r.Client.RenameMembers(ctx, renamed.Members); err != nil {
+			framework.ReportUndone(diags, "rename the "+now.label(ctx), err)
+			return nil
+		}
+		now.Name = plan.Name
+		diags.Append(resp.State.Set(ctx, now)...)
+	}
+	if release := allocate.In(steps, allocate.DoRelease); release != nil && !diags.HasError() {
+		r.release(ctx, release.Members, plan, now, diags)
+	}
+	if diags.HasError() {
+		return nil
+	}
+	wanted, byKey := wish.Group(prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
+	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
+	if allocate.In(steps, allocate.DoReserve) != nil && r.reserve(ctx, plan, wanted, limit, diags) != nil {
+		return nil
+	}
+	if allocate.In(steps, allocate.DoDomains) != nil {
+		if _, err := r.Client.RefreshGroup(ctx, wanted); err != nil {
+			framework.ReportUndone(diags, "read the "+plan.label(ctx), err)
+		}
+	}
+	return byKey
+}
+
+// release releases members, and removes them from what exists now. It reports an error for each member that stays.
+func (r *group) release(ctx context.Context, gone []string, plan, now *model, diags *diag.Diagnostics) {
+	limit, found := plan.Timeouts.Update(ctx, releaseTimeout)
+	if diags.Append(found...); diags.HasError() {
 		return
 	}
-	_, byKey := now.group(ctx, prefix, entries, len(entries))
+	entries := now.entries(ctx)
+	_, byKey := now.group(ctx)
 	var leaving []*provision.Member
 	for _, key := range gone {
 		leaving = append(leaving, byKey[key])
 	}
 	for i, err := range r.Client.ReleaseMembers(ctx, leaving, limit) {
 		if err != nil {
-			framework.ReportUndone(diags, "release member "+gone[i]+" of the "+now.label(), err)
+			framework.ReportUndone(diags, "release member "+gone[i]+" of the "+now.label(ctx), err)
 			continue
 		}
-		entries[gone[i]] = memberModel{}
+		entries[gone[i]] = allocate.Member{}
 	}
 	if !diags.HasError() { // while one stays, all stay in the state: members have consecutive numbers
-		maps.DeleteFunc(entries, func(key string, _ memberModel) bool { return slices.Contains(gone, key) })
+		maps.DeleteFunc(entries, func(key string, _ allocate.Member) bool { return slices.Contains(gone, key) })
 	}
 	now.setEntries(entries)
 }
@@ -233,25 +237,24 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 	if r.isHidden(ctx, &state, req.Private, &resp.Diagnostics) {
 		return
 	}
-	entries := state.entries(ctx)
-	all, byKey := state.group(ctx, state.keyPrefix(), entries, len(entries))
+	all, byKey := state.group(ctx)
 	if err := r.Client.ReleaseLeftovers(ctx, all); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(ctx), err)
 		return // without a member the next refresh would forget the group, and its leftovers
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
-	kept := func(key string) bool { return r.Client.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
+	kept := func(key string) bool { return r.Client.Run.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
 	if slices.ContainsFunc(keys, kept) {
-		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label())
+		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label(ctx))
 		keys = slices.DeleteFunc(keys, kept)
 	}
 	var members []*provision.Member
 	for _, key := range keys {
 		members = append(members, byKey[key])
 	}
-	for i, err := range r.Client.ReleaseGroup(ctx, members) {
+	for i, err := range r.Client.ReleaseGroup(ctx, members, provision.EndLeftQuarantine) {
 		if err != nil {
-			framework.ReportUndone(&resp.Diagnostics, "release member "+keys[i]+" of the "+state.label(), err)
+			framework.ReportUndone(&resp.Diagnostics, "release member "+keys[i]+" of the "+state.label(ctx), err)
 		}
 	}
 }

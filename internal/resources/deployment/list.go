@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -57,10 +58,10 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 		return diags
 	}
 	m.importNode(node)
-	if provision.RunsInstance(node) && d.onChangeOf(&m, &diag.Diagnostics{}) != onChangeIgnore {
+	if provision.RunsInstance(node) && !d.ignoresContent(&m) {
 		m.importImage(ctx, node)
 	}
-	m.readBoot(ctx, node, wanted{}, true)
+	m.readBoot(ctx, node, deploy.Wanted{}, true)
 	m.volatile(node)
 	m.Protected = types.BoolValue(node.Protected)
 	diags.Append(to.Set(ctx, &m)...)

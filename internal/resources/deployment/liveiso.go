@@ -2,9 +2,7 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -18,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -97,73 +96,10 @@ func (m *model) liveISO(ctx context.Context) *liveISOModel {
 	return &iso
 }
 
-// decidable reports whether all settings are known that select the machines that a newer image restarts.
-func (m *liveISOModel) decidable() bool {
-	for _, v := range []attr.Value{m.Installing, m.Registered, m.RebootPolicy} {
-		if v.IsUnknown() {
-			return false
-		}
-	}
-	return allKnown(m.HostContent)
-}
-
-// built reports whether the image and its shared content are known too.
-func (m *liveISOModel) built() bool {
-	return !m.URL.IsUnknown() && !m.Version.IsUnknown() && allKnown(m.SharedContent) && allKnown(m.Contains)
-}
-
-// allKnown reports whether a map and all its values are known.
-func allKnown(entries types.Map) bool {
-	for _, v := range entries.Elements() {
-		if v.IsUnknown() {
-			return false
-		}
-	}
-	return !entries.IsUnknown()
-}
-
-// bootedAs returns the configuration with the image and content of prior, which the machine keeps running with. An attribute that only
-// one of them sets stays as configured, because Terraform accepts no other planned value.
-func (m liveISOModel) bootedAs(ctx context.Context, like types.Object, prior *liveISOModel) types.Object {
-	m.URL, m.Version, m.BuiltAt = unlessNull(m.URL, prior.URL), unlessNull(m.Version, prior.Version), unlessNull(m.BuiltAt, prior.BuiltAt)
-	m.SharedContent, m.HostContent = unlessNull(m.SharedContent, prior.SharedContent), unlessNull(m.HostContent, prior.HostContent)
-	m.Contains = unlessNull(m.Contains, prior.Contains)
-	object, _ := types.ObjectValueFrom(ctx, like.AttributeTypes(ctx), m)
-	return object
-}
-
-// unlessNull returns prior, or config if one of them is null.
-func unlessNull[T attr.Value](config, prior T) T {
-	if config.IsNull() || prior.IsNull() {
-		return config
-	}
-	return prior
-}
-
 // newImage returns the image that an apply gives time to settle.
 func (m *liveISOModel) newImage() provision.NewImage {
 	want := m.Want()
 	return provision.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
-}
-
-// wanted is the live ISO that an apply has wanted last. The machine may run an older one.
-type wanted struct {
-	Image     string            `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
-	At        time.Time         `json:"at"`    // when an apply first wanted that image
-	Artifacts bootiso.Artifacts `json:"artifacts"`
-}
-
-// readWanted returns what firstSeen has recorded; zero if that is nothing.
-func readWanted(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) (last wanted) {
-	text, problems := private.GetKey(ctx, seenKey)
-	diags.Append(problems...)
-	_ = json.Unmarshal(text, &last) // a zero value is fine if there is none
-	return last
-}
-
-// wants reports whether the apply has wanted the same.
-func (w wanted) wants(want bootiso.Want) bool {
-	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) && (w.Artifacts.Contains == nil) == (want.Contains == nil)
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
@@ -174,17 +110,14 @@ func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate,
 		return time.Time{}
 	}
 	want := iso.Want()
-	now := wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
+	now := deploy.Wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
 	if before != nil {
-		if last := readWanted(ctx, before, diags); last.Image == now.Image {
+		var last deploy.Wanted
+		if recall(ctx, before, seenKey, &last, diags); last.Image == now.Image {
 			now.At = last.At
 		}
 	}
-	record, err := json.Marshal(now)
-	if err != nil {
-		diags.AddError("The provider has a bug", err.Error())
-	}
-	diags.Append(private.SetKey(ctx, seenKey, record)...)
+	diags.Append(remember(ctx, private, seenKey, now)...)
 	return now.At
 }
 
@@ -196,19 +129,9 @@ func bootStatus(ctx context.Context, s bootiso.Status) types.Object {
 	})
 }
 
-// plannedBoot returns the action in boot_status, and the names of what is obsolete; both are empty if boot_status is null or unknown.
-func (m *model) plannedBoot(ctx context.Context) (action bootiso.Action, obsolete []string) {
-	var status bootStatusModel
-	if !framework.IsSet(m.BootStatus) || m.BootStatus.As(ctx, &status, basetypes.ObjectAsOptions{}).HasError() {
-		return "", nil
-	}
-	status.Obsolete.ElementsAs(ctx, &obsolete, false) // the schema says that they are strings
-	return bootiso.Action(status.Action.ValueString()), obsolete
-}
-
 // readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. last is what an apply has wanted last;
 // the data source metal_boot_status says the same of that.
-func (m *model) readBoot(ctx context.Context, node *ironic.Node, last wanted, imported bool) {
+func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wanted, imported bool) {
 	if imported && provision.BootISOURL(node) != "" && provision.ImageSource(node) == "" {
 		object, diags := types.ObjectValueFrom(ctx, m.LiveISO.AttributeTypes(ctx), liveISOModel{
 			LiveISO: framework.LiveISO{

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -20,11 +21,11 @@ import (
 
 // Values of attributes of metal_deployment.
 const (
-	onChangeRebuild = "rebuild"
-	onChangeReplace = "replace"
-	onChangeIgnore  = "ignore"
-	destroyUndeploy = "undeploy"
-	destroyForget   = "forget"
+	onChangeRebuild = string(deploy.ChangeRebuilds)
+	onChangeReplace = string(deploy.ChangeReplaces)
+	onChangeIgnore  = string(deploy.ChangeIgnored)
+	destroyUndeploy = string(deploy.DestroyUndeploys)
+	destroyForget   = string(deploy.DestroyForgets)
 )
 
 type model struct {
@@ -96,25 +97,6 @@ func (m *model) image(ctx context.Context) *imageModel {
 		return nil
 	}
 	return &image
-}
-
-// describeContent says in messages what a model deploys.
-func (m *model) describeContent(ctx context.Context) string {
-	image := m.image(ctx)
-	switch {
-	case !m.LiveISO.IsNull():
-		return "a live ISO"
-	case image != nil && framework.IsSet(image.URL):
-		return "the image " + image.URL.ValueString()
-	case !m.Image.IsNull():
-		return "an image"
-	}
-	return "neither an image nor a live ISO"
-}
-
-// occupied reports whether the node runs a deployment, or may run one.
-func (m *model) occupied() bool {
-	return provision.Occupied(&ironic.Node{ProvisionState: m.ProvisionState.ValueString()})
 }
 
 func (m *model) configDrive(ctx context.Context) *configDriveModel {

@@ -3,11 +3,11 @@ package deployment
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -38,49 +38,6 @@ func (m *model) validateQuarantine(diags *diag.Diagnostics) {
 	}
 }
 
-// namedAllocation reads the allocation of a deployment, whose name tells on which nodes the deployment has failed. An allocation without a
-// name is an error.
-func (d *deployment) namedAllocation(ctx context.Context, plan *model) (*ironic.Allocation, error) {
-	allocation, err := d.Client.AllocationForRefresh(ctx, plan.AllocationID.ValueString())
-	if err == nil && allocation.Name == "" {
-		err = errUnnamed
-	}
-	return allocation, err
-}
-
-var errUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation with a name: the note on a failed node names it, so that later runs can count those nodes. Set name on the metal_allocation")
-
-// planTry warns if the allocation has no name, which the same apply may change, if a new deployment may try no more nodes, and if a killed
-// run has left the node in quarantine. It reports whether the last is so.
-func (d *deployment) planTry(ctx context.Context, plan *model, diags *diag.Diagnostics) (quarantined bool) {
-	if !d.Known() || !framework.IsSet(plan.AllocationID) {
-		return false
-	}
-	if framework.IsSet(plan.NodeID) {
-		node, err := d.Client.NodeForRefresh(ctx, plan.NodeID.ValueString())
-		if err == nil && provision.InQuarantineFor(node, plan.AllocationID.ValueString()) {
-			diags.AddAttributeWarning(path.Root("node_id"), "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
-				"The apply undeploys the node and ends with an error; the apply after it deploys another node.", ironic.NodeLabel(node)))
-			return true
-		}
-	}
-	if !plan.quarantines() {
-		return false
-	}
-	allocation, err := d.namedAllocation(ctx, plan)
-	if errors.Is(err, errUnnamed) {
-		diags.AddAttributeWarning(path.Root("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail for this deployment: "+provision.Sentence(err))
-	}
-	if err != nil {
-		return false // the apply reports what is wrong with the allocation
-	}
-	var tried *provision.TriedError
-	if _, err := d.Client.CheckTries(ctx, allocation, plan.mostNodes()); errors.As(err, &tried) {
-		diags.AddAttributeWarning(path.Root("max_nodes"), "No other node is tried", "The apply fails for this deployment. "+provision.Sentence(tried))
-	}
-	return false
-}
-
 // mostNodes returns max_nodes, or its default.
 func (m *model) mostNodes() int {
 	if !framework.IsSet(m.MaxNodes) {
@@ -100,7 +57,7 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *provisi
 	if !plan.quarantines() {
 		return nil, nil //nolint:nilnil // no try
 	}
-	allocation, err := d.namedAllocation(ctx, plan)
+	allocation, err := deploy.NamedAllocation(ctx, d.Client, plan.AllocationID.ValueString())
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +76,8 @@ func (d *deployment) endTry(ctx context.Context, plan *model, machine *provision
 	label := ironic.NodeLabel(machine.Node())
 	err = machine.Quarantine(ctx, *try, failed, limit)
 	err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
-	var done *provision.QuarantinedError
 	switch {
-	case errors.As(err, &done):
+	case provision.Is(err, provision.KindQuarantined):
 		return true, err
 	case provision.IsSuperseded(err):
 		return false, err

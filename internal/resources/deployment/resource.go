@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -26,10 +27,6 @@ var (
 )
 
 const deploymentTimeout = 60 * time.Minute
-
-// seenKey is the key in private state of the live ISO that an apply wanted last, and since when. An apply that was interrupted while
-// the image settled goes on with that time.
-const seenKey = "seen"
 
 // New returns metal_deployment.
 func New() resource.Resource { return &deployment{} }
@@ -66,7 +63,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	d.Client.MadeDeployment(machine.Node().InstanceUUID)
 	instance := reserved.instance
-	if reserved.by != nil && d.Client.Announce(provision.MarkReservation, machine.Node().UUID) {
+	if reserved.by != nil && d.Client.Run.Announce(provision.MarkReservation, machine.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
@@ -81,15 +78,16 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	options := provision.DeployOptions{
 		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
 	}
-	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, seen)
+	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
+	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, steps, seen)
 	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	if err == nil && plan.Protected.ValueBool() {
-		d.protectNew(ctx, machine, &resp.Diagnostics)
+	if err == nil && deploy.Has(steps, deploy.DoProtect) {
+		protectNew(ctx, machine, &resp.Diagnostics)
 	}
 	err = machine.EndCreation(ctx, provision.MarkReservation, err)
 	if provision.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, machine.Node()) { // as a tainted resource, it would be undeployed
@@ -109,27 +107,33 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		plan.Protected = types.BoolValue(machine.Node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	resp.Diagnostics.Append(writeSight(ctx, resp.Private, machine.Node())...)
-	resp.Diagnostics.Append(plan.noteCreation(ctx, resp.Private, runs, err)...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(machine.Node()))...)
+	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, machine.Node(), runs, err)...)
 	framework.ReportCreation(&resp.Diagnostics, doing, err)
-	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
-func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, seen time.Time) (doing string, attempts int, err error) {
-	doing = "deploy node " + ironic.NodeLabel(machine.Node())
-	if plan.adopted() {
-		doing = "connect node " + ironic.NodeLabel(machine.Node())
-		if err = machine.Connect(ctx, o.Connections); err == nil {
-			doing = "adopt node " + ironic.NodeLabel(machine.Node())
+func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+	label := ironic.NodeLabel(machine.Node())
+	for _, step := range steps {
+		before := doing
+		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
+		case deploy.DoConnect:
+			err = machine.Connect(ctx, step.Ports)
+		case deploy.DoAdopt:
+			doing = "adopt node " + label
 			err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+		case deploy.DoDeploy:
+			attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
+		case deploy.DoPowerOn, deploy.DoPowerOff:
+			err = config.switchPower(ctx, machine, o.Timeout)
+		default:
+			doing = before
 		}
-	} else {
-		attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
-	}
-	if err == nil {
-		doing = "switch node " + ironic.NodeLabel(machine.Node())
-		err = config.switchPower(ctx, machine, o.Timeout)
+		if err != nil {
+			break
+		}
 	}
 	return doing, attempts, machine.Unwatched(ctx, err)
 }
@@ -162,7 +166,6 @@ type reservation struct {
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
 // finished, or one that is adopted.
 func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
-	var refused *provision.RefusedError
 	switch {
 	case failed == nil, provision.IsInterrupted(failed):
 		return false
@@ -171,7 +174,7 @@ func (r reservation) isOthers(failed error, plan *model, wanted provision.Deploy
 	case r.by != nil && !r.by.Done.IsZero():
 		return true
 	}
-	return errors.As(failed, &refused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
+	return provision.Is(failed, provision.KindRefused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
@@ -232,7 +235,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if twice {
-		warnTwin(&resp.Diagnostics, node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration.")
+		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
@@ -247,30 +250,30 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	known := readFootprint(ctx, req.Private, &resp.Diagnostics)
+	before := seen(ctx, &state, deploy.Wish{}, req.Private, &resp.Diagnostics)
 	switch {
-	case !provision.RunsInstance(node), d.onChangeOf(&state, &diag.Diagnostics{}) == onChangeIgnore:
+	case !provision.RunsInstance(node), d.ignoresContent(&state):
 	case imported:
 		state.importImage(ctx, node)
-	case known.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
-		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, provision.FootprintOf(node))...)
-	case known.OtherImage(node):
+	case before.Runs.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, provision.FootprintOf(node))...)
+	case before.Runs.OtherImage(node):
 		state.showImage(ctx, node)
 	}
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
-	state.readBoot(ctx, node, readWanted(ctx, req.Private, &resp.Diagnostics), imported)
+	state.readBoot(ctx, node, before.Last, imported)
 	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
-	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node)...)
-	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, readHistory(ctx, req.Private, &resp.Diagnostics).afterRead(node, imported))...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node))...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, before.Past.AfterRead(node, imported))...)
 	state.volatile(node)
-	if state.begun() {
+	if deploy.Begun(ironic.State(node.ProvisionState)) {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
 	}
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
 	warnNode(&resp.Diagnostics, node)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
 
 // warnGone says that a deployment leaves the state, because Ironic does not have its node.
@@ -281,17 +284,16 @@ func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
 	framework.WarnUnseen(diags, d.Client.Project(), "The deployment of node "+id)
 }
 
-// noteUnchanged records in private state that the returned state needs no change, if so.
-func (m *model) noteUnchanged(ctx context.Context, private framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !diags.HasError() && m.nothingToDecide() {
+// noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
+// applied last, the plan is empty.
+func (d *deployment) noteUnchanged(ctx context.Context, state *model, private privateState, diags *diag.Diagnostics) {
+	if diags.HasError() {
+		return
+	}
+	was := d.wishOf(ctx, state, diags)
+	if now := seen(ctx, state, was, private, diags); deploy.Decide(was, now).Empty(now) {
 		diags.Append(framework.NothingToDecide(ctx, private)...)
 	}
-}
-
-// nothingToDecide reports whether ModifyPlan would neither change this state nor warn, if the configuration is the one that was
-// applied last.
-func (m *model) nothingToDecide() bool {
-	return m.LiveISO.IsNull() && m.VIFs.IsNull() && m.BootStatus.IsNull() && provision.Finished(ironic.State(m.ProvisionState.ValueString()))
 }
 
 // runs reports whether the node's last deployment, finished or in progress, has the content of a state or configuration.
@@ -321,7 +323,7 @@ func afterColon(reason string) string {
 // ends the protection.
 func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer d.Finish(ctx, &resp.Diagnostics)
-	u := d.newUpdate(ctx, req, &resp.Diagnostics)
+	u := d.newUpdate(ctx, req, resp)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -336,15 +338,15 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	node := machine.Node
 	attempts, failed, err := u.run(ctx, d.Client, machine)
 	framework.WarnCut(&resp.Diagnostics, node(), machine.Cut())
-	restarts := failed == updateRestarts && provision.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
-	arrived := err == nil || failed > updateRestarts || restarts || (failed == updateDeploys && u.what.DeployedWith(node()))
+	restarts := failed == deploy.Restarts && provision.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
+	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	planned := *plan
 	switch {
 	case err == nil:
 	case !arrived: // the node still runs the former content: the state must say so
 		planned = *state
 		planned.ProvisionState = types.StringUnknown()
-	case failed == updateDeploys && !provision.IsInterrupted(err): // it has to be repeated, and counts then
+	case failed == deploy.Deploys && !provision.IsInterrupted(err): // it has to be repeated, and counts then
 		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
 	}
 	if err == nil {
@@ -364,26 +366,26 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		next.Protected = types.BoolValue(node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
-	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.plan.Rebuilds.ValueInt64() > state.Rebuilds.ValueInt64())...)
-	resp.Diagnostics.Append(writeSight(ctx, resp.Private, node())...)
-	if next.begun() {
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.wipes())...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node()))...)
+	if deploy.Begun(ironic.State(node().ProvisionState)) {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
 	}
-	doing := failed.of(ironic.NodeLabel(node()))
+	doing := failed.Of(ironic.NodeLabel(node()))
 	if err != nil && !arrived {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	resp.Diagnostics.Append(writeHistory(ctx, resp.Private, u.past.afterApply(&next, u.what.DeployedWith(node())))...)
-	if plan.contentChange(ctx, state) != same || compare(ctx, plan.RebuildTriggers, state.RebuildTriggers) != same {
-		resp.Diagnostics.Append(writeFootprint(ctx, resp.Private, u.footprint(ctx, machine, err))...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
+	if plan.recordsContent(state) {
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, machine, err))...)
 	}
 	if rescueIsDue { // after Ctrl-C, too: the state is not the planned one
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 	} else {
 		framework.Report(&resp.Diagnostics, doing, err)
 	}
-	next.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
 // Delete undeploys the node and keeps the allocation, or leaves the machine running.
@@ -397,12 +399,12 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if state.endsAdoption() {
+	switch deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: plain[deploy.OnDestroy](state.OnDestroy)}).Do { //nolint:exhaustive // it ends something
+	case deploy.DoRelease:
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
-	}
-	if state.OnDestroy.ValueString() == destroyForget {
-		if !d.Client.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+	case deploy.DoForget:
+		if !d.Client.Run.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
 			d.Client.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
 		}
 		return
@@ -413,7 +415,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if ironic.IsNotFound(err) {
 		return
 	}
-	if d.Client.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+	if d.Client.Run.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
 		return
 	}

@@ -5,48 +5,51 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // foreseeRefusals says what Ironic will refuse to the user.
-func (d *deployment) foreseeRefusals(ctx context.Context, plan, config, state *model, fresh bool, diags *diag.Diagnostics) {
+func (d *deployment) foreseeRefusals(ctx context.Context, look deploy.Look, diags *diag.Diagnostics) {
 	var find provision.FindNode
 	switch {
-	case !fresh:
-		find = d.FindNode(state.ID.ValueString())
-	case framework.IsSet(plan.NodeID):
-		find = func(ctx context.Context) (*ironic.Node, error) { return d.plannedNode(ctx, plan) }
+	case !look.Plan.Forecast.Fresh:
+		find = d.FindNode(look.Seen.ID)
+	case look.Wish.Node.Set:
+		find = look.Node
 	}
-	d.ForeseeRefusals(ctx, diags, find, plan.rights(config, state, fresh)...)
+	d.ForeseeRefusals(ctx, diags, find, rights(look)...)
 }
 
 // rights returns the rights that the apply of a plan needs. An allocation can be destroyed though its deployment cannot be made.
-func (m *model) rights(config, state *model, fresh bool) (needs []framework.Right) {
+func rights(look deploy.Look) (needs []framework.Right) {
 	need := func(when bool, attribute, rule string) {
 		if when {
 			needs = append(needs, framework.RightAt(attribute, rule))
 		}
 	}
-	need(fresh || m.ProvisionState.IsUnknown(), "node_id", provision.RuleProvision)
-	if fresh {
-		needs[0].OnlyWarns = !m.AllocationID.IsNull()
-		need(m.AllocationID.IsNull(), "node_id", "node:update:instance_uuid")
-		need(!m.VIFs.IsNull(), "vifs", "node:vif:attach")
+	w, s, p := look.Wish, look.Seen, look.Plan
+	need(p.Forecast.Fresh || p.Operates(), "node_id", provision.RuleProvision)
+	if p.Forecast.Fresh {
+		needs[0].OnlyWarns = !w.Allocation.IsNull()
+		need(w.Allocation.IsNull(), "node_id", "node:update:instance_uuid")
+		need(!w.VIFs.IsNull(), "vifs", "node:vif:attach")
 		return needs
 	}
-	need(!m.Rescue.Equal(state.Rescue), "rescue", provision.RuleProvision)
-	need(!m.VIFs.Equal(state.VIFs), "vifs", "node:vif:attach")
-	need(!m.Protected.Equal(state.Protected), "protected", "node:update")
-	need(framework.IsSet(config.PowerState) && !m.PowerState.Equal(state.PowerState), "power_state", "node:set_power_state")
-	need(!m.Restarts.Equal(state.Restarts), "restart_triggers", "node:set_power_state")
+	need(w.Rescue != s.Was.Rescue, "rescue", provision.RuleProvision)
+	need(w.VIFs != s.Was.VIFs, "vifs", "node:vif:attach")
+	need(w.Protected.Set && w.Protected.V != s.Protected, "protected", "node:update")
+	need(w.Power.Set && w.Power != s.Power, "power_state", "node:set_power_state")
+	need(p.Forecast.Restarts != decide.Known(s.Restarts), "restart_triggers", "node:set_power_state")
 	return needs
 }
 
 // foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	if state.OnDestroy.ValueString() != destroyForget && state.occupied() {
+	if state.OnDestroy.ValueString() != destroyForget && provision.Occupied(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
 		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: provision.RuleProvision, OnlyWarns: true})
 	}
 }

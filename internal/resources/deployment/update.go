@@ -2,46 +2,52 @@ package deployment
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
-// update has the values that the steps of an update share.
+// update executes the steps of a plan.
 type update struct {
-	plan, config, state *model // the state is history.baseline
-	prior               *model // the state
-	what                provision.Deployment
-	limit               time.Duration
-	known               provision.Footprint // of the node as of the recorded deployment
-	onChange            string              // in force
-	past                history
-	imported            bool      // by the plan: this apply touches no machine
-	seen                time.Time // when the live ISO was first wanted
+	plan, config *model
+	prior        *model // the state
+	steps        []deploy.Step
+	what         provision.Deployment
+	limit        time.Duration
+	known        provision.Footprint // of the node as of the recorded deployment
+	past         deploy.History
+	iso          bootiso.Want // as planned
+	seen         time.Time    // when the live ISO was first wanted
 }
 
-// newUpdate collects the values of an update.
-func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) *update {
+// newUpdate collects the values of an update. It takes the steps out of private state.
+func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) *update {
+	diags := &resp.Diagnostics
 	u := &update{plan: &model{}, config: &model{}, prior: &model{}}
 	diags.Append(req.Plan.Get(ctx, u.plan)...)
 	diags.Append(req.Config.Get(ctx, u.config)...)
 	diags.Append(req.State.Get(ctx, u.prior)...)
 	limit, problems := u.plan.Timeouts.Update(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	u.past = readHistory(ctx, req.Private, diags)
-	u.state, _ = u.past.baseline(ctx, u.plan, u.prior)
-	u.limit, u.imported, u.onChange = limit, u.past.Phase == importing, d.onChangeOf(u.config, diags)
+	u.limit = limit
+	if iso := u.plan.liveISO(ctx); iso != nil {
+		u.iso = iso.Want()
+	}
 	u.what, problems = u.wanted(ctx).deployment(ctx)
 	diags.Append(problems...)
-	u.known = readFootprint(ctx, req.Private, diags)
+	recall(ctx, req.Private, stepsKey, &u.steps, diags)
+	recall(ctx, req.Private, historyKey, &u.past, diags)
+	recall(ctx, req.Private, footprintKey, &u.known, diags)
+	diags.Append(resp.Private.SetKey(ctx, stepsKey, nil)...)
 	return u
 }
 
@@ -62,103 +68,132 @@ func (u *update) wanted(ctx context.Context) *model {
 	return &m
 }
 
-// updateStep is a step of an update. Steps that the plan does not ask for do nothing.
-type updateStep int
-
-// The steps, in order.
-const (
-	updateUnprotects updateStep = iota
-	updateLeavesRescue
-	updateConnects
-	updateDeploys
-	updateRestarts
-	updateSwitches
-	updateProtects
-	updateEntersRescue
-)
-
-// of returns the step as an infinitive, for messages.
-func (s updateStep) of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s", "rescue node %s"}[s], node)
-}
-
-// run takes all steps. It returns the step that failed, together with its error.
-func (u *update) run(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, failed updateStep, err error) {
-	attempts = int(u.state.Attempts.ValueInt64())
-	for step := updateUnprotects; step <= updateEntersRescue; step++ {
+// run takes all steps. It returns the phase that failed, together with its error.
+func (u *update) run(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, failed deploy.Phase, err error) {
+	attempts = int(u.prior.Attempts.ValueInt64())
+	for phase := deploy.Unprotects; phase <= deploy.EntersRescue; phase++ {
+		step, planned := deploy.In(u.steps, phase)
 		switch {
-		case step == updateUnprotects && framework.IsFalse(u.config.Protected):
-			err = machine.Protect(ctx, false)
-		case step == updateLeavesRescue && u.leavesRescue():
-			err = machine.LeaveRescue(ctx, u.state.InstanceID.ValueString(), u.limit)
-		case step == updateConnects:
-			err = u.connect(ctx, machine)
-		case step == updateDeploys && u.what.LiveISO != nil:
-			attempts, err = u.boot(ctx, client, machine)
-		case step == updateDeploys:
-			attempts, err = u.deploy(ctx, machine)
-		case step == updateRestarts && u.restarts():
-			err = machine.Reboot(ctx, u.limit)
-		case step == updateSwitches && u.switches():
-			err = u.config.switchPower(ctx, machine, u.limit)
-		case step == updateProtects && u.config.Protected.ValueBool():
-			err = machine.Protect(ctx, true)
-		case step == updateEntersRescue && u.entersRescue():
-			err = machine.EnterRescue(ctx, u.state.InstanceID.ValueString(), u.config.rescuePassword(ctx), u.limit)
+		case step.Operates() && step.Do != deploy.DoAdopt:
+			attempts, err = u.deploy(ctx, client, machine, step)
+		case planned:
+			err = u.take(ctx, machine, step)
+		case phase == deploy.Deploys:
+			err = u.record(ctx, machine)
 		}
 		if err != nil {
-			return attempts, step, machine.Unwatched(ctx, err)
+			return attempts, phase, machine.Unwatched(ctx, err)
 		}
 	}
-	return attempts, updateDeploys, nil
+	return attempts, deploy.Deploys, nil
+}
+
+// take takes a step that deploys nothing.
+func (u *update) take(ctx context.Context, machine *provision.Machine, step deploy.Step) error {
+	instance := u.prior.InstanceID.ValueString()
+	switch step.Do {
+	case deploy.DoUnprotect:
+		return machine.Protect(ctx, false)
+	case deploy.DoUnrescue:
+		return machine.LeaveRescue(ctx, instance, u.limit)
+	case deploy.DoConnect:
+		if err := u.isOurs(machine); err != nil {
+			return err
+		}
+		return machine.Connect(ctx, step.Ports)
+	case deploy.DoAdopt:
+		return machine.Adopt(ctx, u.what, instance, u.limit)
+	case deploy.DoDescribe:
+		return u.describe(ctx, machine)
+	case deploy.DoAsk:
+		if err := u.check(machine, step); err != nil {
+			return err
+		}
+		return machine.RecordBoot(ctx, u.what, step.Boot.Obsolete)
+	case deploy.DoRestart:
+		return machine.Reboot(ctx, u.limit)
+	case deploy.DoPowerOn, deploy.DoPowerOff:
+		return u.config.switchPower(ctx, machine, u.limit)
+	case deploy.DoProtect:
+		return machine.Protect(ctx, true)
+	case deploy.DoEnterRescue:
+		return machine.EnterRescue(ctx, instance, u.config.rescuePassword(ctx), u.limit)
+	case deploy.DoDeploy, deploy.DoContinue, deploy.DoRepeat, deploy.DoRebuild, deploy.DoBoot, deploy.DoUndeploy, deploy.DoForget, deploy.DoRelease:
+	}
+	return nil
 }
 
 // isOurs returns a ReservedError if another user has deployed or reserved the machine since the plan.
 func (u *update) isOurs(machine *provision.Machine) error {
-	return provision.CheckReservation(machine.Node(), u.state.InstanceID.ValueString())
+	return provision.CheckReservation(machine.Node(), u.prior.InstanceID.ValueString())
 }
 
-// restarts reports whether the plan has announced a restart by power, besides those of a deployment and of rescue mode.
-func (u *update) restarts() bool {
-	return !u.leavesRescue() && !u.entersRescue() && !u.plan.ProvisionState.IsUnknown() && u.plan.Restarts.ValueInt64() > u.state.Restarts.ValueInt64()
+// check returns an error if a live ISO asks for something else than planned, as the node is now.
+func (u *update) check(machine *provision.Machine, step deploy.Step) error {
+	if err := u.isOurs(machine); err != nil {
+		return err
+	}
+	return step.CheckISO(u.iso, u.what, machine.Node(), time.Now())
 }
 
-// switches reports whether the plan has announced that the apply switches the power. The first apply after an import does not.
-func (u *update) switches() bool {
-	return framework.IsSet(u.config.PowerState) && (u.plan.ProvisionState.IsUnknown() || (!u.imported && !u.config.PowerState.Equal(u.state.PowerState)))
+// record notes on the node what is wanted of a machine that keeps running with a live ISO.
+func (u *update) record(ctx context.Context, machine *provision.Machine) error {
+	err := u.isOurs(machine)
+	switch {
+	case err != nil || u.what.LiveISO == nil:
+		return err
+	case provision.RunsInstance(machine.Node()) && provision.BootRecord(machine.Node()) == nil:
+		return machine.RecordBoot(ctx, u.what, nil)
+	}
+	return machine.NoteWanted(ctx, *u.what.LiveISO)
 }
 
-// deploy continues an interrupted deployment of an image, or rebuilds the node, as planned.
-func (u *update) deploy(ctx context.Context, machine *provision.Machine) (attempts int, err error) {
-	planned := u.plan.ProvisionState.IsUnknown() // ModifyPlan has planned an operation
-	if attempts = int(u.state.Attempts.ValueInt64()); u.plan.adopted() {
-		return attempts, u.adopt(ctx, machine, planned)
-	}
-	if !planned {
-		return attempts, u.isOurs(machine)
-	}
-	options := provision.DeployOptions{
-		Instance: u.state.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: u.connections(),
-	}
-	if u.plan.Rebuilds.ValueInt64() > u.state.Rebuilds.ValueInt64() && u.plan.redeploys(ctx, u.state, u.onChange) != same {
-		options.Other = provision.RebuildOther
-	}
-	return machine.Deploy(ctx, u.what, options)
-}
-
-// adopt continues an interrupted adoption, if planned, or gives the adopted machine a changed instance_info.
-func (u *update) adopt(ctx context.Context, machine *provision.Machine, planned bool) error {
-	if planned {
-		return machine.Adopt(ctx, u.what, u.state.InstanceID.ValueString(), u.limit)
-	}
-	if err := u.isOurs(machine); err != nil || u.plan.InstanceInfo.IsNull() || u.plan.InstanceInfo.Equal(u.state.InstanceInfo) {
+// describe gives an adopted machine another instance_info.
+func (u *update) describe(ctx context.Context, machine *provision.Machine) error {
+	if err := u.isOurs(machine); err != nil {
 		return err
 	}
 	var former []string
-	if u.state.adopted() {
-		former = slices.Collect(maps.Keys(framework.JSONObject(u.state.InstanceInfo)))
+	if u.prior.adopted() {
+		former = slices.Collect(maps.Keys(framework.JSONObject(u.prior.InstanceInfo)))
 	}
 	return machine.Describe(ctx, u.what, former)
+}
+
+// deploy continues an interrupted deployment, rebuilds the node, or boots it with another live ISO.
+func (u *update) deploy(ctx context.Context, client *provision.Site, machine *provision.Machine, step deploy.Step) (attempts int, err error) {
+	o := provision.DeployOptions{
+		Instance: u.prior.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: step.Ports,
+	}
+	if step.Do == deploy.DoRebuild || step.Do == deploy.DoBoot {
+		o.Other = provision.RebuildOther
+	}
+	if u.what.LiveISO == nil {
+		return machine.Deploy(ctx, u.what, o)
+	}
+	attempts = int(u.prior.Attempts.ValueInt64())
+	check := func() error { return nil } // what an unfinished boot has booted is for the next plan to judge
+	if step.Do == deploy.DoBoot {
+		check = func() error { return u.check(machine, step) }
+	}
+	if err := check(); err != nil {
+		return attempts, err
+	}
+	if err := client.Settle(ctx, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
+		return attempts, err
+	}
+	if err := machine.Refresh(ctx); err != nil { // giving the image time to settle may have taken minutes
+		return attempts, err
+	}
+	if step.Do == deploy.DoBoot {
+		if err := machine.AwaitRest(ctx, u.limit); err != nil {
+			return attempts, err
+		}
+	}
+	if err := check(); err != nil {
+		return attempts, err
+	}
+	return machine.BootISO(ctx, u.what, o)
 }
 
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
@@ -167,8 +202,13 @@ func (u *update) footprint(ctx context.Context, machine *provision.Machine, err 
 	switch {
 	case err == nil && u.what.DeployedWith(machine.Node()):
 		return footprint(ctx, machine)
-	case err == nil && (u.state.adopted() || u.plan.adopted()):
+	case err == nil && (u.prior.adopted() || u.plan.adopted()):
 		return provision.FootprintOf(machine.Node())
 	}
 	return provision.Footprint{}
+}
+
+// wipes reports whether a step writes the disk of the machine.
+func (u *update) wipes() bool {
+	return slices.ContainsFunc(u.steps, func(s deploy.Step) bool { return s.Cost == decide.Wipe })
 }

@@ -70,19 +70,6 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	}
 }
 
-// checkVIFs warns if the node's network interface keeps no VIFs.
-func (d *deployment) checkVIFs(ctx context.Context, plan, state *model, diags *diag.Diagnostics) {
-	if len(plan.VIFs.Elements()) == 0 || !framework.IsSet(plan.NodeID) || state != nil && plan.VIFs.Equal(state.VIFs) {
-		return
-	}
-	node, err := d.plannedNode(ctx, plan)
-	if err != nil || provision.KeepsVIFs(d.Client.AsPlanned(node)) {
-		return // the apply reports what is wrong with the node
-	}
-	diags.AddAttributeWarning(path.Root("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
-		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node)))
-}
-
 // readVIFs removes from the state the VIFs that are not attached any more. It cannot tell for a network interface that keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
 	if len(state.VIFs.Elements()) == 0 || !provision.KeepsVIFs(node) {
@@ -99,39 +86,6 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
 	diags.Append(problems...)
 	state.VIFs = list
-}
-
-// connections returns the VIFs to attach and detach, as planned. A VIF that gets another port is detached first. Without vifs in the
-// configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
-// not attached.
-func (u *update) connections() (c provision.Connections) {
-	if u.imported || u.plan.VIFs.IsNull() {
-		return c
-	}
-	c.Wanted = u.plan.vifs()
-	for _, vif := range u.state.vifs() {
-		if !slices.Contains(c.Wanted, vif) {
-			c.Unwanted = append(c.Unwanted, vif.ID)
-		}
-	}
-	return c
-}
-
-// connect connects a machine that keeps running. A machine that is deployed, booted or rebuilt is connected then, after Ironic knows its
-// traits: it may choose the network by them.
-func (u *update) connect(ctx context.Context, machine *provision.Machine) error {
-	deploys := u.plan.ProvisionState.IsUnknown() && !u.plan.adopted()
-	if deploys || u.plan.VIFs.Equal(u.state.VIFs) {
-		return nil
-	}
-	c := u.connections()
-	if len(c.Wanted)+len(c.Unwanted) == 0 {
-		return nil
-	}
-	if err := u.isOurs(machine); err != nil {
-		return err
-	}
-	return machine.Connect(ctx, c)
 }
 
 // disconnect detaches the VIFs of a machine on which nothing was deployed. Ironic detaches those of a machine that it undeploys.

@@ -42,8 +42,7 @@ func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	body := map[string]any{"name": plan.Name.ValueString(), "steps": framework.DeploySteps(plan.Steps)}
-	made, by, err := r.Client.CreateProcedure(ctx, ironic.DeployTemplates, body, func(p *ironic.Procedure) bool {
+	made, by, err := r.Client.CreateProcedure(ctx, ironic.DeployTemplates, plan.body(), func(p *ironic.Procedure) bool {
 		return framework.SameSteps(ctx, framework.ByPriority, plan.Steps, p.Steps)
 	})
 	if err != nil {
@@ -55,9 +54,8 @@ func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
-		err = r.Client.PatchIn(ctx, ironic.DeployTemplates, made.UUID, ironic.Patch{}.With("/steps", framework.DeploySteps(plan.Steps))) // Ironic does not show secrets in arguments
 	}
-	err = r.Client.EndProcedure(ctx, ironic.DeployTemplates, made, err)
+	err = r.Client.EndProcedure(ctx, ironic.DeployTemplates, made, by, plan.body(), nil)
 	if provision.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
@@ -91,7 +89,7 @@ func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := r.Client.UpdateProcedure(ctx, ironic.DeployTemplates, state.ID.ValueString(), plan.changes(&state)); err != nil {
+	if err := r.Client.UpdateProcedure(ctx, ironic.DeployTemplates, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -28,11 +29,9 @@ func powerControlAttribute() attribute {
 				"Needs `[deploy]fast_track`. See [Discovery](../guides/discovery.md).",
 			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"))},
 		},
-		encode: func(_ context.Context, config *model, s settings) {
+		encode: func(_ context.Context, config *model, s ironic.Settings) {
 			if config.byAgent() {
-				for path, value := range provision.AgentSettings() {
-					s[path] = value
-				}
+				maps.Copy(s, provision.AgentSettings())
 			}
 		},
 		read: func(_ context.Context, m *model, node *ironic.Node, everything bool) {
@@ -59,12 +58,11 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("power_state"), "Power needs BMC credentials", "With power_control = \"agent\", Ironic can neither switch the machine on nor off. Remove power_state, "+
 			"or give the host a bmc with address, username and password_wo in place of power_control.")
 	}
-	for path, value := range provision.AgentSettings() {
-		for kind, chosen := range m.interfaces() {
-			if path == "/"+kind+"_interface" && chosen != value {
-				at := interfacesPath(kind)
-				diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
-			}
+	settings := provision.AgentSettings()
+	for kind, chosen := range m.interfaces() {
+		if value := settings.Text(kind + "_interface"); value != "" && chosen != value {
+			at := interfacesPath(kind)
+			diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -22,9 +24,7 @@ type attribute struct {
 	feature func(config *model) framework.Feature
 
 	// encode adds the configured value to the settings.
-	encode func(ctx context.Context, config *model, s settings)
-
-	patchOnly bool // Ironic refuses the setting when a node is created (reference/ironic.md#creating-a-node)
+	encode func(ctx context.Context, config *model, s ironic.Settings)
 
 	// read copies the node's value into the model. Of maps and sets it copies only the elements that the model has already,
 	// unless everything is true, as after an import. An unknown value always becomes known.
@@ -33,31 +33,30 @@ type attribute struct {
 	// keep restores the planned value, if that is known.
 	keep func(ctx context.Context, m, planned *model)
 
+	// omit makes a value null that the configuration which was applied last did not have; before is what it manages. Nil if the state has no
+	// other value.
+	omit func(m *model, before managed)
+
 	// plan plans a value that the configuration omits. state is nil for a new host; before is what was managed until now.
 	plan func(ctx context.Context, m, config, state *model, before managed)
 }
 
-// settings are the configured values of a node, keyed by JSON patch path, such as "/extra/team". Both creating and updating a
-// node use them.
-type settings map[string]any
-
 // row describes an attribute whose value has type T. Its method attribute derives the functions from it.
 type row[T attr.Value] struct {
-	name      string
-	schema    schema.Attribute
-	since     ironic.Microversion  // first API version that has it; 0: every version that the provider supports
-	of        func(m *model) *T    // field of the model
-	path      string               // JSON patch path; empty if the attribute is not sent as a setting
-	with      string               // removing this managed path removes the value; default: path
-	node      func(*ironic.Node) T // the node's value; nil if it depends on more than the node
-	gone      T                    // planned value once it is removed, and for a new host
-	patchOnly bool                 // Ironic refuses it when a node is created
-	later     bool                 // on a new host, Ironic or the walk decides the value during the apply
+	name   string
+	schema schema.Attribute
+	since  ironic.Microversion  // first API version that has it; 0: every version that the provider supports
+	of     func(m *model) *T    // field of the model
+	path   string               // JSON patch path, "/" and the name; empty if the attribute is not sent as a setting
+	with   string               // removing this managed path removes the value; default: path
+	node   func(*ironic.Node) T // the node's value; nil if it depends on more than the node
+	gone   T                    // planned value once it is removed, and for a new host
+	later  bool                 // on a new host, Ironic or the walk decides the value during the apply
 }
 
 // attribute derives the functions from the row.
 func (r row[T]) attribute() attribute {
-	a := attribute{name: r.name, schema: r.schema, patchOnly: r.patchOnly}
+	a := attribute{name: r.name, schema: r.schema}
 	if r.with == "" {
 		r.with = r.path
 	}
@@ -67,9 +66,9 @@ func (r row[T]) attribute() attribute {
 		}
 	}
 	if r.path != "" {
-		a.encode = func(_ context.Context, config *model, s settings) {
+		a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 			if value := *r.of(config); framework.IsSet(value) {
-				s[r.path] = scalar(value)
+				s[r.name] = scalar(value)
 			}
 		}
 	}
@@ -77,6 +76,14 @@ func (r row[T]) attribute() attribute {
 		a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) { *r.of(m) = r.node(node) }
 	}
 	a.keep = func(_ context.Context, m, planned *model) { framework.Keep(r.of(m), *r.of(planned)) }
+	if r.with != "" {
+		a.omit = func(m *model, before managed) {
+			if !before.has(cmp.Or(r.path, "/"+r.name)) {
+				var null T
+				*r.of(m) = null
+			}
+		}
+	}
 	a.plan = func(_ context.Context, m, config, state *model, before managed) {
 		switch {
 		case !(*r.of(config)).IsNull():
@@ -107,10 +114,16 @@ func mapRow(r row[types.Map], node func(*ironic.Node) map[string]string) attribu
 	a := r.attribute()
 	a.encode = nil
 	if r.path != "" {
-		a.encode = func(_ context.Context, config *model, s settings) {
+		a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 			for key, value := range framework.StringMap(*r.of(config)) {
-				s[r.path+"/"+key] = value
+				s.SetKey(r.name, key, value)
 			}
+		}
+	}
+	a.omit = func(m *model, before managed) {
+		has := r.of(m).Elements()
+		if !slices.ContainsFunc(before.below(cmp.Or(r.path, r.with)), func(key string) bool { _, is := has[key]; return is }) {
+			*r.of(m) = types.MapNull(types.StringType)
 		}
 	}
 	a.read = func(_ context.Context, m *model, n *ironic.Node, everything bool) {

@@ -57,7 +57,7 @@ var attributes = append([]attribute{
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Description) },
 	}.attribute(),
 	row[types.String]{
-		name: "owner", path: "/owner", since: 50, later: true, patchOnly: true,
+		name: "owner", path: "/owner", since: 50, later: true,
 		schema: free("Project (UUID or name) that owns the node.", 255),
 		of:     func(m *model) *types.String { return &m.Owner },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Owner) },
@@ -114,13 +114,13 @@ var attributes = append([]attribute{
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.MaintenanceReason) },
 	}.attribute(),
 	row[types.Bool]{
-		name: "retired", path: "/retired", since: 61, patchOnly: true, gone: types.BoolValue(false),
+		name: "retired", path: "/retired", since: 61, gone: types.BoolValue(false),
 		schema: flag("Whether the node is retired: no allocation gets it, and after an undeployment it becomes `manageable`, not `available`. **A change to `false` cleans the machine** if `target_state` is `available`. An error while the node is available and reserved. Default: not managed. See [Life cycle](#life-cycle). Needs API 1.61."),
 		of:     func(m *model) *types.Bool { return &m.Retired },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
 	}.attribute(),
 	row[types.String]{
-		name: "retired_reason", path: "/retired_reason", with: "/retired", patchOnly: true,
+		name: "retired_reason", path: "/retired_reason", with: "/retired",
 		schema: text("Reason of the retirement. Needs `retired`.", stringvalidator.AlsoRequires(path.MatchRoot("retired"))),
 		of:     func(m *model) *types.String { return &m.RetiredReason },
 		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.RetiredReason) },

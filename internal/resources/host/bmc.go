@@ -31,7 +31,7 @@ type bmcModel struct {
 func bmcAttribute() attribute {
 	return attribute{
 		name: "bmc", schema: bmcSchema(),
-		encode: func(ctx context.Context, config *model, s settings) { config.encodeBMC(ctx, s) },
+		encode: func(ctx context.Context, config *model, s ironic.Settings) { config.encodeBMC(ctx, s) },
 		// An import leaves it null, and fills driver and driver_info: a configuration without bmc then plans nothing.
 		read: func(ctx context.Context, m *model, node *ironic.Node, _ bool) { m.fromBMC(ctx, node) },
 		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.BMC, planned.BMC) },
@@ -85,7 +85,7 @@ func (m *model) bmc(ctx context.Context) *bmcModel {
 }
 
 // encodeBMC adds the settings that follow from the bmc block. Configured interfaces take precedence over those of its scheme.
-func (m *model) encodeBMC(ctx context.Context, s settings) {
+func (m *model) encodeBMC(ctx context.Context, s ironic.Settings) {
 	block := m.bmc(ctx)
 	if block == nil {
 		return
@@ -94,23 +94,23 @@ func (m *model) encodeBMC(ctx context.Context, s settings) {
 	if err != nil {
 		return // the validator refuses it
 	}
-	s["/driver"] = bmc.Driver
+	s["driver"] = bmc.Driver
 	for key, value := range bmc.Info {
-		s["/driver_info/"+key] = value
+		s.SetKey("driver_info", key, value)
 	}
 	for name, value := range bmc.Interfaces {
-		if path := "/" + name + "_interface"; s[path] == nil {
-			s[path] = value
+		if attribute := name + "_interface"; s[attribute] == nil {
+			s[attribute] = value
 		}
 	}
 	if framework.IsSet(block.Username) {
-		s["/driver_info/"+bmc.UsernameKey] = block.Username.ValueString()
+		s.SetKey("driver_info", bmc.UsernameKey, block.Username.ValueString())
 	}
 	if framework.IsSet(block.VerifyCA) && bmc.VerifyCAKey != "" {
-		s["/driver_info/"+bmc.VerifyCAKey] = block.VerifyCA.ValueBool()
+		s.SetKey("driver_info", bmc.VerifyCAKey, block.VerifyCA.ValueBool())
 	}
 	if framework.IsSet(block.Password) {
-		s["/driver_info/"+bmc.PasswordKey] = block.Password.ValueString()
+		s.SetKey("driver_info", bmc.PasswordKey, block.Password.ValueString())
 	}
 }
 

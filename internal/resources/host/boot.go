@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -55,7 +56,7 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 		switch actual := r.node(node); {
 		case everything, (*value).IsUnknown():
 			*value = null
-		case !(*value).IsNull() && !actual.IsNull() && !isOccupied(node):
+		case !(*value).IsNull() && !actual.IsNull() && !provision.Occupied(node):
 			*value = actual
 		}
 	}
@@ -65,11 +66,6 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 // bootSettings returns the configured boot mode and secure boot.
 func (m *model) bootSettings() provision.BootSettings {
 	return provision.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
-}
-
-// bootsOtherwise reports whether the boot mode or secure boot of a configuration differs from that of the state.
-func bootsOtherwise(state, config *model) bool {
-	return !config.BootMode.IsNull() && !config.BootMode.Equal(state.BootMode) || !config.SecureBoot.IsNull() && !config.SecureBoot.Equal(state.SecureBoot)
 }
 
 // validateBoot refuses settings that contradict each other.
@@ -83,34 +79,15 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 	}
 }
 
-// planBoot plans boot mode and secure boot. Those of a deployed host stay until it is free.
-func (m *model) planBoot(config, state *model, diags *diag.Diagnostics) {
-	if !bootsOtherwise(state, config) {
-		return
-	}
-	if !isOccupied(state.node()) {
-		diags.AddAttributeWarning(path.Root(bootModeKey), "Machine may restart", fmt.Sprintf("Ironic changes the boot mode or secure boot of host %s. It restarts the machine if its BMC needs that.", m.describe()))
-		return
-	}
-	if !state.BootMode.IsNull() && !config.BootMode.IsNull() {
-		m.BootMode = state.BootMode
-	}
-	if !state.SecureBoot.IsNull() && !config.SecureBoot.IsNull() {
-		m.SecureBoot = state.SecureBoot
-	}
-	diags.AddAttributeWarning(path.Root(bootModeKey), "Deployed host keeps its boot mode", fmt.Sprintf("Host %s is deployed, and Ironic might restart it to change boot_mode or secure_boot. "+
-		"They take effect when the host is not deployed any more.", m.describe()))
-}
-
-// setBoot changes boot mode and secure boot if the plan has announced that, before the machine boots for an inspection or for
+// setBoot changes boot mode and secure boot, before the machine boots for an inspection or for
 // cleaning. Ironic first verifies the BMC, and reads what it has.
-func (h *host) setBoot(ctx context.Context, c *change) error {
+func (h *host) setBoot(ctx context.Context, c *change, step enroll.Step) error {
 	want := c.config.bootSettings()
-	if !c.steps.boots || isOccupied(c.node()) {
+	if provision.Occupied(c.node()) {
 		return nil
 	}
-	if c.steps.walks && c.node().ProvisionState == targetEnroll {
-		if err := h.reach(ctx, c, provision.GoalManageable); err != nil {
+	if step.Goal != "" && c.node().ProvisionState == targetEnroll {
+		if err := h.reach(ctx, c, step.Goal); err != nil {
 			return err
 		}
 	}

@@ -3,9 +3,10 @@ package host
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -15,11 +16,11 @@ import (
 // change is the desired change of a host, and a record of the parts that have been applied.
 type change struct {
 	config, plan *model
-	state        *model // the prior state; nil for a new host
-	steps        steps  // the plan has announced them
+	state        *model      // the prior state; nil for a new host
+	todo         enroll.Plan // what the plan has announced; the apply does nothing else
 	limit        time.Duration
-	before       managed  // what was managed until now
-	written      settings // settings of the prior configuration
+	before       managed         // what was managed until now
+	written      ironic.Settings // settings of the prior configuration
 	sendSecrets  bool
 	isMade       bool // this run has created the node
 
@@ -46,7 +47,7 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 }
 
 func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error) {
-	label, power, occupied := ironic.NodeLabel(c.node()), provision.Power(c.node()), isOccupied(c.node())
+	label, power, occupied := ironic.NodeLabel(c.node()), provision.Power(c.node()), provision.Occupied(c.node())
 	if err := c.asPlanned(c.node()); err != nil {
 		return "change node " + label, err
 	}
@@ -62,21 +63,48 @@ func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error)
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}
-	if err := h.bringPorts(ctx, c); err != nil {
+	if c.seen.Cables, err = c.machine.Cable(ctx, c.config.cablingOf(ctx, c.before), c.isMade); err != nil {
 		return "set the ports of node " + label, err
 	}
 	c.complete = true
-	if err := h.takeOut(ctx, c, h.prepare(ctx, c)); err != nil {
+	if err := c.takeOut(ctx, h.prepare(ctx, c)); err != nil {
 		return "prepare node " + label, err
 	}
-	want := c.config.PowerState.ValueString()
-	putBack := c.steps.walks && want == power // the walk may have switched it
-	if want != "" && (c.steps.switches || putBack) && !occupied && provision.PowerManaged(c.node()) && c.taken == nil {
-		if err := c.switchPower(ctx, want); err != nil {
-			return "switch node " + label + " " + want, err
+	step, switches := c.todo.Find(enroll.DoSwitchPower)
+	if kept, keeps := c.todo.Find(enroll.DoKeepPower); keeps && kept.Power == power { // the walk may have switched it
+		step, switches = kept, true
+	}
+	if switches && !occupied && provision.PowerManaged(c.node()) && c.taken == nil {
+		if err := c.switchPower(ctx, step.Power); err != nil {
+			return "switch node " + label + " " + step.Power, err
 		}
 	}
 	return "", nil
+}
+
+// asPlanned refuses a node whose provision state has changed since a plan that announced no walk: the way back may clean the
+// node. If a deployment has ended meanwhile, asPlanned accepts the node, and the next plan announces the walk.
+func (c *change) asPlanned(node *ironic.Node) error {
+	if c.state == nil || c.todo.Has(enroll.DoWalk, enroll.DoVerify) || provision.Deployed(c.state.node()) || !c.unsettled(node) {
+		return nil
+	}
+	before := c.state.ProvisionState.ValueString()
+	if node.ProvisionState == before {
+		return nil // it got a BMC, or metal oneview has returned it to service: the next plan announces the walk
+	}
+	return fmt.Errorf("host %s has changed since the plan, from state %s to %s. Nothing was done to it. Plan again",
+		c.plan.label(), before, node.ProvisionState)
+}
+
+// unsettled reports whether a node is not in its target state yet.
+func (c *change) unsettled(node *ironic.Node) bool {
+	return c.mayBePrepared() && c.todo.Goal != enroll.GoalEnroll && !provision.Settled(c.todo.Goal, ironic.State(node.ProvisionState))
+}
+
+// mayBePrepared reports whether Ironic can prepare the machine, and metal oneview sync has not taken it out of service: that returns it when the
+// hardware is free.
+func (c *change) mayBePrepared() bool {
+	return provision.Preparable(c.node()) && (!sharing.OutOfService(c.node()) || !c.config.Maintenance.IsNull())
 }
 
 // switchPower switches the machine as configured.
@@ -90,133 +118,79 @@ func (c *change) switchPower(ctx context.Context, want string) error {
 // leavePool makes an available node that is to be retired manageable, because Ironic retires no available node. The machine is not
 // touched.
 func (h *host) leavePool(ctx context.Context, c *change) error {
-	if !c.config.Retired.ValueBool() || c.node().Retired || !provision.InPool(c.node()) {
+	if !c.todo.Has(enroll.DoLeavePool) || c.node().Retired || !provision.InPool(c.node()) {
 		return nil
 	}
 	return h.reach(ctx, c, provision.GoalManageable)
 }
 
-// change patches settings, traits and maintenance.
-func (h *host) change(ctx context.Context, c *change) error {
-	edits := c.edits(ctx)
-	if c.state == nil {
-		h.Client.TakesOver(&edits, c.node())
+// change brings settings, traits and maintenance of the node to the configuration.
+func (h *host) change(ctx context.Context, c *change) (err error) {
+	want := c.config.hostSettings(ctx, c.before)
+	want.Written, want.IsNew, want.Resends = c.written, c.state == nil, c.sendSecrets
+	want.KeepsRetired, want.DropsReason = c.keepsQuarantine(), c.plan.RetiredReason.IsNull()
+	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
+	if c.todo.Has(enroll.DoInspectAgain) {
+		want.Inspects = provision.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
 	}
-	if err := sharing.KeepsHardware(c.node(), edits); err != nil {
+	if err := sharing.KeepsHardware(c.node(), want.Edits(c.node())); err != nil {
 		return err
 	}
-	var err error
-	if c.patched, err = c.machine.PatchHost(ctx, edits); err != nil {
-		return err
-	}
-	if edits.Changes("/driver") { // Ironic has reset interfaces that already had the configured value (reference/ironic.md#changing-interfaces)
-		if _, err := c.machine.PatchHost(ctx, c.edits(ctx).OfInterfaces()); err != nil {
-			return err
-		}
-	}
-	if len(edits.OfExtra()) > 0 { // Ironic loses one of two concurrent changes of extra
-		if err := c.machine.Refresh(ctx); err != nil {
-			return err
-		}
-	}
-	if err := h.changeTraits(ctx, c); err != nil {
-		return err
-	}
-	if !framework.IsSet(c.config.Maintenance) && !c.before.has("/maintenance") {
-		return nil
-	}
-	on, reason := c.config.Maintenance.ValueBool(), c.config.MaintenanceReason.ValueString()
-	if on == c.node().Maintenance && (!on || reason == c.node().MaintenanceReason) {
-		return nil
-	}
-	if err := h.Client.SetMaintenance(ctx, c.node().UUID, on, reason); err != nil {
-		return err
-	}
-	c.machine.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = on, reason })
-	return nil
+	c.patched, err = c.machine.ChangeHost(ctx, want)
+	return err
 }
 
-// edits returns the settings that the node does not have yet.
-func (c *change) edits(ctx context.Context) ironic.Patch {
-	info := infoOf(c.node(), c.before)
-	p := patch{node: asJSON(c.node()), settings: c.config.settings(ctx), before: c.before, written: c.written}
-	p.node["driver_info"] = info
-	if p.written == nil { // the node was just enrolled with them
-		p.written = p.settings
-	}
-	secrets := c.config.secrets(ctx)
-	p.before = slices.DeleteFunc(slices.Clone(p.before), func(path string) bool { return secrets[path] != nil })
-	switch {
-	case c.sendSecrets:
-		p.secrets = secrets
-	case c.state != nil: // a new node was just enrolled with them
-		p.secrets = secrets.unsent(c.before, info)
-	}
-	c.keepQuarantine(&p)
-	edits := p.edits(framework.StringMap(c.config.Capabilities))
-	c.noteTriggers(&edits)
-	c.endQuarantine(&edits)
-	provision.TakeDiscovered(&edits, c.node(), c.config.Name.ValueString())
-	return edits
-}
-
-// changeTraits adds the configured traits, and removes those that are not configured any more.
-func (h *host) changeTraits(ctx context.Context, c *change) error {
-	wanted := framework.StringSet(c.config.Traits)
-	var add, remove []string
-	for _, trait := range wanted {
-		if !slices.Contains(c.node().Traits, trait) {
-			add = append(add, trait)
-		}
-	}
-	for _, trait := range c.before.below("/traits") {
-		if !slices.Contains(wanted, trait) {
-			remove = append(remove, trait)
-		}
-	}
-	if len(add)+len(remove) == 0 {
-		return nil
-	}
-	if err := h.Client.SetTraits(ctx, c.node().UUID, add, remove); err != nil {
-		return err
-	}
-	c.machine.Changed(func(n *ironic.Node) {
-		n.Traits = slices.DeleteFunc(slices.Concat(n.Traits, add), func(trait string) bool { return slices.Contains(remove, trait) })
-	})
-	return nil
-}
-
-// prepare walks the node to its target state, and inspects it on the way if planned.
+// prepare does the planned steps that touch the machine, except switching its power.
 func (h *host) prepare(ctx context.Context, c *change) error {
-	goal := c.plan.goals()[0]
-	if c.steps.verifies {
-		goal = provision.GoalManageable
-	}
-	if !provision.Preparable(c.node()) || c.isOutOfService(c.node()) {
+	if !c.mayBePrepared() {
 		return nil
 	}
-	if err := h.setBoot(ctx, c); err != nil || goal == targetEnroll {
-		return err
-	}
-	if err := h.configure(ctx, c); err != nil {
-		return err
-	}
-	if err := h.inspect(ctx, c); err != nil {
-		return err
-	}
-	if !c.steps.walks || provision.Settled(goal, ironic.State(c.node().ProvisionState)) {
-		if err := h.EndTemporary(ctx, c.node(), c.limit); err != nil {
+	for _, step := range c.todo.Steps {
+		if err := h.prepareBy(ctx, c, step); err != nil {
 			return err
 		}
-	} else if err := h.reach(ctx, c, goal); err != nil {
-		return err
 	}
-	if (c.steps.walks || c.steps.learnsPower) && goal == provision.GoalAvailable && c.node().PowerState == "" && !c.steps.switches && provision.PowerManaged(c.node()) &&
-		!provision.Deployed(c.node()) {
-		// Ironic allocates no node whose power state it does not know; after cleaning the node is off, or on if it is never off.
-		return c.machine.SetPower(ctx, c.node().DisablePowerOff, c.limit)
+	if c.todo.Goal == enroll.GoalEnroll || c.todo.Has(enroll.DoWalk, enroll.DoVerify) {
+		return nil
+	}
+	return h.EndTemporary(ctx, c.node(), c.limit)
+}
+
+// prepareBy does a step that touches the machine; none of the others.
+func (h *host) prepareBy(ctx context.Context, c *change, step enroll.Step) error {
+	switch step.Do {
+	case enroll.DoSetBoot:
+		return h.setBoot(ctx, c, step)
+	case enroll.DoConfigure, enroll.DoService:
+		return h.configure(ctx, c, step)
+	case enroll.DoInspect, enroll.DoInspectAgain:
+		return h.inspect(ctx, c)
+	case enroll.DoVerify, enroll.DoWalk:
+		if !provision.Settled(step.Goal, ironic.State(c.node().ProvisionState)) {
+			if err := h.reach(ctx, c, step.Goal); err != nil {
+				return err
+			}
+		} else if err := h.EndTemporary(ctx, c.node(), c.limit); err != nil {
+			return err
+		}
+		if step.Goal == provision.GoalAvailable && !c.todo.Has(enroll.DoSwitchPower) {
+			return c.learnPower(ctx)
+		}
+	case enroll.DoLearnPower:
+		return c.learnPower(ctx)
+	case enroll.DoEnroll, enroll.DoLeavePool, enroll.DoWrite, enroll.DoEndTemporary, enroll.DoSwitchPower, enroll.DoKeepPower, enroll.DoRemove:
 	}
 	return nil
+}
+
+// learnPower switches a machine whose power state Ironic does not know, because it allocates none such. After cleaning the machine is off, or on
+// if it is never off.
+func (c *change) learnPower(ctx context.Context) error {
+	node := c.node()
+	if node.PowerState != "" || !provision.PowerManaged(node) || provision.Deployed(node) {
+		return nil
+	}
+	return c.machine.SetPower(ctx, node.DisablePowerOff, c.limit)
 }
 
 // reach walks the node to a goal. It then removes the temporary server profile that sharing.Pool.Check may have created on the
@@ -224,4 +198,9 @@ func (h *host) prepare(ctx context.Context, c *change) error {
 func (h *host) reach(ctx context.Context, c *change, goal provision.Goal) error {
 	err := c.machine.Reach(ctx, goal, c.limit)
 	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
+}
+
+// keepsQuarantine reports whether the plan keeps a host retired whose configuration does not say so.
+func (c *change) keepsQuarantine() bool {
+	return c.plan.Retired.ValueBool() && !c.config.Retired.ValueBool()
 }

@@ -16,9 +16,9 @@ import (
 
 // newSecrets returns the keys of secrets that the configuration which was applied last did not have.
 func (m *model) newSecrets(ctx context.Context, before managed) (keys []string) {
-	for path := range m.secrets(ctx) {
-		if !slices.Contains(before, path) {
-			keys = append(keys, strings.TrimPrefix(path, "/driver_info/"))
+	for key := range m.secrets(ctx) {
+		if !slices.Contains(before, "/driver_info/"+key) {
+			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)

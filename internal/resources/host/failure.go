@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
@@ -48,24 +48,17 @@ func (c *change) report(diags *diag.Diagnostics, doing string, err error) {
 	diags.AddWarning(summary, detail+"\n\nThe apply goes on without this host, because of on_failure = \"warn\". The next apply tries again.")
 }
 
-// leavesService reports whether a host whose server a OneView user has is taken out of service. Otherwise the operation on it fails: nothing
-// would return the host to service if it is not to be available, or if the configuration controls its maintenance.
-func leavesService(plan, config *model) bool {
-	return len(plan.goals()) == 1 && plan.goals()[0] == provision.GoalAvailable && config.Maintenance.IsNull()
-}
-
 // takeOut takes a host out of service, as metal oneview sync does, if its preparation has failed because a OneView user has its server. It
 // returns nil if it has done that, and else the error.
-func (h *host) takeOut(ctx context.Context, c *change, failed error) error {
+func (c *change) takeOut(ctx context.Context, failed error) error {
 	var taken *sharing.InUseError
 	var left *sharing.LeftoverError
-	if !errors.As(failed, &taken) || errors.As(failed, &left) || !leavesService(c.plan, c.config) || !sharing.MayLeaveService(c.node()) {
+	if !errors.As(failed, &taken) || errors.As(failed, &left) || !enroll.LeavesService(c.plan.wish(ctx, c.config, c.state)) || !sharing.MayLeaveService(c.node()) {
 		return failed
 	}
-	if err := h.Client.SetMaintenance(ctx, c.node().UUID, true, sharing.ReasonInUse); err != nil {
+	if err := c.machine.SetMaintenance(ctx, provision.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
 		return errors.Join(failed, err)
 	}
-	c.machine.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, sharing.ReasonInUse })
 	c.taken = taken
 	return nil
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -208,6 +208,9 @@ var (
 
 // hardware returns the hardware configuration. known is false if parts of it are not known yet.
 func (m *model) hardware(ctx context.Context) (h provision.Hardware, known bool) {
+	if m.BIOSSettings.IsNull() && m.RAID.IsNull() && m.Firmware.IsNull() {
+		return h, true
+	}
 	known = framework.FullyKnown(ctx, m.BIOSSettings, m.RAID, m.Firmware)
 	if !m.BIOSSettings.IsNull() {
 		h.BIOS = unknownSettings
@@ -302,82 +305,17 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// Keys in private state.
-const (
-	// hardwareKey holds what is known to be on the machine of the hardware configuration.
-	hardwareKey = "hardware"
-	// foundKey holds, from a plan to its apply, the parts that the plan found on the machine already.
-	foundKey = "hardware_found"
-)
-
-// readHardware reads what is known to be on the machine.
-func readHardware(ctx context.Context, p framework.GettablePrivate) (h provision.Hardware) {
-	text, _ := p.GetKey(ctx, hardwareKey)
-	_ = json.Unmarshal(text, &h) // absent before the first apply
-	return h
-}
-
-// writeHardware records what is known to be on the machine after a run.
-func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
-	wanted, _ := c.config.hardware(ctx)
-	applied := wanted.Applied(c.open, c.hardware)
-	if len(applied.Parts()) == 0 {
-		return p.SetKey(ctx, hardwareKey, nil)
-	}
-	text, err := json.Marshal(applied)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
-	}
-	return p.SetKey(ctx, hardwareKey, text)
-}
-
-// of completes the notes with the parts of a configuration that are not known to be on the machine.
-func (n notes) of(ctx context.Context, config *model) notes {
-	wanted, _ := config.hardware(ctx)
-	n.open = without(wanted.Work(n.hardware, provision.Seen{}).Parts(), n.found)
-	n.live, _ = config.hardwareChanges()
-	return n
-}
-
-// without returns the parts that others do not contain.
-func without(parts []provision.Part, others []provision.Part) []provision.Part {
-	return slices.DeleteFunc(slices.Clone(parts), func(part provision.Part) bool { return slices.Contains(others, part) })
-}
-
-// liveParts are the parts that can be changed on a deployed machine.
-func liveParts(parts []provision.Part) []provision.Part {
-	return without(parts, []provision.Part{provision.PartRAID})
-}
-
-// configure applies the open parts of the hardware configuration, as the plan has announced.
-func (h *host) configure(ctx context.Context, c *change) error {
-	parts := c.open
-	if c.steps.services {
-		parts = liveParts(parts)
-	}
-	if !c.steps.configures && !c.steps.services || len(parts) == 0 {
-		return nil
-	}
+// configure changes parts of the hardware configuration.
+func (h *host) configure(ctx context.Context, c *change, step enroll.Step) error {
 	wanted, _ := c.config.hardware(ctx)
 	_, noRamdisk := c.config.hardwareChanges()
-	stay := without(c.open, parts)
+	stay := slices.DeleteFunc(slices.Clone(c.open), func(part provision.Part) bool { return slices.Contains(step.Parts, part) })
 	open, err := c.machine.Configure(ctx, provision.HardwareChange{
-		Want: wanted.Only(parts), Applied: c.hardware, Live: c.steps.services, NoRamdisk: noRamdisk,
+		Want: wanted.Only(step.Parts), Applied: c.hardware, Live: step.Do == enroll.DoService, NoRamdisk: noRamdisk,
 	}, c.limit)
 	c.open = append(stay, open...)
 	if err == nil {
 		return nil
 	}
 	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
-}
-
-// sameHardware reports whether two models have the same hardware configuration.
-func (m *model) sameHardware(other *model) bool {
-	return m.BIOSSettings.Equal(other.BIOSSettings) && m.RAID.Equal(other.RAID) && m.Firmware.Equal(other.Firmware)
-}
-
-// raidDeletes reports whether open parts include the deletion of volumes.
-func (m *model) raidDeletes(ctx context.Context, open []provision.Part) bool {
-	wanted, _ := m.hardware(ctx)
-	return slices.Contains(open, provision.PartRAID) && wanted.RAID != nil && wanted.RAID.DeleteExisting
 }

@@ -2,10 +2,8 @@ package host
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -29,7 +27,7 @@ func (m *model) intent(ctx context.Context, config, state *model, info map[strin
 	if m.Name.IsNull() && !state.Name.IsNull() {
 		who.Drops = append(who.Drops, state.Name.ValueString())
 	}
-	who.Drops = append(who.Drops, config.cablingOf(ctx, before).withoutPorts...)
+	who.Drops = append(who.Drops, config.cablingOf(ctx, before).WithoutPorts...)
 	hadBonds := state.bonds(ctx)
 	for _, mac := range hadBonds {
 		if !slices.Contains(m.bonds(ctx), mac) {
@@ -68,16 +66,12 @@ func (m *model) driverInfo(ctx context.Context) map[string]any {
 }
 
 // driverInfoAfter returns the driver_info that a node has after a configuration was applied.
-func driverInfoAfter(info map[string]any, wanted settings, before managed) map[string]any {
+func driverInfoAfter(info map[string]any, wanted ironic.Settings, before managed) map[string]any {
 	after := maps.Clone(info)
 	for _, key := range before.below("/driver_info") {
 		delete(after, key)
 	}
-	for path, value := range wanted {
-		if key, ok := strings.CutPrefix(path, "/driver_info/"); ok {
-			after[key] = value
-		}
-	}
+	maps.Copy(after, wanted.Keys("driver_info"))
 	return after
 }
 
@@ -108,48 +102,13 @@ func (h *host) move(ctx context.Context, c *change) error {
 	if !who.Moves {
 		return nil
 	}
-	return h.Client.Move(ctx, who, func(ctx context.Context, r provision.Release) error { return h.release(ctx, c, r) }, time.Now().Add(c.limit))
-}
-
-// release gives up what the change takes away from the node anyway, because another host of the run gets it. If the run is killed
-// afterwards, the next plan shows the difference.
-func (h *host) release(ctx context.Context, c *change, r provision.Release) error {
-	if r.Name {
-		var patch ironic.Patch
-		patch.Set("/name", provision.TemporaryName(c.node().UUID))
-		if err := c.machine.Patch(ctx, patch); err != nil {
-			return err
-		}
-	}
-	if len(r.Addresses) > 0 {
-		ports, err := h.Client.Ports(ctx, c.node().UUID)
-		if err != nil {
-			return err
-		}
-		for _, mac := range r.Addresses {
-			if port, exists := ports[mac]; exists {
-				if err := h.Client.DeletePort(ctx, port); err != nil {
-					return &portError{mac, err}
-				}
-			}
-		}
-	}
-	if len(r.Bonds) == 0 {
-		return nil
-	}
-	groups, err := h.Client.PortGroups(ctx, c.node().UUID)
-	for i := 0; err == nil && i < len(groups); i++ {
-		if slices.Contains(r.Bonds, strings.ToLower(groups[i].Address)) {
-			_, err = h.Client.RemovePortGroupAddress(ctx, groups[i])
-		}
-	}
-	return err
+	return h.Client.Move(ctx, who, func(ctx context.Context, r provision.Release) error { return c.machine.GiveUp(ctx, r) }, time.Now().Add(c.limit))
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
 func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, doing string, err error) {
-	var taken *provision.TakenError
-	if !errors.As(err, &taken) {
+	taken := provision.TakenOf(err)
+	if taken == nil {
 		framework.ReportUndone(diags, doing, err)
 		return
 	}
@@ -158,7 +117,7 @@ func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, do
 }
 
 // pathOf returns the attribute whose value belongs to another node.
-func (m *model) pathOf(ctx context.Context, taken *provision.TakenError) path.Path {
+func (m *model) pathOf(ctx context.Context, taken *provision.Taken) path.Path {
 	switch taken.What {
 	case provision.SharedBMC:
 		if m.BMC.IsNull() {

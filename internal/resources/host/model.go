@@ -87,31 +87,28 @@ func (m *model) label() string {
 func (m *model) isImported() bool { return m.Driver.IsNull() }
 
 // settings returns the settings of the node itself. Traits, ports, capabilities, maintenance and secrets are sent separately.
-func (m *model) settings(ctx context.Context) settings { return m.encode(ctx, false) }
-
-// encode returns the settings of a configuration: all, or those that Ironic accepts when a node is created.
-func (m *model) encode(ctx context.Context, forCreation bool) settings {
-	s := settings{}
+func (m *model) settings(ctx context.Context) ironic.Settings {
+	s := ironic.Settings{}
 	for _, a := range attributes {
-		if a.encode != nil && (!forCreation || !a.patchOnly) {
+		if a.encode != nil {
 			a.encode(ctx, m, s)
 		}
 	}
 	return s
 }
 
-// secrets returns the write-only values by JSON patch path. Only a configuration has them.
-func (m *model) secrets(ctx context.Context) settings {
-	s := settings{}
+// secrets returns the write-only values by key of driver_info. Only a configuration has them.
+func (m *model) secrets(ctx context.Context) map[string]any {
+	secrets := map[string]any{}
 	for key, value := range framework.StringMap(m.DriverInfoWO) {
-		s["/driver_info/"+key] = value
+		secrets[key] = value
 	}
 	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
 		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
-			s["/driver_info/"+bmc.PasswordKey] = block.PasswordWO.ValueString()
+			secrets[bmc.PasswordKey] = block.PasswordWO.ValueString()
 		}
 	}
-	return s
+	return secrets
 }
 
 // secretsVersion returns a value that changes when the write-only values must be sent again.
@@ -152,4 +149,12 @@ func (m *model) keepPlanned(ctx context.Context, planned *model) {
 		a.keep(ctx, m, planned)
 	}
 	m.Ports, m.PortGroups = keepPorts(ctx, m, planned), keepGroups(ctx, m, planned)
+}
+
+// node returns the provision state, reservation and maintenance that the state has of the node.
+func (m *model) node() *ironic.Node {
+	return &ironic.Node{
+		ProvisionState: m.ProvisionState.ValueString(), InstanceUUID: m.InstanceID.ValueString(),
+		Maintenance: m.Maintenance.ValueBool(), MaintenanceReason: m.MaintenanceReason.ValueString(),
+	}
 }

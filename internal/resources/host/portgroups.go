@@ -124,7 +124,7 @@ func (m *model) fromGroups(ctx context.Context, seen sight, all bool) {
 		return
 	}
 	now := map[string]groupModel{}
-	for key, group := range seen.groups {
+	for key, group := range seen.Groups {
 		if _, ours := known[key]; ours || all {
 			now[key] = groupModel{
 				Mode: framework.OrNull(group.Mode), MAC: framework.OrNull(group.Address), StandalonePorts: types.BoolValue(group.StandalonePorts),
@@ -165,25 +165,6 @@ func (g *groupModel) spec() ironic.PortGroupSpec {
 	return ironic.PortGroupSpec{
 		Address: g.MAC.ValueString(), Mode: g.Mode.ValueString(), StandalonePorts: g.StandalonePorts.ValueBoolPointer(), Properties: objectOf(g.Properties),
 	}
-}
-
-// groupName returns the name in Ironic of a node's port group. Names of port groups are unique over all nodes.
-func groupName(key, nodeID string) string { return key + "-" + nodeID }
-
-// groupsByKey returns the port groups of a node by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
-// another client has made.
-func groupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
-	byKey := map[string]ironic.PortGroup{}
-	for _, group := range groups {
-		key, ours := strings.CutSuffix(group.Name, groupName("", group.NodeUUID))
-		if key == "" {
-			key = group.UUID
-		}
-		if _, taken := byKey[key]; ours || !taken {
-			byKey[key] = group
-		}
-	}
-	return byKey
 }
 
 // validatePorts checks what port groups and their ports must have in common.

@@ -95,12 +95,18 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 		},
 		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport()},
 		resource.TestStep{
-			Config: config(`bond0 = { mode = "active-backup", mac = "`+s.MAC(9)+`", standalone_ports = false, properties = { primary = "eno1" } }, bond1 = { mode = "balance-xor" }`,
+			Config: config(`bond0 = { mode = "active-backup", mac = "`+s.MAC(9)+`", standalone_ports = false, properties = { primary = "eno1" } }, bond1 = { mode = "balance-xor", mac = "`+s.MAC(8)+`" }`,
 				map[int]string{1: in0 + ", pxe_enabled = false", 2: in1, 3: in1}),
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: bondsAre(s, map[string]bond{
 				"bond0": {map[string]any{"mode": "active-backup", "properties": map[string]any{"miimon": nil, "primary": "eno1"}, "standalone_ports_supported": false, "address": s.MAC(9)}, []int{1}},
 				"bond1": {map[string]any{"mode": "balance-xor"}, []int{2, 3}},
+			}),
+		},
+		resource.TestStep{ // MAC addresses of groups are unique in Ironic
+			Config: config(`bond0 = { mac = "`+s.MAC(8)+`" }, bond1 = { mac = "`+s.MAC(9)+`" }`, map[int]string{1: in0, 2: in1, 3: in1}),
+			ConfigStateChecks: bondsAre(s, map[string]bond{
+				"bond0": {map[string]any{"address": s.MAC(8)}, []int{1}}, "bond1": {map[string]any{"address": s.MAC(9)}, []int{2, 3}},
 			}),
 		},
 		resource.TestStep{ // what is omitted stays; a port without port_group leaves its group
@@ -124,34 +130,9 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 	)
 }
 
-// MAC addresses of port groups are unique in Ironic. Groups of a host may exchange them in one apply.
-func TestAccHost_portGroupsExchangeTheirMACs(t *testing.T) {
-	s := acctest.Start(t, nil)
-	config := func(first, second int) string {
-		return hostConfig(s, cabled(s, fmt.Sprintf("bond0 = { mac = %q }, bond1 = { mac = %q }", s.MAC(first), s.MAC(second)), map[int]string{1: `port_group = "bond0"`, 2: `port_group = "bond1"`}))
-	}
-	has := func(first, second int) []statecheck.StateCheck {
-		return bondsAre(s, map[string]bond{"bond0": {map[string]any{"address": s.MAC(first)}, []int{1}}, "bond1": {map[string]any{"address": s.MAC(second)}, []int{2}}})
-	}
-	acctest.Test(t,
-		resource.TestStep{Config: config(8, 9), ConfigStateChecks: has(8, 9)},
-		resource.TestStep{Config: config(9, 8), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(9, 8)},
-	)
-}
-
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
-	movePortGroup(t, acctest.Start(t, nil))
-}
-
-// Before API 1.102, a group has no network of its own: the ports leave it, change, and return.
-func TestFakeHost_portGroupOfOlderAPIMovesToAnotherNetwork(t *testing.T) {
-	movePortGroup(t, acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"}))
-}
-
-// movePortGroup moves a port group to another physical network.
-func movePortGroup(t *testing.T, s *acctest.Site) {
-	t.Helper()
+	s := acctest.Start(t, nil)
 	config := func(network string) string {
 		port := fmt.Sprintf(`port_group = "bond0", physical_network = %q`, network)
 		return hostConfig(s, acctest.Target("available"), cabled(s, "bond0 = {}", map[int]string{1: port, 2: port}))
@@ -169,43 +150,33 @@ func movePortGroup(t *testing.T, s *acctest.Site) {
 // Ironic changes the connectivity of ports in maintenance only, once the node is available. One apply sets maintenance, changes the
 // ports, and restores maintenance.
 func TestAccHost_isRecabledInMaintenance(t *testing.T) {
-	for _, state := range []string{"available", "active"} {
-		t.Run(state, func(t *testing.T) {
-			s := acctest.Start(t, nil)
-			name := s.Name("h")
-			config := func(groups string, ports map[int]string, more ...string) string {
-				settings := append(more, cabled(s, groups, ports))
-				if state == "active" {
-					return deployedHost(s, settings...)
-				}
-				return hostConfig(s, append(settings, acctest.Target("available"))...)
-			}
-			has := func(want map[string]bond, maintenance bool, reason any) []statecheck.StateCheck {
-				return append(bondsAre(s, want), nodeHas(s, map[string]any{"provision_state": state, "maintenance": maintenance, "maintenance_reason": reason}))
-			}
-			const in0 = `port_group = "bond0"`
-			byHand := func(reason string) func() {
-				return func() { s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{"reason": reason}) }
-			}
-			acctest.Test(t,
-				resource.TestStep{Config: config(``, map[int]string{1: "", 2: ""}), ConfigStateChecks: has(map[string]bond{}, false, nil)},
-				resource.TestStep{
-					Config:            config(`bond0 = {}`, map[int]string{1: in0, 2: in0 + ", pxe_enabled = false"}),
-					ConfigStateChecks: has(map[string]bond{"bond0": {nil, []int{1, 2}}}, false, nil),
-				},
-				resource.TestStep{
-					PreConfig:         byHand("by hand"),
-					Config:            config(`bond0 = {}`, map[int]string{1: "", 2: in0}),
-					ConfigStateChecks: has(map[string]bond{"bond0": {nil, []int{2}}}, true, "by hand"),
-				},
-				resource.TestStep{
-					PreConfig:         byHand(provision.ReasonChanging), // a killed run
-					Config:            config(``, map[int]string{1: "", 2: ""}),
-					ConfigStateChecks: has(map[string]bond{}, false, nil),
-				},
-			)
-		})
+	s := acctest.Start(t, nil)
+	name := s.Name("h")
+	config := func(groups string, ports map[int]string) string { return deployedHost(s, cabled(s, groups, ports)) }
+	has := func(want map[string]bond, maintenance bool, reason any) []statecheck.StateCheck {
+		return append(bondsAre(s, want), nodeHas(s, map[string]any{"provision_state": "active", "maintenance": maintenance, "maintenance_reason": reason}))
 	}
+	const in0 = `port_group = "bond0"`
+	byHand := func(reason string) func() {
+		return func() { s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{"reason": reason}) }
+	}
+	acctest.Test(t,
+		resource.TestStep{Config: config(``, map[int]string{1: "", 2: ""}), ConfigStateChecks: has(map[string]bond{}, false, nil)},
+		resource.TestStep{
+			Config:            config(`bond0 = {}`, map[int]string{1: in0, 2: in0 + ", pxe_enabled = false"}),
+			ConfigStateChecks: has(map[string]bond{"bond0": {nil, []int{1, 2}}}, false, nil),
+		},
+		resource.TestStep{
+			PreConfig:         byHand("by hand"),
+			Config:            config(`bond0 = {}`, map[int]string{1: "", 2: in0}),
+			ConfigStateChecks: has(map[string]bond{"bond0": {nil, []int{2}}}, true, "by hand"),
+		},
+		resource.TestStep{
+			PreConfig:         byHand(provision.ReasonChanging), // a killed run
+			Config:            config(``, map[int]string{1: "", 2: ""}),
+			ConfigStateChecks: has(map[string]bond{}, false, nil),
+		},
+	)
 }
 
 func TestAccHost_portGroupDrift(t *testing.T) {
@@ -400,53 +371,6 @@ resource "metal_host" "h" {
 	if got := lists(); got < 1 || got > 3 { // one list, after two single reads
 		t.Errorf("port groups were read %d times by a refresh of 12 hosts", got)
 	}
-	w.Must("destroy", "-auto-approve")
-}
-
-// Recabling fails in the middle. The node leaves maintenance, and the next apply finishes the work.
-func TestFakeHost_failedRecablingIsFinished(t *testing.T) {
-	t.Parallel()
-	fake, refuses := refusing(http.MethodPatch, "/ports/")
-	s := acctest.StartFake(t, fake)
-	config := func(ports map[int]string) string {
-		return hostConfig(s, acctest.Target("available"), cabled(s, `bond0 = {}`, ports))
-	}
-	w := acctest.NewWorkspace(t, config(map[int]string{1: ""}))
-	w.Must(acctest.Apply()...)
-	refuses.Store(true)
-	w.Configure(config(map[int]string{1: `port_group = "bond0"`}))
-	acctest.Fails(t, w, acctest.Apply(), "Could not set the ports of node")
-	if node := s.Node(s.Name("h")); node["maintenance"] != false {
-		t.Errorf("the node is left in maintenance: %v", node["maintenance_reason"])
-	}
-	refuses.Store(false)
-	w.Must(acctest.Apply()...)
-	if port := portOf(s, s.MAC(1)); port["portgroup_uuid"] == nil {
-		t.Errorf("the port is in no group: %v", port)
-	}
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-// Some network interfaces refuse standalone_ports = false while a port of the group may boot alone, so the ports change first.
-func TestFakeHost_standalonePortsEndAfterThePortsChange(t *testing.T) {
-	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
-	w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0", pxe_enabled = true`})))
-	w.Must(acctest.Apply()...)
-	s.Fake.ResetRequests()
-	w.Configure(hostConfig(s, cabled(s, `bond0 = { standalone_ports = false }`, map[int]string{1: `port_group = "bond0", pxe_enabled = false`})))
-	w.Must(acctest.Apply()...)
-	var changed []string
-	for _, r := range s.Fake.Requests() {
-		if r.Method == http.MethodPatch && !strings.HasPrefix(r.Path, "/v1/nodes/") {
-			changed = append(changed, strings.Split(r.Path, "/")[2])
-		}
-	}
-	if !slices.Equal(changed, []string{"ports", "portgroups"}) {
-		t.Errorf("changed in this order: %v", changed)
-	}
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 

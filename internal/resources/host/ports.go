@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 type portModel struct {
@@ -69,8 +72,8 @@ func portsSchema() schema.Attribute {
 // strings returns the attributes of a port that are plain strings, by name, with the first API version that has them.
 func (p *portModel) strings() map[string]portString {
 	return map[string]portString{
-		"physical_network": {&p.PhysicalNetwork, 34}, "name": {&p.Name, 88}, "description": {&p.Description, 97}, "vendor": {&p.Vendor, 100},
-		"category": {&p.Category, 101},
+		"physical_network": {&p.PhysicalNetwork, ironic.VersionPhysicalNetwork}, "name": {&p.Name, ironic.VersionPortName}, "description": {&p.Description, ironic.VersionPortDescription}, "vendor": {&p.Vendor, ironic.VersionPortVendor},
+		"category": {&p.Category, ironic.VersionPortCategory},
 	}
 }
 
@@ -81,10 +84,10 @@ type portString struct {
 
 // portFeatures returns the API versions that the configured ports and port groups need.
 func (m *model) portFeatures(ctx context.Context) []framework.Feature {
-	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: 26, Name: path.Root("port_groups")}}
+	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: ironic.VersionPortGroups, Name: path.Root("port_groups")}}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
-		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: 53, Name: at.AtName("is_smartnic")})
+		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: ironic.VersionSmartNIC, Name: at.AtName("is_smartnic")})
 		for name, s := range port.strings() {
 			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
 		}
@@ -186,12 +189,12 @@ func (m *model) fromPorts(ctx context.Context, seen sight, all bool) {
 		return
 	}
 	now := map[string]portModel{}
-	for mac, port := range seen.ports {
+	for mac, port := range seen.Ports {
 		old, ours := known[mac]
 		if !ours && !all {
 			continue
 		}
-		now[mac] = portFrom(port, seen.groupOf(port), old, all)
+		now[mac] = portFrom(port, seen.GroupOf(port), old, all)
 	}
 	if all && len(now) == 0 {
 		m.Ports = types.MapNull(portType)
@@ -258,6 +261,51 @@ func (p *portModel) spec(mac string, before managed) ironic.PortSpec {
 		}
 	}
 	return spec
+}
+
+// cablingOf returns the cabling of a configuration. before is what was managed until now.
+func (m *model) cablingOf(ctx context.Context, before managed) provision.Cabling {
+	want := provision.Cabling{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
+	for key, group := range m.portGroups(ctx) {
+		want.Groups[key] = group.spec()
+	}
+	for mac, port := range m.ports(ctx) {
+		want.Ports[mac] = port.spec(mac, before)
+		switch key := port.PortGroup.ValueString(); {
+		case key != "":
+			want.Members[mac] = key
+			if group := want.Groups[key]; port.PhysicalNetwork.ValueString() != "" {
+				group.PhysicalNetwork = port.PhysicalNetwork.ValueString()
+				want.Groups[key] = group
+			}
+		case before.has("/members/" + mac):
+			want.Members[mac] = ""
+		}
+	}
+	for _, mac := range before.below("/ports") {
+		if _, stays := want.Ports[mac]; !stays {
+			want.WithoutPorts = append(want.WithoutPorts, mac)
+		}
+	}
+	want.WithoutGroups = slices.Sorted(maps.Keys(m.lostGroups(ctx, before)))
+	return want
+}
+
+// addParts adds the traits, ports and port groups of the prior state to the planned ones. The next refresh removes those that are gone.
+func (m *model) addParts(ctx context.Context, state *model) {
+	if before := framework.StringSet(state.Traits); len(before) > 0 {
+		all := append(framework.StringSet(m.Traits), before...)
+		slices.Sort(all)
+		m.Traits = framework.SetValue(slices.Compact(all))
+	}
+	if before := state.ports(ctx); len(before) > 0 {
+		maps.Copy(before, m.ports(ctx))
+		m.Ports = portsValue(ctx, before)
+	}
+	if before := state.portGroups(ctx); len(before) > 0 {
+		maps.Copy(before, m.portGroups(ctx))
+		m.PortGroups = groupsValue(ctx, before)
+	}
 }
 
 // objectOf returns a map of strings as a JSON object; nil if it is null or unknown.

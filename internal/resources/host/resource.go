@@ -4,7 +4,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -30,18 +30,6 @@ var (
 const (
 	hostTimeout       = 60 * time.Minute
 	hostDeleteTimeout = 30 * time.Minute
-)
-
-// Keys in private state.
-const (
-	// inspectedKey says that the node has been inspected.
-	inspectedKey = "inspected"
-	// pendingKey holds the fingerprint of the triggers whose inspection has not succeeded yet.
-	pendingKey = "inspection_pending"
-	// quarantineKey holds why the node is in quarantine.
-	quarantineKey = "quarantine"
-	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
-	unverifiedKey = "unverified"
 )
 
 // New returns metal_host.
@@ -70,43 +58,45 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	}
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
-	made, err := h.enroll(ctx, &config, limit)
+	todo, err := readPlan(ctx, framework.Planned(ctx))
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
+		return
+	}
+	machine, found, err := h.Client.EnrollHost(ctx, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	if err != nil {
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	if made.found {
-		h.warnTakeOver(&resp.Diagnostics, &plan, &provision.Found{Node: made.node, By: made.by})
+	if found != nil && h.announces(&resp.Diagnostics, plan.describe(), found) {
+		framework.Show(&resp.Diagnostics, enroll.TakeOver(plan.wish(ctx, &config, nil), ironic.NodeLabel(found.Node)))
 	}
-	change := &change{config: &config, plan: &plan, steps: stepsOfNew(&plan, &config), limit: limit, machine: h.Client.Record(made.node), isMade: !made.found}
-	change.open = notes{}.of(ctx, &config).open
-	change.steps.configures = len(change.open) > 0
-	if made.found {
-		change.written, change.sendSecrets = settings{}, true // the node has nothing of the configuration yet
+	change := &change{config: &config, plan: &plan, todo: todo, open: todo.Open, limit: limit, machine: machine, isMade: found == nil}
+	if found != nil {
+		change.written, change.sendSecrets = ironic.Settings{}, true // the node has nothing of the configuration yet
 	}
-	if provision.Deployed(made.node) { // a killed run has deployed it
-		change.steps = steps{}
+	if provision.Deployed(change.node()) { // a killed run has deployed it
+		change.todo.Steps = nil
 	}
 	recorded := plan
-	recorded.recordNode(ctx, made.node)
+	recorded.recordNode(ctx, change.node())
 	plan.ID = recorded.ID // other unknown values stay unknown until the node is prepared
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
 	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
 
 	doing, err := h.bring(ctx, change)
-	var refused *portError
-	if change.isMade && isDuplicate(err) && errors.As(err, &refused) {
-		gone, why := h.unmake(ctx, change.machine, refused)
-		if gone {
-			resp.State.RemoveResource(ctx)
-			reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), why)
-			return
-		}
-		err = why
+	gone := false
+	if change.isMade {
+		gone, err = machine.Unmake(ctx, err)
+	}
+	if gone {
+		resp.State.RemoveResource(ctx)
+		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
+		return
 	}
 	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := made.by != nil && !made.by.Done.IsZero() && err != nil && !provision.IsInterrupted(err) && !change.tolerates(err)
+	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !provision.IsInterrupted(err) && !change.tolerates(err)
 	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
@@ -115,7 +105,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	plan.PendingChanges = partsValue(change.open)
 	resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
 	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
-	if made.found && !change.inspected { // it may have an inventory though Ironic's own inspection has not run
+	if found != nil && !change.inspected { // it may have an inventory though Ironic's own inspection has not run
 		h.noteInspection(ctx, change.node(), resp.Private, resp.Private, &resp.Diagnostics)
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
@@ -175,14 +165,17 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	defer h.Client.Moved(state.ID.ValueString())
-	node, err := h.Client.Node(ctx, state.ID.ValueString())
+	todo, err := readPlan(ctx, req.Private)
+	var node *ironic.Node
+	if err == nil {
+		node, err = h.Client.Node(ctx, state.ID.ValueString())
+	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
 		return
 	}
-	known := readNotes(ctx, req.Private).of(ctx, &config)
 	change := &change{
-		config: &config, plan: &plan, state: &state, steps: stepsFrom(&state, &plan, &config, known), hardware: known.hardware, open: known.open,
+		config: &config, plan: &plan, state: &state, todo: todo, hardware: readNotes(ctx, req.Private).OnMachine, open: todo.Open,
 		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Client.Record(node),
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
@@ -190,7 +183,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	if err == nil {
 		change.machine.ForgetCreation(ctx, provision.MarkCreation)
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, foundKey, nil)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
 	if change.complete || change.patched {
 		plan.PendingChanges = partsValue(change.open)
 		resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
@@ -249,7 +242,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	gone, ended := false, h.Client.Deleting(state.ID.ValueString())
 	defer func() { ended(gone) }()
-	if h.Client.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+	if h.Client.Run.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
@@ -310,10 +303,8 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 	}
 	framework.WarnCut(diags, c.node(), c.machine.Cut())
 	planned := *c.plan
-	if failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(c.node()) {
-		c.plan.ProvisionState = types.StringValue(c.node().ProvisionState)
-		c.plan.warnUnmanaged(c.config, diags)
-		c.plan.ProvisionState = planned.ProvisionState
+	if node := c.node(); failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(node) && !provision.Deployed(node) {
+		framework.Show(diags, enroll.WithoutBMC(c.plan.wish(ctx, c.config, c.state), ironic.State(node.ProvisionState))...)
 	}
 	c.seen.node = c.node()
 	c.plan.fromNode(ctx, c.seen, false)
@@ -322,17 +313,11 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 }
 
 // readAgain reads the node, its ports and, if they matter, its port groups.
-func (h *host) readAgain(ctx context.Context, c *change) error {
+func (h *host) readAgain(ctx context.Context, c *change) (err error) {
 	if err := c.machine.Refresh(ctx); err != nil {
 		return err
 	}
-	return h.readPorts(ctx, c, c.config.cablingOf(ctx, c.before).hasGroups() || !c.plan.PortGroups.IsNull())
-}
-
-// noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
-func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
-	if c.steps.verifies && provision.PowerManaged(c.node()) && c.node().ProvisionState == targetEnroll {
-		return p.SetKey(ctx, unverifiedKey, []byte("true"))
-	}
-	return p.SetKey(ctx, unverifiedKey, nil)
+	groups := c.config.cablingOf(ctx, c.before).HasGroups() || !c.plan.PortGroups.IsNull()
+	c.seen.Cables, err = h.Client.ReadCables(ctx, c.node().UUID, groups)
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -84,7 +85,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateRAID(ctx, &resp.Diagnostics)
 	m.validatePorts(ctx, &resp.Diagnostics)
 	m.validateBoot(&resp.Diagnostics)
-	m.refusePowerOff(&m, &resp.Diagnostics)
+	framework.Show(&resp.Diagnostics, enroll.RefusePowerOff(m.wish(ctx, &m, nil))...)
 	m.validateReasons(&resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {

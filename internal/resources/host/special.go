@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -93,15 +92,14 @@ func driverInfoAttribute() attribute {
 // remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found, with
 // the values of bmc, and nothing that the prior configuration has set.
 func (m *model) remainingInfo(ctx context.Context, config *model, before managed) types.Map {
-	wanted := settings{}
+	wanted := ironic.Settings{}
 	config.encodeBMC(ctx, wanted)
 	left := framework.StringMap(m.DriverInfo)
 	for key := range left {
-		path := "/driver_info/" + key
-		switch value, set := wanted[path]; {
+		switch value, set := wanted.Keys("driver_info")[key]; {
 		case set:
 			left[key] = fmt.Sprint(value)
-		case slices.Contains(before, path):
+		case slices.Contains(before, "/driver_info/"+key):
 			delete(left, key)
 		}
 	}
@@ -113,9 +111,8 @@ func (m *model) remainingInfo(ctx context.Context, config *model, before managed
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
 func rootDeviceAttribute() attribute {
-	const setting = "/properties/" + rootDeviceKey
 	a := mapRow(row[types.Map]{
-		name: "root_device", with: setting,
+		name: "root_device", with: "/properties/" + rootDeviceKey,
 		schema: texts("Hints that select the disk for deployments, such as `serial`, `wwn`, `size` (GiB) or `rotational`. The disk must match all. Default: Ironic chooses. A change takes effect at the next deployment.",
 			framework.KeyValidators()...),
 		of: func(m *model) *types.Map { return &m.RootDevice },
@@ -123,9 +120,14 @@ func rootDeviceAttribute() attribute {
 		hints, _ := n.Properties[rootDeviceKey].(map[string]any)
 		return framework.Scalars(hints)
 	})
-	a.encode = func(_ context.Context, config *model, s settings) {
+	a.omit = func(m *model, before managed) {
+		if !before.has("/properties/" + rootDeviceKey) {
+			m.RootDevice = types.MapNull(types.StringType)
+		}
+	}
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		if hints := framework.StringMap(config.RootDevice); len(hints) > 0 {
-			s[setting] = hints
+			s.SetKey("properties", rootDeviceKey, hints)
 		}
 	}
 	return a
@@ -160,9 +162,8 @@ func traitsAttribute() attribute {
 
 // networkDataAttribute makes network_data, a JSON document that Ironic replaces as a whole.
 func networkDataAttribute() attribute {
-	const setting = "/network_data"
 	a := row[jsontypes.Normalized]{
-		name: "network_data", with: setting, since: 66, gone: jsontypes.NewNormalizedNull(),
+		name: "network_data", with: "/network_data", since: 66, gone: jsontypes.NewNormalizedNull(),
 		schema: schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, with `links`, `networks` and `services`. " +
@@ -171,9 +172,9 @@ func networkDataAttribute() attribute {
 		},
 		of: func(m *model) *jsontypes.Normalized { return &m.NetworkData },
 	}.attribute()
-	a.encode = func(_ context.Context, config *model, s settings) {
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		if document := framework.JSONDocument(config.NetworkData); document != nil {
-			s[setting] = document
+			s["network_data"] = document
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
@@ -192,10 +193,10 @@ func extraAttribute() attribute {
 		},
 		of: func(m *model) *types.Dynamic { return &m.Extra },
 	}.attribute()
-	a.encode = func(_ context.Context, config *model, s settings) {
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		for key, value := range framework.JSONObject(config.Extra) {
 			if value != nil {
-				s["/extra/"+key] = value
+				s.SetKey("extra", key, value)
 			}
 		}
 	}
@@ -243,9 +244,9 @@ func interfacesAttribute() attribute {
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
 		},
-		encode: func(_ context.Context, config *model, s settings) {
+		encode: func(_ context.Context, config *model, s ironic.Settings) {
 			for kind, value := range config.interfaces() {
-				s["/"+kind+"_interface"] = value
+				s[kind+"_interface"] = value
 			}
 		},
 		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
@@ -333,6 +334,12 @@ func powerStateAttribute() attribute {
 			m.PowerState = framework.OrNull(provision.Power(node))
 		}
 	}
+	a.omit = func(m *model, before managed) {
+		m.PowerState = types.StringNull()
+		for _, applied := range before.below("/power_state") {
+			m.PowerState = types.StringValue(applied)
+		}
+	}
 	return a
 }
 
@@ -346,13 +353,6 @@ func powerOffModeAttribute() attribute {
 	}.attribute()
 	a.plan = nil
 	return a
-}
-
-// refusePowerOff refuses power_state = "off" for a machine that Ironic never switches off.
-func (m *model) refusePowerOff(config *model, diags *diag.Diagnostics) {
-	if m.DisablePowerOff.ValueBool() && config.PowerState.ValueString() == framework.PowerOff {
-		diags.AddAttributeError(path.Root("power_state"), "Power-off is disabled", "disable_power_off is set, so Ironic never switches the machine off. Remove power_state, or set disable_power_off = false.")
-	}
 }
 
 // powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.

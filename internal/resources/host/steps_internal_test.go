@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
@@ -19,49 +19,6 @@ func bare() *model {
 	return &model{
 		BMC: types.ObjectNull(nil), DriverInfo: texts, Ports: types.MapNull(portType), PortGroups: types.MapNull(groupType),
 		BIOSSettings: texts, RAID: types.ObjectNull(nil), Firmware: texts,
-	}
-}
-
-// A reserved host that another client has moved returns to the pool, if only an allocation has it; else the plan says why not.
-func TestSteps_ofReservedHost(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		target, state string
-		allocated     bool
-		walks, warns  bool
-	}{
-		{"available", "available", true, false, false},
-		{"available", "manageable", true, true, false},
-		{"available", "clean failed", true, true, false},
-		{"available", "manageable", false, false, true},
-		{"manageable", "available", true, false, true},
-		{"manageable", "manageable", true, false, false},
-		{"available", "deleting", true, false, false},
-		{"available", "active", true, false, false},
-		{"available", "deploy failed", true, false, false},
-		{"enroll", "available", true, false, false},
-		{"", "manageable", true, false, false}, // an import takes reserved hosts for available ones
-	} {
-		state := bare()
-		state.TargetState, state.ProvisionState, state.PowerManaged = types.StringValue("available"), types.StringValue(tt.state), types.BoolValue(true)
-		state.Inspect, state.InstanceID = types.BoolValue(true), types.StringValue("u")
-		if tt.allocated {
-			state.AllocationID = state.InstanceID
-		}
-		plan, config := *state, *state
-		config.TargetState = types.StringNull()
-		if tt.target != "" {
-			plan.TargetState, config.TargetState = types.StringValue(tt.target), types.StringValue(tt.target)
-		}
-		s := stepsFrom(state, &plan, &config, notes{applied: true})
-		var diags diag.Diagnostics
-		plan.warnStray(&config, state, s, &diags)
-		if s != (steps{walks: tt.walks}) || (len(diags) > 0) != tt.warns {
-			t.Errorf("%s, target %q, allocated %v: steps %+v, warnings %v", tt.state, tt.target, tt.allocated, s, diags)
-		}
-		if (tt.walks || tt.warns) && plan.nothingToDecide(t.Context(), nil, notes{applied: true, inspected: true}) {
-			t.Errorf("%s, target %q: the plan is left out", tt.state, tt.target)
-		}
 	}
 }
 
@@ -84,7 +41,7 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 		config.TargetState = types.StringValue("available")
 		plan := *was
 		plan.TargetState = config.TargetState
-		c := &change{config: config, plan: &plan, state: was, steps: stepsFrom(was, &plan, config, notes{applied: true}), limit: time.Hour, machine: h.Client.Record(node)}
+		c := &change{config: config, plan: &plan, state: was, todo: enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true})), limit: time.Hour, machine: h.Client.Record(node)}
 		if doing, err := h.bring(ctx, c); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}

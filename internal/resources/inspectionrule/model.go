@@ -45,27 +45,6 @@ func (m *model) body() map[string]any {
 	return body
 }
 
-// changes returns the edits that make a rule of the state the one of the model.
-func (m *model) changes(state *model) (patch ironic.Patch) {
-	body := m.body()
-	for _, attribute := range []struct {
-		name          string
-		after, before attr.Value
-	}{
-		{"description", m.Description, state.Description},
-		{"priority", m.Priority, state.Priority},
-		{"phase", m.Phase, state.Phase},
-		{"sensitive", m.Sensitive, state.Sensitive},
-		{"conditions", m.Conditions, state.Conditions},
-		{"actions", m.Actions, state.Actions},
-	} {
-		if value, sent := body[attribute.name]; sent && !attribute.after.Equal(attribute.before) {
-			patch.Set("/"+attribute.name, value)
-		}
-	}
-	return patch
-}
-
 // refresh copies what Ironic shows. A sensitive rule keeps conditions and actions of the state.
 func (m *model) refresh(ctx context.Context, found *ironic.InspectionRule) {
 	if imported := m.Priority.IsNull(); imported || !m.Description.IsNull() {

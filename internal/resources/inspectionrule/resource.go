@@ -83,7 +83,7 @@ func (r *inspectionRule) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := r.Client.PatchIn(ctx, ironic.InspectionRules, state.ID.ValueString(), plan.changes(&state)); err != nil {
+	if err := r.Client.UpdateRule(ctx, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}

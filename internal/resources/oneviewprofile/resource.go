@@ -330,44 +330,47 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if !plan.Status.IsUnknown() { // only timeouts
+	steps := framework.PlannedSteps[[]sharing.Step](ctx, req.Private)
+	if len(steps) == 0 { // only timeouts, or what the plan keeps
+		plan.Ownership, plan.Compliance, plan.Status = state.Ownership, state.Compliance, state.Status
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	change := sharing.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Limit: limit}
-	doing := func() string { return "change the server profile of node " + o.label(ctx, plan.NodeID.ValueString()) }
-	var busy *ironic.Node
-	if state.Compliance.ValueString() == string(oneview.NonCompliant) {
-		var err error
-		if busy, err = o.busy(ctx, plan.NodeID.ValueString()); err != nil {
-			framework.ReportUndone(&resp.Diagnostics, doing(), err)
-			return
-		}
-		change.Reapply = busy == nil
-	}
-	if !plan.Name.Equal(state.Name) {
-		change.Name = plan.Name.ValueString()
-	}
-	if !plan.TemplateURI.Equal(state.TemplateURI) {
-		change.TemplateURI = plan.TemplateURI.ValueString()
-	}
-	var applied *sharing.Applied
-	var err error
-	if state.Status.ValueString() == statusUnfinished {
-		applied, err = o.Pool.Prepare(ctx, plan.prepare(limit, nil))
-	} else {
-		applied, err = o.Pool.Update(ctx, change)
-	}
+	applied, err := o.execute(ctx, steps[0], &plan, &state, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, doing(), err)
+		framework.ReportUndone(&resp.Diagnostics, "change the server profile of node "+o.label(ctx, plan.NodeID.ValueString()), err)
 		return
 	}
 	plan.applied(applied)
-	if busy != nil && change.Name == "" && change.TemplateURI == "" && plan.Compliance.ValueString() == string(oneview.NonCompliant) {
-		warnNotApplied(busy, "", &resp.Diagnostics)
-	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// execute executes the step of a plan. It does not apply a changed template to a node that has begun to run a deployment since.
+func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, state *oneviewProfileModel, limit time.Duration, diags *diag.Diagnostics) (*sharing.Applied, error) {
+	if step.Do == sharing.DoComplete {
+		return o.Pool.Prepare(ctx, plan.prepare(limit, nil))
+	}
+	change := sharing.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Reapply: step.Reapply, Limit: limit}
+	var busy *ironic.Node
+	if step.Reapply {
+		var err error
+		if busy, err = o.busy(ctx, plan.NodeID.ValueString()); err != nil {
+			return nil, err
+		}
+		change.Reapply = busy == nil
+	}
+	if step.Renames {
+		change.Name = plan.Name.ValueString()
+	}
+	if step.Template {
+		change.TemplateURI = plan.TemplateURI.ValueString()
+	}
+	applied, err := o.Pool.Update(ctx, change)
+	if err == nil && busy != nil && !step.Renames && !step.Template && applied.Profile.Compliance == oneview.NonCompliant {
+		framework.Show(diags, sharing.NotApplied(busy, "")...)
+	}
+	return applied, err
 }
 
 // busy returns the node if it may run a deployment, so that the template cannot be applied; else nil. The state of the node may have

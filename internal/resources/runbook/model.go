@@ -33,33 +33,17 @@ func (m *model) body() map[string]any {
 	return body
 }
 
-// changes returns the edits that make a runbook of the state the one of the model, without its traits.
-func (m *model) changes(state *model) (patch ironic.Patch) {
-	if !m.Name.Equal(state.Name) {
-		patch.Set("/name", m.Name.ValueString())
-	}
-	if !m.Description.IsNull() && !m.Description.Equal(state.Description) {
-		patch.Set("/description", m.Description.ValueString())
-	}
-	if !m.Public.Equal(state.Public) {
-		patch.Set("/public", m.Public.ValueBool())
-	}
-	if !m.DisableRamdisk.Equal(state.DisableRamdisk) {
-		patch.Set("/disable_ramdisk", m.DisableRamdisk.ValueBool())
-	}
-	if !m.Steps.Equal(state.Steps) {
-		patch.Set("/steps", framework.RunbookSteps(m.Steps))
-	}
-	return patch
-}
-
 // changesTraits reports whether the traits must be sent.
 func (m *model) changesTraits(state *model) bool {
 	return !m.Traits.IsNull() && !m.Traits.Equal(state.Traits)
 }
 
-// traits returns the traits in order.
-func (m *model) traits() []string { return slices.Sorted(slices.Values(framework.StringSet(m.Traits))) }
+// traits returns the traits in order; nil if they are not managed.
+func (m *model) traits() []string {
+	traits := framework.StringSet(m.Traits)
+	slices.Sort(traits)
+	return traits
+}
 
 // is reports whether the runbook in Ironic equals the model; the traits may differ.
 func (m *model) is(found *ironic.Procedure, sameSteps bool) bool {

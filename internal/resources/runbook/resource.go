@@ -54,12 +54,8 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
-		err = r.Client.PatchIn(ctx, ironic.Runbooks, made.UUID, ironic.Patch{}.With("/steps", framework.RunbookSteps(plan.Steps))) // Ironic does not show secrets in arguments
 	}
-	if err == nil && !plan.Traits.IsNull() {
-		err = r.Client.SetRunbookTraits(ctx, made.UUID, plan.traits())
-	}
-	err = r.Client.EndProcedure(ctx, ironic.Runbooks, made, err)
+	err = r.Client.EndProcedure(ctx, ironic.Runbooks, made, by, plan.body(), plan.traits())
 	if provision.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
@@ -93,7 +89,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := r.Client.UpdateProcedure(ctx, ironic.Runbooks, state.ID.ValueString(), plan.changes(&state)); err != nil {
+	if err := r.Client.UpdateProcedure(ctx, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}

@@ -1,0 +1,177 @@
+package allocate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".
+var groupWishes = map[string]func(*allocate.GroupWish){
+	"destroyed":            func(w *allocate.GroupWish) { *w = allocate.GroupWish{Destroy: true} },
+	"other name":           func(w *allocate.GroupWish) { w.Name = decide.Known("prod") },
+	"name not known":       func(w *allocate.GroupWish) { w.Name = decide.Unknown[string]() },
+	"5 members":            func(w *allocate.GroupWish) { w.Size = decide.Known(5) },
+	"1 member":             func(w *allocate.GroupWish) { w.Size = decide.Known(1) },
+	"size not known":       func(w *allocate.GroupWish) { w.Size = decide.Unknown[int]() },
+	"other class":          func(w *allocate.GroupWish) { w.Class = decide.Known("large") },
+	"class not known":      func(w *allocate.GroupWish) { w.Class = decide.Unknown[string]() },
+	"spread by rack":       func(w *allocate.GroupWish) { w.SpreadBy = decide.Known("extra.rack") },
+	"other candidates":     func(w *allocate.GroupWish) { w.Candidates = decide.Known([]string{"n7"}) },
+	"no candidates":        func(w *allocate.GroupWish) { w.Candidates = decide.Known([]string{}) },
+	"candidates not known": func(w *allocate.GroupWish) { w.Candidates = decide.Unknown[[]string]() },
+}
+
+// groupSights are things that can be seen of a group. Without them, its 3 members have the nodes n0 to n2.
+var groupSights = map[string]func(*allocate.GroupSeen){
+	"none":           func(s *allocate.GroupSeen) { *s = allocate.GroupSeen{} },
+	"had candidates": func(s *allocate.GroupSeen) { s.Was.Candidates = decide.Known([]string{"n0", "n1", "n2"}) },
+	"k8s-2 is gone":  func(s *allocate.GroupSeen) { s.Members["k8s-2"] = allocate.Member{} },
+	"all are gone": func(s *allocate.GroupSeen) {
+		s.Members = map[string]allocate.Member{"k8s-0": {}, "k8s-1": {}, "k8s-2": {}}
+	},
+	"k8s-2 has no node":   func(s *allocate.GroupSeen) { s.Members["k8s-2"] = allocate.Member{ID: decide.Known("a2")} },
+	"leftover k8s-3":      func(s *allocate.GroupSeen) { s.Leftovers = []string{"k8s-3"} },
+	"nothing to be asked": func(s *allocate.GroupSeen) { s.Asked = everything() },
+	"too few nodes": func(s *allocate.GroupSeen) {
+		s.Asked, s.Doubts = everything(), []provision.Doubt{{Attribute: "resource_class", Summary: "Too few nodes match now"}}
+	},
+	"racks too small": func(s *allocate.GroupSeen) {
+		s.Asked, s.Doubts = everything(), []provision.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Fatal: true}}
+	},
+	"quarantine begun": func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
+}
+
+// groupStory returns the wish and the sight of a row.
+func groupStory(t *testing.T, wished, seen string) (w allocate.GroupWish, s allocate.GroupSeen) {
+	t.Helper()
+	w = allocate.GroupWish{Name: decide.Known("k8s"), Size: decide.Known(3), Class: decide.Known("small")}
+	was := w
+	s = allocate.GroupSeen{Was: &was, Members: map[string]allocate.Member{}}
+	for i := range 3 {
+		n := fmt.Sprint(i)
+		s.Members["k8s-"+n] = allocate.Member{ID: decide.Known("a" + n), NodeID: decide.Known("u" + n), NodeName: decide.Known("n" + n)}
+	}
+	each(t, seen, groupSights, &s)
+	if s.Was != nil {
+		w = *s.Was
+	}
+	each(t, wished, groupWishes, &w)
+	return w, s
+}
+
+func TestWhatBecomesOfAGroup(t *testing.T) {
+	t.Parallel()
+	const keep, asks = "Members keep their nodes", "reserve, ask what speaks against a reservation"
+	for _, row := range []struct{ wished, seen, happens, says string }{
+		{"", "", "", ""},
+		{"", "none", asks, ""},
+		{"", "none, too few nodes", "reserve", "Too few nodes match now"},
+		{"", "none, racks too small", "reserve", "refused: Group cannot be spread"},
+		{"no candidates", "none", "reserve", "refused: No candidates"},
+		{"size not known", "none", "", ""},
+		{"name not known", "none", "", ""},
+
+		{"other name", "", "edit", ""},
+		{"5 members", "", asks, ""},
+		{"5 members, other name", "nothing to be asked", "edit, reserve", ""},
+		{"name not known, 5 members", "", "edit, reserve", ""},
+		{"1 member", "", "release and wipe", "Members are released"},
+		{"1 member, other class", "", "release and wipe", "Members are released; " + keep},
+		{"size not known", "", "release and wipe", "Members may be released"},
+
+		{"other class", "", "", keep},
+		{"class not known", "", "", keep},
+		{"spread by rack", "", "domains", keep},
+		{"other class, 5 members", "nothing to be asked", "reserve", keep},
+		{"other class", "all are gone, nothing to be asked", "reserve", ""},
+
+		// Candidates limit the search, which is over once all members have nodes.
+		{"other candidates", "had candidates", "", ""},
+		{"no candidates", "had candidates", "", ""},
+		{"candidates not known", "had candidates", "", ""},
+		{"other candidates", "", "", keep},
+		{"other candidates, 5 members", "had candidates, nothing to be asked", "reserve", keep},
+		{"no candidates, 5 members", "had candidates", "reserve", "refused: No candidates; " + keep},
+
+		// A member has lost its allocation, or a killed run has left some.
+		{"", "k8s-2 is gone", asks, ""},
+		{"", "k8s-2 has no node, nothing to be asked", "reserve", ""},
+		{"1 member", "k8s-2 is gone", "release and wipe", "Members are released"},
+		{"1 member", "all are gone, nothing to be asked", "reserve", ""},
+		{"", "leftover k8s-3", "reserve", "Reservations of a killed run are released"},
+		{"5 members", "leftover k8s-3", asks, ""},
+		{"5 members, other name", "leftover k8s-3", "edit, reserve", "Reservations of a killed run are released"},
+
+		{"destroyed", "", "release, ask what the release of a node finishes", ""},
+		{"destroyed", "leftover k8s-3, nothing to be asked", "release", "Reservations of a killed run are released"},
+		{"destroyed", "quarantine begun", "release and wipe", "Quarantine is finished"},
+	} {
+		w, s := groupStory(t, row.wished, row.seen)
+		p := allocate.DecideGroup(w, s)
+		if got := happens(p.Steps, nil, p.Asks); got != row.happens {
+			t.Errorf("wished: %s; seen: %s: happens %q, want %q", row.wished, row.seen, got, row.happens)
+		}
+		if got := says(p.Notices); got != row.says {
+			t.Errorf("wished: %s; seen: %s: says %q, want %q", row.wished, row.seen, got, row.says)
+		}
+	}
+}
+
+// TestRandomGroups checks what holds for each wish and each sight.
+func TestRandomGroups(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		wished, seen := some(r, groupWishes), some(r, groupSights)
+		if strings.Contains(seen, "none") && seen != "none" { // a group that does not exist has no members that can be gone
+			continue
+		}
+		w, s := groupStory(t, wished, seen)
+		p := allocate.DecideGroup(w, s)
+		if fault := groupFaultOf(w, s, p); fault != "" {
+			t.Fatalf("wished: %s; seen: %s: %s: %+v", wished, seen, fault, p)
+		}
+	}
+}
+
+// groupFaultOf says which promise a plan breaks; "" if none.
+func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPlan) string {
+	wipes := slices.ContainsFunc(p.Steps, func(step allocate.Step) bool { return step.Cost >= decide.Clean })
+	announced := slices.ContainsFunc(p.Notices, func(n decide.Notice) bool {
+		return slices.Contains([]string{"Members are released", "Members may be released", "Quarantine is finished"}, n.Summary)
+	})
+	if wipes != announced {
+		return "a step that costs has its notice, and the reverse"
+	}
+	if s.Was == nil || w.Destroy {
+		return ""
+	}
+	complete := len(s.Leftovers) == 0
+	for _, m := range s.Members {
+		complete = complete && m.NodeID.Set
+	}
+	if same := allocate.DecideGroup(*s.Was, s); complete && len(same.Steps)+len(same.Notices) > 0 {
+		return "an unchanged wish has no step"
+	}
+	if w.Size.Unknown && allocate.In(p.Steps, allocate.DoRelease) == nil {
+		return "deciding with more known values never adds a release"
+	}
+	if w.Size.Unknown || w.Name.Unknown || decide.Refused(p.Notices) {
+		return ""
+	}
+	after := allocate.GroupSeen{Was: &w, Members: map[string]allocate.Member{}}
+	for key := range p.Forecast.Members {
+		after.Members[key] = allocate.Member{ID: decide.Known("a"), NodeID: decide.Known("u")}
+	}
+	if again := allocate.DecideGroup(w, after); !again.IsEmpty() {
+		return "deciding again after an execution is empty"
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package allocate
+
+import (
+	"context"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Question is something that a decision depends on, and that only Ironic knows.
+type Question string
+
+// The questions.
+const (
+	AskNodes   Question = "what speaks against a reservation"
+	AskMatches Question = "which nodes match"
+	AskRelease Question = "what the release of a node finishes"
+)
+
+// Answers are what Ironic has said. The zero value of an answer says that it is not known: nobody can be asked during an apply, which says
+// itself what happens, and while the provider's configuration is not known.
+type Answers struct {
+	Asked       []Question
+	Doubts      []provision.Doubt
+	Matches     *provision.Census
+	Quarantined string // names the node if its release finishes a quarantine
+}
+
+// asked reports whether a question was asked. If not, the plan asks it.
+func (d *decision) asked(q Question) bool {
+	if !slices.Contains(d.seen.Asked, q) {
+		d.Asks = append(d.Asks, q)
+		return false
+	}
+	return true
+}
+
+// Look decides, asks Ironic what that depends on, and decides again. site is nil if Ironic cannot be asked. The error says which answer is
+// missing.
+func Look(ctx context.Context, site *provision.Site, w Wish, seen Seen) (plan Plan, failed error) {
+	for plan = Decide(w, seen); len(plan.Asks) > 0; plan = Decide(w, seen) {
+		for _, q := range plan.Asks {
+			if err := seen.ask(ctx, site, w, q); err != nil {
+				failed = err
+			}
+		}
+	}
+	return plan, failed
+}
+
+func (s *Seen) ask(ctx context.Context, site *provision.Site, w Wish, q Question) (err error) {
+	s.Asked = append(s.Asked, q)
+	if site == nil {
+		return nil
+	}
+	if q == AskRelease {
+		s.Quarantined = quarantined(ctx, site, s.ID, s.NodeID)
+		return nil
+	}
+	if site.HasWritten() {
+		return nil
+	}
+	if q == AskNodes {
+		s.Doubts, err = site.Foresee(ctx, w.Request(""), w.isVague())
+		return err
+	}
+	matches, err := site.Census(ctx, w.Request(s.ID))
+	switch {
+	case err == nil:
+		s.Matches = &matches
+	case s.Node.Unusable != "" && w.OnUnusable.V == UnusableIsReplaced:
+		return nil // the node is released in any case
+	}
+	return err
+}
+
+// quarantined names the node of an allocation if its release finishes a quarantine.
+func quarantined(ctx context.Context, site *provision.Site, allocation, node string) string {
+	if n, err := site.NodeForRefresh(ctx, node); err == nil && provision.InQuarantineFor(n, allocation) {
+		return ironic.NodeLabel(n)
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package allocate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// noCandidates explains why an allocation without candidates fails. Ironic would take an empty list for no limit.
+const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose from all nodes."
+
+// hasNoCandidates reports whether candidate_nodes is set and empty.
+func (w Wish) hasNoCandidates() bool { return w.Candidates.Set && len(w.Candidates.V) == 0 }
+
+// CheckCreation refuses to create an allocation that no node may have.
+func (w Wish) CheckCreation() []decide.Notice {
+	if w.hasNoCandidates() {
+		return []decide.Notice{decide.Refuse(decide.At("candidate_nodes"), "No candidates", noCandidates)}
+	}
+	return nil
+}
+
+// Check refuses demands that became known only during the apply, and that the reserved node does not satisfy.
+func (w Wish) Check(was Wish, allocation string, node *ironic.Node) []decide.Notice {
+	reserved := provision.ReservedBy(allocation, node.UUID, node)
+	misfits := w.misfits(was, &reserved)
+	if len(misfits) == 0 {
+		return nil
+	}
+	return []decide.Notice{decide.Refuse(decide.At(misfits[0]), "Reserved node does not match any more",
+		fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
+			"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
+			ironic.NodeLabel(node), allocation, strings.Join(misfits, ", ")))}
+}
+
+// Left warns of allocations that killed runs have left, and that a new one without a name cannot take over.
+func Left(left []ironic.Allocation) (notices []decide.Notice) {
+	for _, old := range left {
+		notices = append(notices, decide.Warn(nil, "Allocation of a killed run is left", fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. "+
+			"This apply creates another one. Delete the old one if you do not need it: baremetal allocation delete %s", old.UUID, old.NodeUUID, old.UUID)))
+	}
+	return notices
+}
+
+// Request returns what the allocation demands of Ironic and of this provider.
+func (w Wish) Request(id string) provision.Request {
+	spec := ironic.AllocationSpec{
+		UUID: id, Name: w.Name.V, ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V, Node: w.Backfill.V,
+	}
+	if len(w.Extra.V) > 0 {
+		spec.Extra = w.Extra.V
+	}
+	return provision.Request{AllocationSpec: spec, Require: w.Require.V, Wait: w.Wait}
+}
+
+// isVague reports whether a demand is not known yet.
+func (w Wish) isVague() bool {
+	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Owner.Unknown || w.Backfill.Unknown || w.Require.Unknown
+}
+
+// changedDemands returns the attributes whose demands on the node differ from those before.
+func (w Wish) changedDemands(was Wish) (names []string) {
+	for _, demand := range []struct {
+		name string
+		same bool
+	}{
+		{"resource_class", decide.Same(w.Class, was.Class)},
+		{"traits", decide.Same(w.Traits, was.Traits)},
+		{"owner", decide.Same(w.Owner, was.Owner)},
+		{"backfill_node", decide.Same(w.Backfill, was.Backfill)},
+	} {
+		if !demand.same {
+			names = append(names, demand.name)
+		}
+	}
+	return names
+}
+
+// misfits returns the changed demands that a node does not satisfy. A null or unknown value demands nothing, and neither does a trait that was
+// demanded before.
+func (w Wish) misfits(was Wish, node *provision.ReservedNode) []string {
+	is := func(value decide.Value[string], have ...string) bool {
+		return !value.Set || slices.Contains(have, value.V)
+	}
+	lacks := func(trait string) bool {
+		return !slices.Contains(was.Traits.V, trait) && !slices.Contains(node.Traits, trait)
+	}
+	fits := map[string]bool{
+		"resource_class": is(w.Class, node.Class),
+		"traits":         !slices.ContainsFunc(w.Traits.V, lacks),
+		"owner":          is(w.Owner, node.Owner, node.Lessee),
+		"backfill_node":  is(w.Backfill, node.UUID, node.Name),
+	}
+	return slices.DeleteFunc(w.changedDemands(was), func(name string) bool { return fits[name] })
+}
+
+// Values returns what an edit writes: the name, nil if it stays, and keys of extra.
+func (s Step) Values(w Wish) (name *string, set map[string]any) {
+	if s.Renames {
+		name = &w.Name.V
+	}
+	set = map[string]any{}
+	for _, key := range s.Set {
+		set[key] = w.Extra.V[key]
+	}
+	return name, set
+}

@@ -1,0 +1,234 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// change says whether values of the configuration differ from those of the state.
+type change int
+
+const (
+	same    change = iota
+	differs        // certainly
+	unclear        // something in them is not known yet
+)
+
+// compare compares a configured value with that of the state. A value with an unknown part is unclear, even if another part
+// differs: Terraform plans again when everything is known, and that plan must not contradict this one.
+func compare(wish, was Text) change {
+	switch {
+	case wish == was:
+		return same
+	case wish.Unknown:
+		return unclear
+	}
+	return differs
+}
+
+// contentChange compares all content.
+func contentChange(wish, was Wish) (result change) {
+	for _, name := range ContentNames() {
+		result = max(result, compare(wish.Content[name], was.Content[name]))
+	}
+	return result
+}
+
+// redeploys says whether the difference between the wish and the state deploys the machine anew. A machine that was adopted is
+// deployed for a trigger only.
+func (d *decision) redeploys() change {
+	content := contentChange(d.wish, d.was)
+	if d.onChange == ChangeIgnored || d.was.Adopt || d.wish.Adopt {
+		content = same
+	}
+	return max(content, compare(d.wish.Rebuild, d.was.Rebuild))
+}
+
+// RecordsContent reports whether the plan changes what the state says of the content, or the trigger that deploys it again.
+func (p Plan) RecordsContent(was Wish) bool {
+	return contentChange(p.Forecast.Wish, was) != same || compare(p.Forecast.Wish.Rebuild, was.Rebuild) != same
+}
+
+// unlessNull returns the value of the state, or the configured one if one of them is null: Terraform accepts no plan that keeps an attribute
+// which the configuration adds or removes.
+func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
+	if wish.IsNull() || was.IsNull() {
+		return wish
+	}
+	return was
+}
+
+// keepContent plans the content of the state.
+func (d *decision) keepContent() {
+	for _, name := range ContentNames() {
+		d.wish.Content[name] = unlessNull(d.wish.Content[name], d.was.Content[name])
+	}
+}
+
+// keepAsked plans the content and the triggers of the state.
+func (d *decision) keepAsked() {
+	d.keepContent()
+	d.wish.Rebuild, d.wish.Restart = unlessNull(d.wish.Rebuild, d.was.Rebuild), unlessNull(d.wish.Restart, d.was.Restart)
+}
+
+// content says in messages what a wish deploys.
+func (w Wish) content() string {
+	switch image := w.Deployment.Image; {
+	case !w.LiveISO.IsNull():
+		return "a live ISO"
+	case image != nil && image.URL != "":
+		return "the image " + image.URL
+	case !w.Content[attrImage].IsNull():
+		return "an image"
+	}
+	return "neither an image nor a live ISO"
+}
+
+// keepName plans that the config drive stays as it is, if it would only follow a rename of the node, and nothing else deploys the machine.
+func (d *decision) keepName() {
+	drive, was := d.wish.Content[attrConfigDrive], d.was.Content[attrConfigDrive]
+	if d.was.Drive == nil || d.wish.Drive == nil || drive == was {
+		return
+	}
+	d.wish.Content[attrConfigDrive] = was
+	resumes, _ := d.resumes()
+	former := slices.IndexFunc(d.seen.Names, func(name string) bool { return maps.Equal(renamed(d.was.Drive, name, d.seen.Sight.Name), d.wish.Drive) })
+	if resumes || d.redeploys() != same || former < 0 {
+		d.wish.Content[attrConfigDrive] = drive
+		return
+	}
+	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
+		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", d.seen.Label, d.seen.Names[former]))
+}
+
+// renamed returns the parts of a config drive with another name in the place of a former one.
+func renamed(drive map[string]Text, former, name string) map[string]Text {
+	other := maps.Clone(drive)
+	for _, part := range []string{"hostname", "user_data", "meta_data", "network_data", "vendor_data"} {
+		if text := other[part]; text.Set {
+			other[part] = decide.Known(strings.ReplaceAll(text.V, former, name))
+		}
+	}
+	return other
+}
+
+// FormerNames returns the former names of a node that was called was and is called now.
+func FormerNames(former []string, was, now string) []string {
+	if was != "" && was != now {
+		former = append(slices.Clone(former), was)
+	}
+	former = slices.DeleteFunc(slices.Clone(former), func(name string) bool { return name == now })
+	slices.Sort(former)
+	return slices.Compact(former)
+}
+
+// ImportPhase says how far the import of a deployment has come.
+type ImportPhase string
+
+// The phases of an import.
+const (
+	NotImported ImportPhase = ""          // or this resource has deployed the machine since
+	Importing   ImportPhase = "importing" // the plan that imports: its apply touches no machine
+	Unapplied   ImportPhase = "unapplied" // the import is over, and no apply has recorded a configuration
+	Applied     ImportPhase = "applied"   // an apply has recorded one that lacks some of what Ironic does not tell
+)
+
+// History is what private state says of the import of a deployment. The first refresh after the import ends the phase importing. Terraform
+// does not tell a provider that a plan was empty, and stores nothing of it.
+type History struct {
+	Phase ImportPhase        `json:"phase"`
+	Unset []string           `json:"unset,omitempty"` // of untold: what no apply has recorded
+	Told  provision.Settings `json:"told"`            // what the node had when it was imported
+}
+
+// untold are the attributes of which Ironic does not tell what the machine was deployed with.
+func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
+
+// AfterRead returns the history after a refresh. first reports whether it is the one that belongs to the import.
+func (h History) AfterRead(node *ironic.Node, first bool) History {
+	switch {
+	case first:
+		return History{Phase: Importing, Unset: untold(), Told: provision.SettingsOf(node)}
+	case h.Phase == Importing:
+		h.Phase = Unapplied
+	}
+	return h
+}
+
+// AfterApply returns the history after an apply that has recorded a wish. deployed reports whether the machine runs that.
+func (h History) AfterApply(recorded Wish, deployed bool) History {
+	if h.Phase == NotImported || deployed {
+		return History{}
+	}
+	h.Unset = slices.DeleteFunc(slices.Clone(h.Unset), func(name string) bool { return !recorded.Content[name].IsNull() })
+	if len(h.Unset) == 0 {
+		return History{}
+	}
+	return History{Phase: Applied, Unset: h.Unset}
+}
+
+// records reports whether an apply only records the wished value of an attribute, because the machine may run that value.
+func (h History) records(name string, wish, was Wish) bool {
+	known := !wish.Content[name].Unknown
+	switch {
+	case h.Phase == Importing:
+		return true
+	case !was.Content[name].IsNull():
+		plans, runs := wish.Deployment.Image, was.Deployment.Image
+		return h.Phase == Unapplied && known && plans != nil && runs != nil && name == attrImage && !plans.Differs(*runs)
+	case slices.Contains(h.Unset, name):
+		return true
+	}
+	return h.Phase == Unapplied && known && !h.Told.Contradict(name, wish.Deployment)
+}
+
+// baseline returns the state with which a wish is compared: what the apply only records is that of the wish. records reports whether
+// there is anything to record.
+func (h History) baseline(wish, state Wish) (base Wish, records bool) {
+	base = state
+	base.Content = maps.Clone(state.Content)
+	if h.Phase == NotImported {
+		return base, false
+	}
+	for _, name := range ContentNames() {
+		if h.records(name, wish, state) {
+			base.Content[name] = wish.Content[name]
+		}
+	}
+	base.Drive = state.Drive
+	if base.Content[attrConfigDrive] == wish.Content[attrConfigDrive] {
+		base.Drive = wish.Drive
+	}
+	base.Rebuild, base.Restart = h.trigger(wish.Rebuild, state.Rebuild), h.trigger(wish.Restart, state.Restart)
+	return base, contentChange(base, state) != same || base.Rebuild != state.Rebuild
+}
+
+// trigger returns a trigger of the baseline.
+func (h History) trigger(wish, state Text) Text {
+	if h.Phase == Importing || (h.Phase == Unapplied && state.IsNull()) {
+		return wish
+	}
+	return state
+}
+
+// keepsMachine reports whether no plan replaces the deployment, because no apply has followed its import.
+func (h History) keepsMachine() bool { return h.Phase == Importing || h.Phase == Unapplied }
+
+// warnRecorded warns if the apply records values of an imported machine, and does not deploy them.
+func (d *decision) warnRecorded() {
+	if !d.records {
+		return
+	}
+	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another image, the next plan shows that. "
+	if !d.imports() {
+		detail = "Ironic does not tell whether node %s runs the values that the state lacks. The apply records them, and deploys nothing for them. "
+	}
+	d.warn(nil, "Imported deployment is recorded only", fmt.Sprintf(detail+"Ironic does not return values such as a config drive, so the state takes the first ones from the configuration; "+
+		"a later change of them rebuilds the machine. To deploy the node again, use terraform apply -replace.", d.seen.Label))
+}

@@ -1,0 +1,258 @@
+package deploy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// nodeIn returns a node in a state, for questions about that state.
+func nodeIn(state ironic.State) *ironic.Node { return &ironic.Node{ProvisionState: string(state)} }
+
+// Begun reports whether Ironic has begun to deploy a machine in a state.
+func Begun(state ironic.State) bool { return !provision.Settled(provision.GoalUndeployed, state) }
+
+// waits reports whether Ironic is at work on a deployment.
+func (d *decision) waits() bool { return provision.BeingDeployed(d.seen.State) }
+
+// neverBegun reports whether the creation was interrupted before Ironic had begun to deploy the machine.
+func (d *decision) neverBegun() bool { return d.seen.Unbegun && !Begun(d.seen.State) }
+
+// resumes reports whether the apply finishes or repeats a deployment, and first whether nothing is deployed a second time by that: Ironic
+// is at work on it, or has never begun.
+func (d *decision) resumes() (resumes, first bool) {
+	return !provision.Finished(d.seen.State), d.waits() || d.neverBegun()
+}
+
+// recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
+// recorded that in the state.
+func (d *decision) recorded() (begun, ran bool) {
+	if runs := d.seen.Sight.Content; runs == "" || runs != d.asked.Deployment.Digest() {
+		return false, false
+	}
+	resumes, _ := d.resumes()
+	return d.waits(), !resumes && d.seen.Runs.Mark != "" && d.seen.Runs.Mark != d.seen.Sight.Content
+}
+
+// imageOrAdoption decides about a machine that runs an image, or was adopted.
+func (d *decision) imageOrAdoption() {
+	switch {
+	case d.wish.Adopt:
+		d.adoption()
+		return
+	case d.imports() && d.records:
+		d.warnPower()
+		return
+	}
+	d.ignore()
+	writes := d.writes()
+	kind, known := d.deployKind(writes)
+	if known {
+		d.operate(kind)
+	}
+	resumes, first := d.resumes()
+	if resumes && !first {
+		writes = differs
+	}
+	d.plan.Forecast.Rebuilds = raise(d.seen.Rebuilds, writes)
+	if writes == differs && d.staysProtected() {
+		d.refuseProtected("rebuild it")
+	}
+	if !resumes {
+		d.warnPower()
+		d.restart(writes)
+	}
+}
+
+// deployKind returns the step that deploys a machine, if there is any.
+func (d *decision) deployKind(writes change) (Step, bool) {
+	resumes, first := d.resumes()
+	switch {
+	case writes != same:
+		return Step{Do: DoRebuild, Cost: decide.Wipe, Maybe: writes == unclear && (!resumes || first)}, true
+	case !resumes:
+		return Step{}, false
+	case d.waits():
+		return Step{Do: DoContinue}, true
+	case first:
+		return Step{Do: DoDeploy, Cost: decide.Wipe}, true
+	}
+	return Step{Do: DoRepeat, Cost: decide.Wipe}, true
+}
+
+// adoption decides about a machine that runs what others have deployed on it.
+func (d *decision) adoption() {
+	resumes, _ := d.resumes()
+	state := d.seen.State
+	if provision.Adoptable(state) {
+		d.operate(Step{Do: DoAdopt})
+		d.warn(nil, "Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
+			d.seen.Label, state, afterColon(d.seen.LastError.V)))
+		return
+	}
+	if resumes {
+		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image and change rebuild_triggers, or destroy the deployment.",
+			d.seen.Label, state))
+	}
+	d.warnPower()
+	d.restart(same)
+	if info := d.wish.Content[attrInstanceInfo]; !info.IsNull() && info != d.was.Content[attrInstanceInfo] {
+		d.add(Step{Do: DoDescribe})
+	}
+}
+
+// afterColon ends a sentence with a reason, if there is one.
+func afterColon(reason string) string {
+	if reason == "" {
+		return "."
+	}
+	return ": " + strings.TrimSuffix(reason, ".") + "."
+}
+
+// rebuildSummary is the same for all nodes, so that Terraform folds the warnings into one. So are the other summaries.
+const rebuildSummary = "Rebuild wipes the root disk"
+
+// writes says whether the plan rebuilds the node, and warns of that or says why it does not.
+func (d *decision) writes() change {
+	writes, label := d.redeploys(), d.seen.Label
+	begun, ran := d.recorded()
+	resumes, _ := d.resumes()
+	content := contentChange(d.wish, d.was)
+	switch {
+	case d.neverBegun():
+		d.warnResume()
+		return same
+	case writes == unclear:
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
+			"The plan says so with an unknown value of rebuilds.", label))
+	case writes == differs && begun:
+		d.warnResume()
+		return same
+	case writes == differs && ran:
+		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
+			"recorded that. The apply does not touch the machine.", label))
+		return same
+	case writes == differs && d.seen.Past.Phase == Unapplied:
+		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported with %s, and the configuration says otherwise: Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, d.was.content()))
+	case writes == differs:
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", label))
+	case resumes:
+		d.warnResume()
+	case content != same && d.was.Adopt:
+		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, and does not touch the machine, which was adopted. "+
+			"To deploy that content, change rebuild_triggers.", label))
+	case content != same:
+		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", label))
+	}
+	return writes
+}
+
+// ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
+func (d *decision) ignore() {
+	resumes, _ := d.resumes()
+	if d.onChange != ChangeIgnored || d.imports() || d.was.Adopt || (resumes && !d.waits()) {
+		return
+	}
+	switch compare(d.wish.Rebuild, d.was.Rebuild) {
+	case same:
+		d.keepContent()
+	case unclear:
+		if contentChange(d.wish, d.was) != same {
+			d.refuse(decide.At("rebuild_triggers"), "Value must be known during plan", "on_change is \"ignore\" and the content has changed: "+
+				"rebuild_triggers decides whether the plan shows the new content, so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
+		}
+	case differs:
+	}
+}
+
+const restartSummary = "Machine is restarted"
+
+// restart plans a restart for restart_triggers. A machine that is deployed or booted anew, or is to be off, is not restarted.
+func (d *decision) restart(deploys change) {
+	power := d.asked.Power
+	restarts := compare(d.wish.Restart, d.was.Restart)
+	if restarts == same || deploys == differs || d.imports() || power.V == PowerOff {
+		return
+	}
+	if deploys == unclear || power.Unknown {
+		restarts = unclear
+	}
+	d.plan.Forecast.Restarts = raise(d.seen.Restarts, restarts)
+	d.add(Step{Do: DoRestart, Cost: decide.Restart, Maybe: restarts == unclear})
+	d.mayBeOff()
+	if restarts == unclear {
+		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan says so with an unknown value of restarts.", d.seen.Label))
+		return
+	}
+	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is switched off and on: restart_triggers changes. Each machine that this plan restarts shows a higher number in restarts.", d.seen.Label))
+}
+
+// mayBeOff forecasts that a restart may leave a machine on that is off.
+func (d *decision) mayBeOff() {
+	if d.asked.Power.IsNull() && d.seen.Power.V != PowerOn {
+		d.plan.Forecast.Power = decide.Unknown[PowerState]()
+	}
+}
+
+// warnPower warns that the apply switches the machine. The first apply after an import does not: it records power_state, and the
+// next plan shows the difference.
+func (d *decision) warnPower() {
+	power := d.asked.Power
+	switch {
+	case !power.Set || power == d.seen.Power:
+	case d.imports():
+		d.warn(decide.At("power_state"), "Power is not switched yet", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s.", d.seen.Label, power.V))
+	default:
+		d.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", d.seen.Label, power.V))
+	}
+}
+
+// warnResume warns that the apply finishes the deployment of an earlier run.
+func (d *decision) warnResume() {
+	state, label := d.seen.State, d.seen.Label
+	writes := "which writes its root disk"
+	if !d.wish.LiveISO.IsNull() {
+		writes = "which boots its live ISO"
+	}
+	switch {
+	case provision.Failed(state):
+		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state, d.seen.LastError.V, writes))
+	case d.waits():
+		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))
+	case !Begun(state):
+		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", label, state, writes))
+	default:
+		d.warn(nil, "Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: an earlier run has undeployed it, and its data is lost. The apply finishes that, "+
+			"then deploys the node again. To leave it undeployed, destroy the resource.", label, state))
+	}
+}
+
+const protectedSummary = "Machine is protected"
+
+// staysProtected reports whether the node is protected, as of the last refresh, and the plan does not end that. An update ends it
+// before anything else.
+func (d *decision) staysProtected() bool {
+	ends := d.asked.Protected.Set && !d.asked.Protected.V
+	return d.seen.Protected && !ends
+}
+
+// refuseProtected refuses to wipe a protected machine. doing is what the plan would do, such as "rebuild it".
+func (d *decision) refuseProtected(doing string) {
+	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s. "+
+		"If the machine may be wiped, set protected = false. It can be set in the same apply as the change.", d.seen.Label, doing))
+}
+
+// refuseEnd refuses to end the deployment of a protected machine, and reports whether it has.
+func (d *decision) refuseEnd(doing string) bool {
+	if !d.seen.Protected || d.seen.Was.forgets() {
+		return false
+	}
+	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. "+
+		"If it may be wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
+	return true
+}

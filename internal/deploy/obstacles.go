@@ -1,0 +1,176 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// ref returns the node that the plan is about; "" if that is not known.
+func (l *Look) ref() string {
+	if l.fresh() {
+		return cmp.Or(l.Wish.Node.V, l.Seen.ID)
+	}
+	return cmp.Or(l.Seen.ID, l.Wish.Node.V)
+}
+
+// Power refuses a plan that has to switch off a machine which Ironic never switches off.
+func (l *Look) Power(ctx context.Context) {
+	ref := l.Wish.Node.V
+	if !l.fresh() {
+		ref = l.Seen.ID
+	}
+	off := decide.Known(PowerOff)
+	if l.Site == nil || l.Wish.Power != off || ref == "" {
+		return
+	}
+	if !l.fresh() && l.Seen.Power == off && !l.Plan.Operates() {
+		return // it is off, and stays off
+	}
+	if err := l.Site.CheckOff(ctx, ref); err != nil {
+		_, detail := provision.Explain("", err)
+		l.refuse(decide.At("power_state"), "Power-off is disabled", detail)
+	}
+}
+
+// Agent refuses a plan for a machine without BMC credentials that needs them: it rebuilds, restarts, replaces or undeploys
+// the machine, now or when the resource is destroyed.
+func (l *Look) Agent(ctx context.Context) {
+	ref := l.ref()
+	if l.Site == nil || ref == "" {
+		return
+	}
+	node, err := l.Site.NodeForRefresh(ctx, ref)
+	if err != nil || !provision.ByAgent(node) {
+		return
+	}
+	if at, why := l.agentLacks(); at != "" {
+		l.refuse(decide.At(at), "Machine without BMC credentials", fmt.Sprintf("Node %s: %s. %s", ironic.NodeLabel(node), why, agentAdvice))
+	}
+}
+
+// agentAdvice says how a node gets what Ironic lacks.
+const agentAdvice = "Ironic has no BMC credentials of the machine (power_control = \"agent\" on its metal_host). First give the metal_host a bmc with address, username and password_wo in place of power_control, and apply that."
+
+// agentLacks returns what a plan needs that Ironic cannot do without BMC credentials: the attribute, and why; "" if there is nothing.
+func (l *Look) agentLacks() (at, why string) {
+	w, forgets := l.Wish, l.Seen.Was.forgets()
+	switch {
+	case w.Destroy && !forgets:
+		return "on_destroy", "it cannot be undeployed"
+	case w.Destroy:
+		return "", ""
+	case l.fresh() && !l.Seen.New && !forgets:
+		return "on_destroy", "it cannot be undeployed, which the replacement needs"
+	case !l.fresh() && l.Plan.Operates() && provision.Finished(l.Seen.State):
+		return "image", "it cannot be rebuilt or restarted"
+	case !l.fresh() && l.Plan.Forecast.Restarts != decide.Known(l.Seen.Restarts):
+		return "restart_triggers", "it cannot be restarted"
+	case w.OnDestroy.V != DestroyForgets && !w.OnDestroy.Unknown:
+		return "on_destroy", "it could not be undeployed. Set on_destroy = \"forget\" to deploy it without credentials"
+	case w.Quarantines:
+		return "on_failure", "it could not be undeployed after a failure. Remove on_failure"
+	case !w.LiveISO.IsNull():
+		return "live_iso", "it cannot be booted from an ISO"
+	case w.Power.Set:
+		return "power_state", "it cannot be switched"
+	}
+	return "", ""
+}
+
+// Obstacles warns of what the node or the image lacks, so that the apply fails or is in vain unless that changes first.
+func (l *Look) Obstacles(ctx context.Context) {
+	l.configDrive(ctx)
+	l.vifs(ctx)
+	l.rescue(ctx)
+	l.format(ctx)
+	l.netboot(ctx)
+}
+
+// writes reports whether the plan deploys or boots the machine.
+func (l *Look) writes() bool { return l.fresh() || l.Plan.Operates() }
+
+// configDrive warns if the node's boot interface cannot pass a config drive with a live ISO.
+func (l *Look) configDrive(ctx context.Context) {
+	if l.Wish.LiveISO.IsNull() || l.Wish.Content[attrConfigDrive].IsNull() || !l.Wish.Node.Set {
+		return
+	}
+	ref := l.Wish.Node.V
+	if !l.fresh() {
+		ref = l.Seen.ID
+	}
+	node, err := l.Site.NodeForRefresh(ctx, ref)
+	if err != nil || provision.CarriesConfigDrive(l.Site.AsPlanned(node)) {
+		return // the apply reports what is wrong with the node
+	}
+	_, detail := provision.Explain("", provision.NoConfigDrive(node))
+	l.warn(decide.At("config_drive"), "Node cannot use the config drive", "Unless the node changes first, the apply will fail: "+detail)
+}
+
+// vifs warns if the node's network interface keeps no VIFs.
+func (l *Look) vifs(ctx context.Context) {
+	if len(l.Wish.Ports) == 0 || !l.Wish.Node.Set || !l.Seen.New && l.Wish.VIFs == l.Seen.Was.VIFs {
+		return
+	}
+	node, err := l.Node(ctx)
+	if err != nil || provision.KeepsVIFs(l.Site.AsPlanned(node)) {
+		return // the apply reports what is wrong with the node
+	}
+	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
+		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node)))
+}
+
+// rescues reports whether the plan changes rescue, to something.
+func (l *Look) rescues() bool {
+	return !l.Seen.New && !l.Wish.Rescue.IsNull() && l.Wish.Rescue != l.Seen.Was.Rescue
+}
+
+// rescue warns if the node's rescue interface has no rescue mode.
+func (l *Look) rescue(ctx context.Context) {
+	if !l.rescues() {
+		return
+	}
+	node, err := l.Site.NodeForRefresh(ctx, l.Seen.ID)
+	if err != nil || provision.CanRescue(node) {
+		return // the apply reports what is wrong with the node
+	}
+	l.warn(decide.At("rescue"), "Node has no rescue mode", fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. "+
+		"Set hardware_interfaces = { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info.", ironic.NodeLabel(node), node.RescueInterface))
+}
+
+// format warns of a raw image without disk_format, if the plan writes the image.
+func (l *Look) format(ctx context.Context) {
+	image := l.Wish.Deployment.Image
+	if image == nil || l.Wish.Content[attrImage].Unknown || !l.writes() {
+		return
+	}
+	if why := l.Site.LookAtFormat(ctx, *image); why != "" {
+		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
+			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", provision.ImageName(image.URL), why))
+	}
+}
+
+// netboot warns if the plan boots a machine in a way that its node cannot serve.
+func (l *Look) netboot(ctx context.Context) {
+	_, overrides := l.Wish.Deployment.InstanceInfo["boot_interface"]
+	if l.Wish.Adopt || !l.Wish.Node.Set || !l.writes() && !l.rescues() || overrides || l.Wish.Content[attrInstanceInfo].Unknown {
+		return
+	}
+	node, err := l.Node(ctx)
+	if err != nil {
+		return // the apply reports what is wrong with the node
+	}
+	label, boot := ironic.NodeLabel(node), l.Site.AsPlanned(node).BootInterface
+	if !l.Wish.LiveISO.IsNull() && provision.BootsNoISO(boot) {
+		l.warn(decide.At("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
+			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", label, boot))
+	}
+	if lacks := l.Site.LacksBootPort(ctx, node); lacks != "" {
+		l.warn(decide.At("node_id"), "Network boot needs a port", fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. "+
+			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
+	}
+}

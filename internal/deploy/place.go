@@ -1,0 +1,167 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// replacedFor returns the attributes whose change replaces the deployment instead of changing it in place.
+func (d *decision) replacedFor() (attributes []string) {
+	if d.otherNode() && !d.staysOnNode() {
+		attributes = append(attributes, "node_id")
+	}
+	if d.otherReservation() {
+		attributes = append(attributes, "allocation_id")
+	}
+	adopted := d.wish.Adopt || d.was.Adopt
+	if d.wish.LiveISO.IsNull() != d.was.LiveISO.IsNull() && !adopted {
+		attributes = append(attributes, "live_iso")
+	}
+	begun, ran := d.recorded()
+	if d.onChange != ChangeReplaces || d.imports() || adopted || begun || ran {
+		return attributes
+	}
+	for _, name := range ContentNames() {
+		if compare(d.wish.Content[name], d.was.Content[name]) != same {
+			attributes = append(attributes, name)
+		}
+	}
+	return attributes
+}
+
+// otherNode reports whether node_id, a name or UUID, names another node than the present one.
+func (d *decision) otherNode() bool {
+	node := d.wish.Node
+	return node != d.was.Node && node != decide.Known(d.seen.ID) && node != decide.Known(d.seen.Sight.Name)
+}
+
+// staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
+// time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong node.
+// A deployment cannot stay on a node whose host the plan replaces: Ironic deletes no deployed node.
+func (d *decision) staysOnNode() bool {
+	return !d.seen.Past.keepsMachine() && !d.seen.LosesNode && !d.otherReservation()
+}
+
+// otherReservation reports whether allocation_id changes to another allocation. Adding the ID of the present reservation, or
+// removing it, does not count.
+func (d *decision) otherReservation() bool {
+	wish := d.wish.Allocation
+	return !wish.IsNull() && wish != decide.Known(d.seen.Instance) && wish != d.was.Allocation
+}
+
+// keepNode plans that node_id stays as it is, if the deployment keeps its node. Also if it is the name that the plan gives to the node: that
+// name is known only if Terraform has planned the host before, and the next plan shows it.
+func (d *decision) keepNode() {
+	named := d.wish.Node
+	if !d.otherNode() || !d.staysOnNode() {
+		return
+	}
+	d.wish.Node = d.was.Node
+	if !named.Unknown && named.V != d.seen.PlannedName {
+		d.warn(decide.At("node_id"), "Deployment stays on its node", fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id moves a deployment. "+
+			"To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise set node_id to %q.", d.seen.Label, named.V, d.seen.ID))
+	}
+}
+
+// refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. It names
+// the attributes that require the replacement.
+func (d *decision) refuseReplacement() {
+	const later = "(known after apply)"
+	for _, name := range d.plan.Replaces {
+		var why string
+		switch name {
+		case "node_id":
+			why = fmt.Sprintf("the configuration names node %s", cmp.Or(d.wish.Node.V, later))
+		case "allocation_id":
+			why = fmt.Sprintf("it is reserved by %s, and the configuration names allocation %s", d.seen.Instance, cmp.Or(d.wish.Allocation.V, later))
+		default:
+			why = fmt.Sprintf("it runs %s, and the configuration says %s", d.was.content(), d.wish.content())
+		}
+		d.refuse(decide.At(name), "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, "+
+			"and no apply has recorded its configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
+			"To replace the deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make this change.", d.seen.Label, why))
+	}
+}
+
+const waitsSummary = "Change waits for the end of the rescue"
+
+// mode returns what the machine is with regard to rescue mode, as of the last refresh.
+func (d *decision) mode() provision.Rescue { return provision.RescueOf(d.seen.State) }
+
+// staysInRescue reports whether the machine is in rescue mode after the plan.
+func (d *decision) staysInRescue() bool {
+	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != provision.NotRescued)
+}
+
+// waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
+// repair does not stop a change of a whole fleet. It keeps nothing if Terraform does not allow that: a plan cannot keep an attribute
+// that the configuration adds or removes.
+func (d *decision) waitForRescue() {
+	asks := func() bool { // for a deployment or a restart
+		deploys := !d.wish.Adopt && d.redeploys() != same
+		return deploys || compare(d.wish.Restart, d.was.Restart) != same
+	}
+	if d.imports() || d.mode() == provision.NotRescued || !d.staysInRescue() || !asks() {
+		return
+	}
+	undo := d.savepoint()
+	if d.keepAsked(); asks() {
+		undo()
+		return
+	}
+	d.warnRescue()
+}
+
+// warnRescue warns that a change waits for the end of the rescue.
+func (d *decision) warnRescue() {
+	d.warn(decide.At("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. "+
+		"The plan that ends the rescue, or the first one after it, makes the change. %s", d.seen.Label, d.endAdvice()))
+}
+
+// endAdvice says how to end the rescue of a machine.
+func (d *decision) endAdvice() string {
+	if d.wish.Rescue.IsNull() {
+		return "An operator or another client has started the rescue. To end it: baremetal node unrescue " + d.seen.ID + "."
+	}
+	return "To end the rescue, remove rescue."
+}
+
+// rescue decides whether the machine enters or leaves rescue mode, after everything else was decided. It refuses other changes of a
+// machine that stays in rescue mode.
+func (d *decision) rescue() {
+	f, at, label := &d.plan.Forecast, decide.At("rescue"), d.seen.Label
+	change := compare(d.wish.Rescue, d.was.Rescue)
+	switch {
+	case change == unclear:
+		d.refuse(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so the plan must know them. "+
+			"The password itself need not be known.")
+		return
+	case d.staysInRescue() && (d.plan.Operates() || f.Restarts != decide.Known(d.seen.Restarts)):
+		d.refuse(at, "Not possible in rescue mode", fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. Leave out that change, or end the rescue first. %s",
+			label, d.endAdvice()))
+		return
+	case change == same:
+		return
+	case d.imports():
+		d.warn(at, "Rescue is recorded only", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. If it is not in rescue mode, the next plan shows that.", label))
+		return
+	}
+	f.LastError, f.Restarts = Text{}, raise(d.seen.Restarts, differs)
+	d.drop(DoRestart) // the machine is restarted once
+	d.mayBeOff()
+	if d.wish.Rescue.IsNull() {
+		d.add(Step{Do: DoUnrescue, Cost: decide.Restart})
+		if !d.plan.Operates() {
+			f.State = decide.Known(stateActive)
+		}
+		d.warn(nil, "Machine leaves rescue mode", fmt.Sprintf("Node %s is restarted, and runs what is deployed again: rescue was removed. The plan raises restarts.", label))
+		return
+	}
+	d.add(Step{Do: DoEnterRescue, Cost: decide.Restart})
+	f.State = decide.Known(stateRescued)
+	d.warn(nil, "Machine enters rescue mode", fmt.Sprintf("Node %s is restarted into Ironic's rescue system, and does not run what is deployed until rescue is removed. "+
+		"Its disks keep their data. The plan raises restarts.", label))
+}

@@ -1,0 +1,273 @@
+package deploy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Decide says what an apply of a wish does, and what the plan shows of it. Update, Create and Delete do that and decide nothing again; where the
+// plan for the wish applied last is empty, the next plan need not ask.
+func Decide(w Wish, s Seen) Plan {
+	d := &decision{asked: w, wish: w, was: s.Was, seen: s}
+	d.wish.Content = maps.Clone(w.Content)
+	var known bool
+	switch {
+	case w.Destroy:
+		d.end()
+		return d.plan
+	default:
+		d.onChange, known = d.inForce()
+	}
+	switch {
+	case !known:
+	case s.New:
+		d.begin()
+	default:
+		d.change()
+	}
+	d.plan.Forecast.Wish = d.wish
+	slices.SortStableFunc(d.plan.Steps, func(a, b Step) int { return cmp.Compare(a.Do.Phase(), b.Do.Phase()) })
+	return d.plan
+}
+
+// decision is a plan in the making.
+type decision struct {
+	asked    Wish     // the configuration
+	wish     Wish     // what the plan makes of it: some values of the state may stay
+	was      Wish     // what the configuration is compared with: the state, and what the apply only records of an imported machine
+	records  bool     // the apply records values of an imported machine for which nothing is deployed
+	onChange OnChange // in force
+	seen     Seen
+	plan     Plan
+}
+
+// inForce returns on_change of the configuration, or the provider's default. It refuses one that is not known.
+func (d *decision) inForce() (value OnChange, known bool) {
+	for i, v := range []decide.Value[OnChange]{d.asked.OnChange, d.asked.DefaultOnChange} {
+		switch {
+		case v.Unknown:
+			where := [...]string{"", " of the provider block"}[i]
+			d.refuse(decide.At("on_change"), "Value must be known during plan", "on_change"+where+" decides whether a change of content wipes a disk, "+
+				"so the plan must know it. Set it to a value that does not depend on a resource.")
+			return ChangeIgnored, false
+		case v.Set:
+			return v.V, true
+		}
+	}
+	return ChangeRebuilds, true
+}
+
+func (d *decision) warn(at decide.Path, summary, detail string) {
+	d.plan.Notices = append(d.plan.Notices, decide.Warn(at, summary, detail))
+}
+
+func (d *decision) refuse(at decide.Path, summary, detail string) {
+	d.plan.Notices = append(d.plan.Notices, decide.Refuse(at, summary, detail))
+}
+
+func (d *decision) add(s Step) { d.plan.Steps = append(d.plan.Steps, s) }
+
+// imports reports whether this plan imports the machine: its apply touches no machine.
+func (d *decision) imports() bool { return d.seen.Past.Phase == Importing }
+
+// end decides what destroying does.
+func (d *decision) end() {
+	if d.refuseEnd("destroy") {
+		return
+	}
+	d.add(EndOf(d.was))
+}
+
+// EndOf returns the step that ends a deployment. The state of a creation that has failed has no on_destroy.
+func EndOf(was Wish) Step {
+	switch {
+	case was.EndsAdoption():
+		return Step{Do: DoRelease}
+	case was.forgets():
+		return Step{Do: DoForget}
+	}
+	return Step{Do: DoUndeploy, Cost: decide.Wipe}
+}
+
+// forgets reports whether destroying the deployment leaves its machine running.
+func (w Wish) forgets() bool { return w.OnDestroy.V == DestroyForgets }
+
+// EndsAdoption reports whether destroying the resource ends an adoption and leaves a machine that runs alone.
+func (w Wish) EndsAdoption() bool { return w.Adopt && w.OnDestroy.V != DestroyUndeploys }
+
+// begin decides about a new deployment.
+func (d *decision) begin() {
+	f := &d.plan.Forecast
+	f.Fresh, f.Rebuilds, f.Restarts = true, decide.Known[int64](0), decide.Known[int64](0)
+	ports := provision.Connections{Wanted: d.wish.Ports}
+	switch {
+	case d.wish.Adopt:
+		if len(ports.Wanted) > 0 {
+			d.add(Step{Do: DoConnect, Ports: ports})
+		}
+		d.add(Step{Do: DoAdopt})
+	case !d.wish.LiveISO.IsNull():
+		f.Boot = decide.Known(bootiso.Status{Action: bootiso.None})
+		d.add(Step{Do: DoDeploy, Cost: decide.Restart, Ports: ports})
+		d.refuseFirstBoot()
+	default:
+		d.add(Step{Do: DoDeploy, Cost: decide.Wipe, Ports: ports})
+	}
+	if !d.asked.Rescue.IsNull() {
+		d.refuse(decide.At("rescue"), "Nothing to rescue", "This plan makes a new deployment, or replaces one, so there is nothing to rescue. Remove rescue, apply, and add it afterwards. "+
+			"To rescue a machine that runs already, import its deployment, or adopt it, without rescue first.")
+	}
+	d.power()
+	d.protection()
+}
+
+// change decides about a deployment that exists.
+func (d *decision) change() {
+	d.was, d.records = d.seen.Past.baseline(d.wish, d.seen.Was)
+	d.keepNode()
+	d.keepName()
+	if d.plan.Replaces = d.replacedFor(); len(d.plan.Replaces) > 0 {
+		d.replace()
+		return
+	}
+	d.keep()
+	if d.wish.LiveISO.IsNull() {
+		d.waitForRescue()
+		d.imageOrAdoption()
+	} else {
+		d.boot()
+	}
+	d.warnRecorded()
+	d.rescue()
+	d.connect()
+	d.power()
+	d.protection()
+}
+
+// replace decides about a deployment that another one replaces.
+func (d *decision) replace() {
+	if d.seen.Past.keepsMachine() && provision.Occupied(nodeIn(d.seen.State)) {
+		d.refuseReplacement()
+		return
+	}
+	if d.refuseEnd("replace") {
+		return
+	}
+	d.add(EndOf(d.seen.Was))
+	d.begin()
+}
+
+// keep forecasts no change of the values that come from Ironic.
+func (d *decision) keep() {
+	f := &d.plan.Forecast
+	f.State, f.LastError, f.Attempts, f.Power = decide.Known(d.seen.State), d.seen.LastError, d.seen.Attempts, d.seen.Power
+	f.Rebuilds, f.Restarts = raise(d.seen.Rebuilds, same), raise(d.seen.Restarts, same)
+}
+
+// operate plans an operation of Ironic, and forecasts that values change by it.
+func (d *decision) operate(s Step) {
+	f := &d.plan.Forecast
+	f.State.Unknown, f.LastError, f.Attempts = true, decide.Unknown[string](), decide.Unknown[int64]()
+	f.Power = decide.Unknown[PowerState]()
+	s.Ports = d.connections()
+	d.add(s)
+}
+
+// raise returns a counter of the state, raised by one for a change that is certain, and unknown for one that is not.
+func raise(counter int64, by change) decide.Value[int64] {
+	switch by {
+	case differs:
+		counter++
+	case unclear:
+		return decide.Unknown[int64]()
+	case same:
+	}
+	return decide.Known(counter)
+}
+
+// connections returns the VIFs to attach and detach. A VIF that gets another port is detached first. Without vifs in the
+// configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
+// not attached.
+func (d *decision) connections() (c provision.Connections) {
+	if d.imports() || d.wish.VIFs.IsNull() {
+		return c
+	}
+	c.Wanted = d.wish.Ports
+	for _, vif := range d.was.Ports {
+		if !slices.Contains(c.Wanted, vif) {
+			c.Unwanted = append(c.Unwanted, vif.ID)
+		}
+	}
+	return c
+}
+
+// connect connects a machine that keeps running. A machine that is deployed, booted or rebuilt is connected then, after Ironic knows its
+// traits: it may choose the network by them.
+func (d *decision) connect() {
+	if (d.plan.Operates() && !d.wish.Adopt) || d.wish.VIFs == d.was.VIFs {
+		return
+	}
+	c := d.connections()
+	if maybe := d.wish.VIFs.Unknown; maybe || len(c.Wanted)+len(c.Unwanted) > 0 {
+		d.add(Step{Do: DoConnect, Ports: c, Maybe: maybe})
+	}
+}
+
+// power switches the machine as configured, also after an operation or a rescue, which may have left it in another power state.
+func (d *decision) power() {
+	if w := d.asked.Power; !w.Set || !d.seen.New && len(d.plan.Replaces) == 0 && !d.plan.Operates() && !Has(d.plan.Steps, DoUnrescue) && (d.imports() || w == d.seen.Power) {
+		return
+	}
+	if d.asked.Power.V == PowerOff {
+		d.add(Step{Do: DoPowerOff, Cost: decide.Restart})
+		return
+	}
+	d.add(Step{Do: DoPowerOn})
+}
+
+// protection ends the protection before everything else, and sets it after almost everything. Another client may have changed it
+// since the last read: it is set, or ended, in each apply that touches the machine.
+func (d *decision) protection() {
+	want := d.asked.Protected
+	switch acts := len(d.plan.Steps) > 0; {
+	case !want.Set, d.seen.Protected == want.V && !acts:
+	case want.V:
+		d.add(Step{Do: DoProtect})
+	case !d.plan.Forecast.Fresh:
+		d.add(Step{Do: DoUnprotect})
+	}
+}
+
+// drop removes the steps of a kind.
+func (d *decision) drop(kind Kind) {
+	d.plan.Steps = slices.DeleteFunc(d.plan.Steps, func(s Step) bool { return s.Do == kind })
+}
+
+// savepoint returns a function that takes the wish back to what it is now.
+func (d *decision) savepoint() (undo func()) {
+	kept := d.wish
+	kept.Content = maps.Clone(d.wish.Content)
+	return func() { d.wish = kept }
+}
+
+// IgnoresContent reports whether a change of content does nothing, or the plan cannot tell.
+func (w Wish) IgnoresContent() bool {
+	d := decision{asked: w}
+	value, _ := d.inForce()
+	return value == ChangeIgnored
+}
+
+// Empty reports whether the plan does nothing, says nothing and changes no value of the state.
+func (p Plan) Empty(s Seen) bool {
+	f := p.Forecast
+	values := f.State == decide.Known(s.State) && f.LastError == s.LastError && f.Attempts == s.Attempts && f.Power == s.Power &&
+		f.Rebuilds == decide.Known(s.Rebuilds) && f.Restarts == decide.Known(s.Restarts)
+	boot := f.Boot.Set == s.Boot.Set && !f.Boot.Unknown && f.Boot.V.Action == s.Boot.V.Action && f.Boot.V.Stale == s.Boot.V.Stale &&
+		slices.Equal(f.Boot.V.Obsolete, s.Boot.V.Obsolete)
+	return values && boot && len(p.Steps)+len(p.Notices)+len(p.Replaces) == 0
+}

@@ -1,0 +1,274 @@
+package deploy_test
+
+import "testing"
+
+// The tables: what is wished | what is seen | what happens | what the plan says; "!" refuses | rebuilds/restarts
+//
+// A setting that a row does not name is the one of the state, which is above the table. "?" is a value that is known only during the apply, "-" is
+// none; a step with "?" may be taken. The machine is active and on, unless the row says otherwise. (wipe) and (restart) are what a step costs.
+
+// A deployment that runs an image.
+func TestDecide_image(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, config_drive=d, rebuild_triggers=1, restart_triggers=1", `
+the same | active | - | - | 0/0
+image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+config_drive=e | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+traits=CUSTOM_A | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=? | active | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+rebuild_triggers=? | active | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+image=b, on_change=ignore | active | - | - | 0/0
+image=b, on_change=ignore, rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=b, on_change=ignore, rebuild_triggers=? | active | rebuild (wipe)? | !Value must be known during plan, Rebuild wipes the root disk | ?/0
+config_drive=-, on_change=ignore | active | - | Change without effect | 0/0
+image=b, on_change=? | active | - | !Value must be known during plan | 0/0
+restart_triggers=2 | active | restart (restart) | Machine is restarted | 0/1
+restart_triggers=? | active | restart (restart)? | Machine is restarted | 0/?
+restart_triggers=2 | off | restart (restart) | Machine is restarted | 0/1
+restart_triggers=2, power_state=off | active | power-off (restart) | Power is switched | 0/0
+restart_triggers=2, power_state=off | off | - | - | 0/0
+restart_triggers=2, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+restart_triggers=2, image=? | active | rebuild (wipe)?, restart (restart)? | Rebuild wipes the root disk, Machine is restarted | ?/?
+power_state=off | active | power-off (restart) | Power is switched | 0/0
+power_state=on | off | power-on | Power is switched | 0/0
+power_state=off | off | - | - | 0/0
+power_state=off, image=b | active | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk, Power is switched | 1/0
+power_state=off, image=b | off | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk | 1/0
+power_state=on, image=b | active | rebuild (wipe), power-on | Rebuild wipes the root disk | 1/0
+vifs=p1 | active | connect | - | 0/0
+vifs=p1, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+vifs=? | active | connect? | - | 0/0
+protected=true | active | protect | - | 0/0
+protected=true | protected | - | - | 0/0
+protected=false | protected | unprotect | - | 0/0
+protected=false, image=b | protected | unprotect, rebuild (wipe) | Rebuild wipes the root disk | 1/0
+protected=false, image=b | active | unprotect, rebuild (wipe) | Rebuild wipes the root disk | 1/0
+protected=true, image=b | active | rebuild (wipe), protect | Rebuild wipes the root disk | 1/0
+image=b | protected | rebuild (wipe) | Rebuild wipes the root disk, !Machine is protected | 1/0
+image=? | protected | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+restart_triggers=2 | protected | restart (restart) | Machine is restarted | 0/1
+`)
+}
+
+// An earlier run was killed, or has failed.
+func TestDecide_unfinishedDeployment(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, config_drive=d", `
+the same | deploying | continue | Unfinished deployment is continued | 0/0
+the same | wait call-back | continue | Unfinished deployment is continued | 0/0
+the same | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+the same | deleting | repeat (wipe) | Undeployed node is deployed again | 1/0
+the same | error | repeat (wipe) | Undeployed node is deployed again | 1/0
+the same | available | repeat (wipe) | Unfinished deployment is continued | 1/0
+the same | available, creation interrupted before Ironic began | deploy (wipe) | Unfinished deployment is continued | 0/0
+the same | manageable, creation interrupted before Ironic began | deploy (wipe) | Unfinished deployment is continued | 0/0
+the same | deploying, creation interrupted before Ironic began | continue | Unfinished deployment is continued | 0/0
+the same | deploy failed, creation interrupted before Ironic began | repeat (wipe) | Failed deployment is repeated | 1/0
+the same | active, creation interrupted before Ironic began | - | - | 0/0
+the same | deploy failed, protected | repeat (wipe) | Failed deployment is repeated, !Machine is protected | 1/0
+image=b | deploying | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=b | deploying, an earlier run deploys the wish | continue | Unfinished deployment is continued | 0/0
+image=b | active, an earlier run has deployed the wish | - | Deployment of an earlier run is recorded | 0/0
+image=b | deploy failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=? | deploying | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+image=? | deploy failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=b | available, creation interrupted before Ironic began | deploy (wipe) | Unfinished deployment is continued | 0/0
+image=b, on_change=ignore | deploying | continue | Unfinished deployment is continued | 0/0
+image=b, on_change=ignore | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+restart_triggers=2 | deploying | continue | Unfinished deployment is continued | 0/0
+power_state=off | deploy failed | repeat (wipe), power-off (restart) | Failed deployment is repeated | 1/0
+vifs=p1 | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+the same | service failed | - | - | 0/0
+the same | service hold | - | - | 0/0
+`)
+}
+
+// A machine that is to enter rescue mode, or that another client has put there.
+func TestDecide_rescue(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, restart_triggers=1", `
+rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=? | active | - | !Value must be known during plan | 0/0
+rescue=1 | off | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=1, image=b | active | rebuild (wipe) | Rebuild wipes the root disk, !Not possible in rescue mode | 1/0
+rescue=1, restart_triggers=2 | active | restart (restart) | Machine is restarted, !Not possible in rescue mode | 0/1
+rescue=1, restart_triggers=- | active | restart (restart) | Machine is restarted, !Not possible in rescue mode | 0/1
+rescue=1 | importing | - | Rescue is recorded only | 0/0
+rescue=1 | deploying | continue | Unfinished deployment is continued, !Not possible in rescue mode | 0/0
+image=b | rescue | - | Change waits for the end of the rescue | 0/0
+restart_triggers=2 | rescue | - | Change waits for the end of the rescue | 0/0
+config_drive=d | rescue | rebuild (wipe) | Rebuild wipes the root disk, !Not possible in rescue mode | 1/0
+power_state=on | rescue | - | - | 0/0
+the same | rescue | - | - | 0/0
+the same | rescue failed | - | - | 0/0
+`)
+}
+
+// A machine that this resource has put into rescue mode.
+func TestDecide_endOfRescue(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, restart_triggers=1, rescue=1", `
+the same | rescue | - | - | 0/0
+the same | rescuing | - | - | 0/0
+rescue=2 | rescue | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=- | rescue | unrescue (restart) | Machine leaves rescue mode | 0/1
+rescue=- | unrescue failed | unrescue (restart) | Machine leaves rescue mode | 0/1
+rescue=-, image=b | rescue | unrescue (restart), rebuild (wipe) | Rebuild wipes the root disk, Machine leaves rescue mode | 1/1
+rescue=-, restart_triggers=2 | rescue | unrescue (restart) | Machine is restarted, Machine leaves rescue mode | 0/1
+rescue=-, power_state=off | rescue | unrescue (restart), power-off (restart) | Power is switched, Machine leaves rescue mode | 0/1
+image=b | rescue | - | Change waits for the end of the rescue | 0/0
+image=b, rescue=2 | rescue | rescue (restart) | Change waits for the end of the rescue, Machine enters rescue mode | 0/1
+config_drive=d | rescue | rebuild (wipe) | Rebuild wipes the root disk, !Not possible in rescue mode | 1/0
+restart_triggers=2 | rescue | - | Change waits for the end of the rescue | 0/0
+`)
+}
+
+// A machine that runs what others have deployed.
+func TestDecide_adoption(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "adopt, on_destroy=forget", `
+the same | active | - | - | 0/0
+the same | new | adopt | - | 0/0
+power_state=off, vifs=p1 | new | connect, adopt, power-off (restart) | - | 0/0
+rescue=1 | new | adopt | !Nothing to rescue | 0/0
+the same | manageable | adopt | Unfinished adoption is continued | 0/0
+the same | adopting | adopt | Unfinished adoption is continued | 0/0
+the same | adopt failed | adopt | Unfinished adoption is continued | 0/0
+the same | deploy failed | - | Adopted machine does not run | 0/0
+instance_info=i | active | describe | - | 0/0
+power_state=off | active | power-off (restart) | Power is switched | 0/0
+restart_triggers=2 | active | restart (restart) | Machine is restarted | 0/1
+image=a | active | - | Adopted deployment is recorded only | 0/0
+image=a, rebuild_triggers=1 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=a, rebuild_triggers=1 | deploy failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+instance_info=i | importing | - | Imported deployment is recorded only | 0/0
+`)
+}
+
+// A deployment that does not exist yet.
+func TestDecide_newDeployment(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a", `
+the same | new | deploy (wipe) | - | 0/0
+image=? | new | deploy (wipe) | - | 0/0
+power_state=off, protected=true, vifs=p1 | new | deploy (wipe), power-off (restart), protect | - | 0/0
+protected=false | new | deploy (wipe) | - | 0/0
+rescue=1 | new | deploy (wipe) | !Nothing to rescue | 0/0
+on_change=? | new | - | !Value must be known during plan | 0/0
+`)
+}
+
+// A deployment that was imported.
+func TestDecide_imported(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a", `
+the same | importing | - | - | 0/0
+image=b | importing | - | Imported deployment is recorded only | 0/0
+image=?, config_drive=d | importing | - | Imported deployment is recorded only | 0/0
+config_drive=d, rebuild_triggers=1 | importing | - | Imported deployment is recorded only | 0/0
+power_state=off | importing | - | Power is not switched yet | 0/0
+vifs=p1 | importing | - | - | 0/0
+restart_triggers=1 | importing | - | - | 0/0
+the same | importing, deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+image=b | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+config_drive=d | imported | - | Imported deployment is recorded only | 0/0
+config_drive=d, rebuild_triggers=1, restart_triggers=1 | imported | - | Imported deployment is recorded only | 0/0
+traits=CUSTOM_A | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+config_drive=d | import applied | - | Imported deployment is recorded only | 0/0
+image=b | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+rebuild_triggers=1 | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+node=uuid-2 | importing | replaced for node_id | !Imported deployment is not replaced | 0/0
+allocation=other | imported | replaced for allocation_id | !Imported deployment is not replaced | 0/0
+live_iso=x | imported | replaced for live_iso | !Imported deployment is not replaced | 0/0
+node=uuid-2 | imported, available | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
+`)
+}
+
+// Another node or reservation, and the end.
+func TestDecide_placeAndEnd(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a", `
+node=n1 | active | - | - | 0/0
+node=uuid-2 | active | - | Deployment stays on its node | 0/0
+node=n2 | to be called n2 | - | - | 0/0
+node=? | active | - | - | 0/0
+node=? | host replaced | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
+node=uuid-2, allocation=reservation | active | - | Deployment stays on its node | 0/0
+node=uuid-2, allocation=other | active | undeploy (wipe), deploy (wipe), replaced for node_id+allocation_id | - | 0/0
+allocation=? | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
+allocation=other | protected | replaced for allocation_id | !Machine is protected | 0/0
+allocation=other, on_destroy=forget | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
+live_iso=x | active | undeploy (wipe), deploy (restart), replaced for live_iso | - | 0/0
+image=b, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
+image=b, on_change=replace | active, an earlier run has deployed the wish | - | Deployment of an earlier run is recorded | 0/0
+image=?, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
+image=b, on_change=replace | protected | replaced for image | !Machine is protected | 0/0
+rebuild_triggers=2, on_change=replace | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+allocation=other, rescue=1 | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | !Nothing to rescue | 0/0
+destroy | active | undeploy (wipe) | - | 0/0
+destroy | protected | - | !Machine is protected | 0/0
+`)
+}
+
+// A machine that runs a live ISO.
+func TestDecide_liveISO(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "live_iso=a1, shared_content=s1, host_content=h1, restart_triggers=1", `
+the same | active | - | - | 0/0
+the same | new | deploy (restart) | - | 0/0
+live_iso=a2 | active | - | Host runs an older live ISO | 0/0
+shared_content=s2 | active | - | Host runs an older live ISO | 0/0
+host_content=h2 | active | - | Host waits for a newer live ISO | 0/0
+live_iso=a2, host_content=h2 | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+live_iso=a2, shared_content=s2 | active | - | Host runs an older live ISO | 0/0
+live_iso=a2, reboot_policy=always | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+live_iso=a2, host_content=h2, reboot_policy=never | active | - | Host runs an older live ISO | 0/0
+live_iso=a2, host_content=h2, installing=true | active | - | Host runs an older live ISO | 0/0
+live_iso=a2, registered=false | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+live_iso=a2, registered=? | active | boot (restart)? | Live ISO is not known yet | 0/?
+live_iso=? | active | boot (restart)? | Live ISO is not known yet | 0/?
+url=? | active | - | Host is not restarted with the new live ISO | 0/0
+url=?, host_content=h2 | active | boot (restart)? | Machine is restarted with a new live ISO | 0/?
+url=?, shared_content=? | active | - | Host is not restarted with the new live ISO | 0/0
+live_iso=a2, host_content=h2, contains=other | active | - | Host waits for a newer live ISO | 0/0
+live_iso=a2, host_content=h2 | no BMC | ask | Machine has to be restarted by hand | 0/0
+live_iso=a2, host_content=h2 | in maintenance | - | Restart waits for the machine | 0/0
+live_iso=a2, host_content=h2 | no record of the boot | - | Live ISO is taken as booted | 0/0
+rebuild_triggers=2 | no record of the boot | boot (restart) | Machine is restarted with a new live ISO | 0/1
+live_iso=a2, host_content=h2 | not refreshed | - | !State is not refreshed | 0/0
+live_iso=a2, host_content=h2, built_at=2027-01-01T00:00:00Z | active | - | !Image from the future | 0/0
+registered=false, live_iso=a1, rebuild_triggers=2 | booted 4 times | - | !Machine was restarted too often | 0/0
+config_drive=d | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+config_drive=d, on_change=ignore | active | - | Change without effect | 0/0
+rebuild_triggers=2 | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+restart_triggers=2 | active | restart (restart) | Machine is restarted | 0/1
+restart_triggers=2, live_iso=a2, host_content=h2 | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+power_state=off | active | power-off (restart) | Power is switched | 0/0
+rebuild_triggers=2 | protected | - | !Machine is protected | 0/0
+live_iso=a2, host_content=h2 | protected | - | Host runs an older live ISO | 0/0
+rebuild_triggers=2, protected=false | protected | unprotect, boot (restart) | Machine is restarted with a new live ISO | 0/1
+rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=1, rebuild_triggers=2 | active | rescue (restart) | !Machine cannot be restarted now, Machine enters rescue mode | 0/1
+live_iso=a2, host_content=h2 | rescue | - | Change waits for the end of the rescue | 0/0
+rebuild_triggers=2 | rescue | - | !Machine cannot be restarted now | 0/0
+the same | deploying | continue | Unfinished deployment is continued | 0/0
+the same | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
+live_iso=a2, host_content=h2 | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
+live_iso=a2, host_content=h2 | importing | - | Host runs an older live ISO | 0/0
+the same | available, creation interrupted before Ironic began | deploy (restart) | Unfinished deployment is continued | 0/0
+contains=other | new | deploy (restart) | !Live ISO lacks wanted content | 0/0
+built_at=2027-01-01T00:00:00Z | new | deploy (restart) | !Image from the future | 0/0
+`)
+}
+
+// A machine in service.
+func TestDecide_service(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, restart_triggers=1", `
+image=b | servicing | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=b | service failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+restart_triggers=2 | service wait | restart (restart) | Machine is restarted | 0/1
+rescue=1 | service hold | rescue (restart) | Machine enters rescue mode | 0/1
+`)
+}

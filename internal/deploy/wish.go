@@ -1,0 +1,135 @@
+// Package deploy decides what a plan of a deployment does: one pure function, Decide, in plan.go. What needs a server is in look.go.
+package deploy
+
+import (
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Text is a value of which only equality matters. It is unknown if any part of it is.
+type Text = decide.Value[string]
+
+// OnChange says what a change of content does.
+type OnChange string
+
+// The values of on_change.
+const (
+	ChangeRebuilds OnChange = "rebuild"
+	ChangeReplaces OnChange = "replace"
+	ChangeIgnored  OnChange = "ignore"
+)
+
+// OnDestroy says what destroying a deployment does.
+type OnDestroy string
+
+// The values of on_destroy.
+const (
+	DestroyUndeploys OnDestroy = "undeploy"
+	DestroyForgets   OnDestroy = "forget"
+)
+
+// PowerState is the power state of a machine.
+type PowerState string
+
+// The power states.
+const (
+	PowerOn  PowerState = "on"
+	PowerOff PowerState = "off"
+)
+
+// Names of attributes that are content: a change of them deploys the machine anew.
+const (
+	attrImage        = "image"
+	attrConfigDrive  = "config_drive"
+	attrDeploySteps  = "deploy_steps"
+	attrCapabilities = "capabilities"
+	attrTraits       = "traits"
+	attrRootDevice   = "root_device"
+	attrInstanceInfo = "instance_info"
+)
+
+// ContentNames returns the names of the attributes that are content, sorted.
+func ContentNames() []string {
+	return []string{attrCapabilities, attrConfigDrive, attrDeploySteps, attrImage, attrInstanceInfo, attrRootDevice, attrTraits}
+}
+
+// Wish is what the configuration asks for. Seen.Was is the wish that the state has recorded.
+type Wish struct {
+	Destroy bool // the resource is to be destroyed
+
+	Node, Allocation Text
+	Content          map[string]Text // by ContentNames
+	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
+	LiveISO          decide.Value[LiveISO]
+	Adopt            bool
+	Rebuild, Restart Text // the triggers
+	Rescue           Text // the version of the password
+	VIFs             Text
+	Ports            []provision.VIF // the VIFs, if they are known
+	Protected        decide.Value[bool]
+	Power            decide.Value[PowerState]
+	OnChange         decide.Value[OnChange]
+	DefaultOnChange  decide.Value[OnChange] // of the provider
+	OnDestroy        decide.Value[OnDestroy]
+	Quarantines      bool
+	MaxNodes         int
+
+	Deployment provision.Deployment // what Ironic is asked for, as far as it is known
+}
+
+// LiveISO is the wished live ISO.
+type LiveISO struct {
+	Want  bootiso.Want    // what is known of it
+	Parts map[string]Text // its attributes by name
+}
+
+// Seen is what the state, private state and the last read say of a deployment, and what was looked up for the plan.
+type Seen struct {
+	New bool // the state has no deployment; nothing else is set then but Now
+
+	Was                Wish // what the state has recorded
+	ID, Instance       string
+	State              ironic.State
+	LastError          Text
+	Attempts           decide.Value[int64]
+	Rebuilds, Restarts int64
+	Power              decide.Value[PowerState]
+	Protected          bool
+	Boot               decide.Value[bootiso.Status]
+
+	Past    History
+	Unbegun bool     // the creation was interrupted before Ironic was seen at work
+	Names   []string // that the node had since it was deployed, besides the present one
+	Sight   Sight
+	Runs    provision.Footprint // of the node as of the recorded deployment
+	Last    Wanted
+
+	LosesNode   bool   // the plan replaces the host
+	PlannedName string // the name that the plan gives to the node; "" if none
+	Label       string // names the node in messages
+	Now         time.Time
+}
+
+// Sight is what a plan needs to know of the node, as of the last read. It is kept in private state: a saved plan is planned again when
+// it is applied, and the node may have changed since.
+type Sight struct {
+	Name    string          `json:"name"`    // of the node
+	Content string          `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
+	Boot    bootiso.Machine `json:"boot"`    // what the decision about a live ISO depends on
+}
+
+// SightOf returns the sight of a node.
+func SightOf(node *ironic.Node) Sight {
+	return Sight{Name: node.Name, Content: provision.Content(node), Boot: provision.BootFacts(node)}
+}
+
+// Wanted is the live ISO that an apply has wanted last. The machine may run an older one.
+type Wanted struct {
+	Image     string            `json:"image"` // bootiso.Artifacts.Digest without named content: a hash of the image's identity
+	At        time.Time         `json:"at"`    // when an apply first wanted that image
+	Artifacts bootiso.Artifacts `json:"artifacts"`
+}

@@ -1,0 +1,146 @@
+package enroll_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+)
+
+// What a plan of a host does and says. One row: what Terraform has of the host | what is configured | the steps, each with its cost | the notices.
+// Without words of its own, a host is manageable, managed, inspected and off, and was applied with target_state = "manageable".
+const plans = `
+# A new host says in its own words what becomes of it.
+new                                    |                                          | enroll, write, walk to manageable                                         |
+new                                    | target_state=enroll                      | enroll, write                                                             |
+new                                    | target_state=available                   | enroll, write, walk to available: clean                                   |
+new                                    | target_state=available automated_clean=false | enroll, write, walk to available                                      |
+new                                    | target_state=available retired           | enroll, leave pool, write, walk to manageable                             |
+new                                    | target_state=available inspect power_state=on | enroll, write, inspect: restart, walk to available: clean, switch power on: restart |
+new                                    | target_state=? inspect=?                 | enroll, write, inspect: restart, walk to available: clean                 |
+new                                    | target_state=manageable boot_mode=uefi   | enroll, write, set boot: restart, walk to manageable                      |
+new                                    | target_state=manageable hardware=raid!,bios | enroll, write, configure raid bios_settings: wipe, walk to manageable  | All RAID volumes are deleted
+new                                    | target_state=enroll hardware=bios        | enroll, write                                                             |
+new                                    | no-driver target_state=available         |                                                                           | !No BMC and no driver
+new                                    | no-bmc target_state=available            | enroll, write                                                             | Host without BMC
+new                                    | no-bmc target_state=enroll               | enroll, write                                                             |
+new                                    | power_control target_state=available     | enroll, write, walk to available: clean                                   |
+new in-use                             | target_state=available                   | enroll, write, walk to available: clean                                   | Server hardware is in use
+new network=ipxe                       | target_state=available                   | enroll, write, walk to available: clean                                   | Network boot needs a port
+new discovered=r1                      | target_state=available                   | enroll, write, walk to available: clean                                   | Discovered node is taken over
+new                                    | disable_power_off power_state=off        | enroll, write, walk to manageable, switch power off: restart              | !Power-off is disabled
+
+# What is as it should be stays.
+state=manageable                       | target_state=manageable                  |                                                                           |
+state=available target=available       | target_state=available                   |                                                                           |
+state=available                        | target_state=manageable description      | write, walk to manageable                                                 |
+state=manageable                       | target_state=manageable description      | write                                                                     |
+state=enroll target=enroll             | target_state=enroll                      |                                                                           |
+state=active target=available reserved=allocation | target_state=available        |                                                                           |
+state=active target=available reserved=allocation | target_state=manageable       |                                                                           |
+
+# The way to available cleans.
+state=manageable                       | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
+state=manageable                       | target_state=?                           | write, walk to available: clean                                           | Cleaning erases data
+state=manageable                       | target_state=available automated_clean=false | write, walk to available                                              |
+state=clean-failed target=available    | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
+state=clean-failed                     | target_state=manageable                  | write, walk to manageable                                                 |
+state=manageable                       | target_state=enroll                      |                                                                           | !Node cannot return to enroll
+state=active class=a reserved=allocation | resource_class=b                       |                                                                           | !Class of a deployed node is fixed
+state=manageable class=a               | resource_class=b description             | write                                                                     |
+state=manageable network=ipxe          | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data, Network boot needs a port
+
+# A reserved host that another client has moved returns to the pool if an allocation has it.
+state=manageable target=available reserved=allocation   | target_state=available  | write, walk to available: clean                                           | Cleaning erases data
+state=clean-failed target=available reserved=allocation | target_state=available  | write, walk to available: clean                                           | Cleaning erases data
+state=manageable target=available reserved=allocation   | target_state=?          | write, walk to available: clean                                           | Cleaning erases data
+state=manageable target=available reserved=instance     | target_state=available  |                                                                           | Reserved host is not in its target state
+state=available reserved=allocation                     | target_state=manageable |                                                                           | Reserved host is not in its target state
+state=manageable reserved=allocation                    | target_state=manageable |                                                                           |
+state=deleting target=available reserved=allocation     | target_state=available  |                                                                           |
+state=active target=available reserved=allocation       | target_state=available  |                                                                           |
+state=deploy-failed target=available reserved=allocation | target_state=available |                                                                           |
+state=manageable target=available reserved=allocation   |                         |                                                                           |
+
+# Inspection.
+state=manageable not-inspected         | target_state=manageable inspect          | write, inspect: restart, walk to manageable                               | Inspection boots the machine
+state=manageable                       | target_state=manageable inspect          |                                                                           |
+state=available target=available not-inspected | target_state=available inspect   | write, inspect: restart, walk to available: clean                         | Cleaning erases data
+state=manageable triggers=a            | inspect_triggers=b                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
+state=manageable triggers=a            | inspect_triggers=?                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
+state=manageable triggers=a pending=a  | inspect_triggers=a                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
+state=manageable imported              | inspect_triggers=a description           | write                                                                     |
+state=available target=available reserved=allocation triggers=a | inspect_triggers=b |                                                                       | !Host cannot be inspected now
+state=active target=available reserved=allocation triggers=a    | inspect_triggers=b |                                                                       | !Host cannot be inspected now
+state=enroll target=enroll triggers=a  | inspect_triggers=b                       |                                                                           | !Host cannot be inspected now
+
+# Power.
+state=manageable power=off             | power_state=on                           | write, switch power on: restart                                           | Power is switched
+state=manageable power=off             | power_state=?                            | write, switch power: restart                                              | Power is switched
+state=manageable power=on powers=on    | power_state=on target_state=available    | write, walk to available: clean, keep power on                            | Cleaning erases data
+state=active reserved=allocation power=on | power_state=off                       |                                                                           | Deployment controls the power
+state=active reserved=allocation power=on powers=off | power_state=off            |                                                                           |
+state=available target=available no-power |                                       | write, learn power off: restart                                           | Power is switched
+state=available target=available no-power | disable_power_off                     | write, learn power on: restart                                            | Power is switched
+state=manageable power=off             | disable_power_off power_state=off        |                                                                           | !Power-off is disabled
+
+# Boot mode.
+state=manageable                       | boot_mode=uefi                           | write, set boot: restart                                                  | Machine may restart
+state=active reserved=allocation       | boot_mode=uefi                           |                                                                           | Deployed host keeps its boot mode
+
+# BIOS, RAID and firmware.
+state=manageable                       | hardware=bios                            | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine
+state=available target=available       | hardware=bios                            | write, configure bios_settings: clean, walk to available: clean           | Host leaves the pool
+state=manageable                       | hardware=raid!                           | write, configure raid: wipe, walk to manageable                           | Hardware change restarts the machine, All RAID volumes are deleted
+state=manageable hardware=bios         |                                          |                                                                           |
+state=manageable configured=bios       |                                          | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine
+state=active reserved=allocation       | hardware=bios                            |                                                                           | Hardware change waits
+state=active reserved=allocation configured=bios |                                |                                                                           |
+state=active reserved=allocation       | hardware=bios,raid on_active=service     | write, service bios_settings: restart                                     | Deployed machine restarts
+state=manageable                       | hardware=bios maintenance                |                                                                           | Hardware change waits
+
+# A machine without a BMC, and one whose BMC becomes known.
+state=enroll no-bmc                    | target_state=manageable                  |                                                                           | Host without BMC
+state=enroll no-bmc target=enroll      | target_state=enroll                      |                                                                           |
+state=enroll no-bmc                    | target_state=available new-bmc           | write, walk to available: clean                                           | Cleaning erases data
+state=enroll no-bmc target=enroll      | target_state=enroll new-bmc              | write, verify to manageable                                               |
+state=enroll target=enroll unverified  | target_state=enroll                      | write, verify to manageable                                               |
+state=enroll no-bmc                    | target_state=manageable power_control    | write, walk to manageable                                                 |
+
+# Retirement and quarantine.
+state=available target=available       | retired                                  | leave pool, write, walk to manageable                                     |
+state=available target=available reserved=allocation | retired                    |                                                                           | !Reserved host cannot be retired
+state=manageable target=available retired |                                       |                                                                           | Host is retired
+state=manageable target=available retired | retired                               |                                                                           |
+state=manageable target=available retired | retired=false                         | write, walk to available: clean                                           | Cleaning erases data
+state=manageable target=available retired quarantine=broken |                     |                                                                           | Host is in quarantine
+state=manageable target=available retired quarantine=broken | retired=false       | write, walk to available: clean                                           | Host leaves its quarantine, Cleaning erases data
+
+# OneView users have the server.
+state=manageable in-use                | target_state=available                   | write, walk to available: clean                                           | Server hardware is in use
+state=manageable target=available out-of-service | target_state=available         |                                                                           | Host is used by OneView
+state=manageable out-of-service        | boot_mode=uefi                           |                                                                           | Host is used by OneView
+state=manageable target=available out-of-service | target_state=available maintenance=false | write, walk to available: clean                                | Cleaning erases data
+`
+
+func TestDecide_table(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(plans) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.Split(line, "|")
+		if len(cells) == 3 {
+			cells = append(cells, "")
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		w, s := tell(t, cells[1], cells[0])
+		plan := enroll.Decide(w, s)
+		if does := words(plan); does != cells[2] && !strings.Contains(cells[3], "!") || said(plan) != cells[3] {
+			t.Errorf("%s | %s\n  does %s\n  want %s\n  says %s\n  want %s", cells[0], cells[1], does, cells[2], said(plan), cells[3])
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package enroll
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Values of on_destroy.
+const (
+	DestroyDelete = "delete"
+	DestroyForget = "forget"
+)
+
+// All hosts have the same summaries, so that Terraform folds their warnings into one of each.
+const (
+	removesSummary = "Destroying removes the host from Ironic"
+	staysSummary   = "Destroying leaves the host in Ironic"
+)
+
+// DoRemove is the step of a host that Terraform destroys.
+const DoRemove Action = "remove"
+
+// destroy says what destroying a host does to its node.
+func (p *plan) destroy() {
+	switch s := p.seen; {
+	case p.OnDestroy == DestroyForget:
+		p.warn(nil, staysSummary, fmt.Sprintf("on_destroy is \"forget\": node %s stays in Ironic as it is. Terraform does not manage it any more.", p.Label))
+	case s.Foreign:
+		p.warn(nil, staysSummary, fmt.Sprintf("Node %s was discovered, and no configuration was applied to it, so it stays in Ironic. Terraform does not manage it any more.", p.Label))
+	case p.ByAgent && s.occupied():
+		p.refuse(decide.At("on_destroy"), "Deployed host cannot be removed", fmt.Sprintf("Host %s is in state %q. Ironic removes no deployed node, and cannot undeploy this one without BMC credentials. "+
+			"To leave it in Ironic, set on_destroy = \"forget\" on the metal_host, too, and apply; then destroy. Or give the host a bmc in place of power_control.", p.Label, s.State))
+	default:
+		p.add(Step{Do: DoRemove})
+		p.warn(nil, removesSummary, fmt.Sprintf("Node %s is removed from Ironic; the machine itself is left as it is. The value of on_destroy that was applied last counts (here: delete). "+
+			"To leave the node in Ironic, set on_destroy = \"forget\" and apply before you destroy.", p.Label))
+	}
+}
+
+// warnPassword warns of a BMC user without a password, unless Ironic has one already.
+func (p *plan) warnPassword() {
+	if !p.NoPassword {
+		return
+	}
+	if s := p.seen; !s.New {
+		if s.Scheme == nil && s.Driver == p.Driver.V || s.Scheme != nil && p.Scheme != nil && s.Scheme.PasswordKey == p.Scheme.PasswordKey {
+			return
+		}
+	}
+	p.warn(decide.At("bmc", "username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
+		"Set password_wo and password_wo_version, or password.")
+}
+
+// warnDriver warns if the driver of a deployed machine changes.
+func (p *plan) warnDriver() {
+	s := p.seen
+	if !s.occupied() || !p.Driver.Set {
+		return
+	}
+	changes := changesOfDriver(s.Driver, p.Driver.V, s.Scheme, p.Scheme)
+	if len(changes) == 0 {
+		return
+	}
+	keep := ""
+	if s.Address != "" && len(p.AddressAt) > 1 {
+		keep = fmt.Sprintf(" To keep it, write the address as it is now: %q.", s.Address)
+	}
+	p.warn(p.AddressAt, "Driver of a deployed machine changes", fmt.Sprintf("Host %s is in state %q, and %s. The machine goes on running; from then on, Ironic switches, restarts, "+
+		"rebuilds and cleans it that way.%s", p.Label, s.State, strings.Join(changes, ", "), keep))
+}
+
+// changesOfDriver says how the driver of a node changes, and the hardware interfaces that the schemes of two BMC addresses imply. was or
+// becomes is nil if there is no such address.
+func changesOfDriver(before, after string, was, becomes *ironic.BMC) []string {
+	var changes []string
+	if before != "" && before != after {
+		changes = append(changes, fmt.Sprintf("its driver changes from %s to %s", before, after))
+	}
+	if was == nil || becomes == nil || len(changes) > 0 {
+		return changes
+	}
+	kinds := maps.Clone(becomes.Interfaces)
+	if kinds == nil {
+		kinds = map[string]string{}
+	}
+	maps.Copy(kinds, was.Interfaces)
+	name := func(interfaces map[string]string, kind string) string {
+		if value := interfaces[kind]; value != "" {
+			return value
+		}
+		return "the driver's default"
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if from, to := name(was.Interfaces, kind), name(becomes.Interfaces, kind); from != to {
+			changes = append(changes, fmt.Sprintf("its %s interface changes from %s to %s", kind, from, to))
+		}
+	}
+	return changes
+}
+
+// takeOver warns of a discovered node that the host takes over.
+func (p *plan) takeOver() {
+	if p.seen.TakesOver == "" {
+		p.ask(AskTakeOver)
+		return
+	}
+	p.notice(TakeOver(p.Wish, p.seen.TakesOver))
+}
+
+// TakeOver warns of a discovered node that a new host takes over.
+func TakeOver(w Wish, node string) decide.Notice {
+	p := &plan{Wish: w}
+	inspects, cleans := p.mayBeInspected(), p.mayBeCleaned()
+	effect := ""
+	switch does := preparation(inspects, cleans); {
+	case cleans:
+		effect = fmt.Sprintf(" Ironic %s it: the machine boots, and loses the data that the site's clean steps erase.", does)
+	case inspects:
+		effect = fmt.Sprintf(" Ironic %s it: the machine boots.", does)
+	}
+	return decide.Warn(nil, "Discovered node is taken over", fmt.Sprintf("Ironic has node %s already, which discovery has created. Host %s takes it over instead of creating another.%s", node, w.Label, effect))
+}

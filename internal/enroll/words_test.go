@@ -1,0 +1,204 @@
+package enroll_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// story is a host, what Terraform has of it, and a configuration, as words: "state=available power=on" and "target_state=available inspect".
+type story struct {
+	t    *testing.T
+	wish enroll.Wish
+	seen enroll.Seen
+}
+
+// tell returns the wish and the sight of a host. Unless the words say otherwise, it is a managed host in the state manageable that was applied
+// with target_state = "manageable", was inspected, is off, and is to stay so.
+func tell(t *testing.T, wish, seen string) (enroll.Wish, enroll.Seen) {
+	t.Helper()
+	s := story{t: t}
+	managed := decide.Known(true)
+	s.wish = enroll.Wish{Label: "r1", AnyDriver: true, BMC: true, Driver: decide.Known("redfish"), AddressAt: decide.At("bmc", "address"), HardwareKnown: true, PowerManaged: managed}
+	s.seen = enroll.Seen{State: "manageable", Target: "manageable", Driver: "redfish", BMC: true, PowerManaged: managed, Power: decide.Known("off"), Notes: enroll.Notes{Applied: true, Inspected: true}}
+	s.wish.Target = decide.Known("manageable")
+	for word := range strings.FieldsSeq(seen) {
+		s.see(word)
+	}
+	for word := range strings.FieldsSeq(wish) {
+		s.want(word)
+	}
+	return s.wish, s.seen
+}
+
+// value is what a configuration says: a text, or "?" for a value that is not known yet.
+func value(text string) decide.Value[string] {
+	if text == "?" {
+		return decide.Unknown[string]()
+	}
+	return decide.Known(text)
+}
+
+func flag(text string) decide.Value[bool] {
+	if text == "?" {
+		return decide.Unknown[bool]()
+	}
+	return decide.Known(text == "" || text == "true")
+}
+
+// hardware is a configuration of hardware settings: "bios", "raid", "raid!" (delete_existing) and "firmware", with commas.
+func hardware(text string) (h provision.Hardware) {
+	for part := range strings.SplitSeq(text, ",") {
+		switch part {
+		case "bios":
+			h.BIOS = map[string]string{"Boot": "Uefi"}
+		case "raid", "raid!":
+			h.RAID = &provision.RAID{DeleteExisting: part == "raid!", Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX"}}}
+		case "firmware":
+			h.Firmware = map[string]provision.Firmware{"bios": {URL: "http://f/1", Version: "1"}}
+		}
+	}
+	return h
+}
+
+func (s *story) want(word string) {
+	name, text, _ := strings.Cut(word, "=")
+	w := &s.wish
+	switch name {
+	case "target_state":
+		w.Target, w.TargetSet = value(text), true
+	case "inspect":
+		w.Inspect = flag(text)
+	case "inspect_triggers":
+		w.Triggers = value(text)
+	case "power_state":
+		w.Power = value(text)
+	case "disable_power_off":
+		w.NeverOff = true
+	case "automated_clean":
+		w.NoClean = text == "false"
+	case "boot_mode":
+		w.BootMode = value(text)
+	case "maintenance":
+		w.Maintenance, w.Held = flag(text), text != "false"
+	case "retired":
+		w.Retired, w.RetiredSet = flag(text), flag(text)
+	case "hardware":
+		w.Hardware = hardware(text)
+	case "on_active":
+		w.ServicesActive = text == "service"
+	case "resource_class":
+		w.Class = text
+	case "description":
+		w.Writes = true
+	case "no-bmc":
+		w.BMC, w.PowerManaged = false, decide.Known(false)
+	case "no-driver":
+		w.BMC, w.AnyDriver, w.PowerManaged = false, false, decide.Known(false)
+	case "new-bmc":
+		w.BMC, w.PowerManaged, w.Writes = true, decide.Known(true), true
+	case "power_control":
+		w.ByAgent, w.BMC, w.PowerManaged = true, false, decide.Known(false)
+	default:
+		s.t.Fatalf("no wish %q", word)
+	}
+}
+
+func (s *story) see(word string) {
+	name, text, _ := strings.Cut(word, "=")
+	seen := &s.seen
+	switch name {
+	case "new":
+		*seen = enroll.Seen{New: true}
+		s.wish.Target = decide.Value[string]{}
+	case "state":
+		seen.State = ironic.State(strings.ReplaceAll(text, "-", " "))
+	case "target":
+		seen.Target, s.wish.Target = text, decide.Known(text)
+	case "power":
+		seen.Power = value(text)
+	case "no-power":
+		seen.Power = decide.Value[string]{}
+	case "reserved":
+		seen.Instance, seen.Allocated = "i1", text == "allocation"
+	case "retired":
+		seen.Retired, s.wish.Retired = true, decide.Known(true)
+	case "quarantine":
+		seen.Quarantine = text
+	case "out-of-service":
+		seen.OutOfService = true
+	case "in-use":
+		seen.InUse = &enroll.InUse{Why: "profile p", Error: "profile p"}
+	case "imported":
+		seen.Notes = enroll.Notes{}
+	case "not-inspected":
+		seen.Inspected = false
+	case "pending":
+		seen.Pending = text
+	case "triggers":
+		seen.Triggers = value(text)
+	case "unverified":
+		seen.Unverified = true
+	case "no-bmc":
+		seen.BMC, seen.PowerManaged = false, decide.Known(false)
+		s.wish.BMC, s.wish.PowerManaged = false, decide.Known(false)
+	case "hardware":
+		seen.Hardware, seen.OnMachine = hardware(text), hardware(text)
+		s.wish.Hardware = hardware(text)
+	case "configured":
+		seen.Hardware, s.wish.Hardware = hardware(text), hardware(text)
+	case "network":
+		seen.Network = &provision.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
+	case "powers":
+		seen.Powers = []string{text}
+	case "class":
+		seen.Class, s.wish.Class = text, text
+	case "discovered":
+		seen.TakesOver = text
+	default:
+		s.t.Fatalf("no sight %q", word)
+	}
+}
+
+// words says what a plan does: its steps with their costs.
+func words(p enroll.Plan) string {
+	costs := map[decide.Cost]string{decide.Restart: ": restart", decide.Clean: ": clean", decide.Wipe: ": wipe"}
+	var all []string
+	for _, step := range p.Steps {
+		text := string(step.Do)
+		if step.Do == enroll.DoWalk || step.Do == enroll.DoVerify {
+			text += " to " + string(step.Goal)
+		}
+		for _, part := range step.Parts {
+			text += " " + string(part)
+		}
+		if step.Power != "" {
+			text += " " + step.Power
+		}
+		all = append(all, text+costs[step.Cost])
+	}
+	return strings.Join(all, ", ")
+}
+
+// said returns the summaries of the notices of a plan; a refusal begins with "!".
+func said(p enroll.Plan) string {
+	var all []string
+	for _, n := range p.Notices {
+		summary := n.Summary
+		if n.Severity == decide.Refusal {
+			summary = "!" + summary
+		}
+		all = append(all, summary)
+	}
+	return strings.Join(all, ", ")
+}
+
+// describe tells a failed property.
+func describe(w enroll.Wish, s enroll.Seen, p enroll.Plan) string {
+	return fmt.Sprintf("wish %+v\nseen %+v\nsteps: %s\nnotices: %s", w, s, words(p), said(p))
+}

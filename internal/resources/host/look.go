@@ -1,0 +1,264 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+// question is what a plan of a host asks the server about. state is nil for a new host.
+type question struct {
+	plan, config, state *model
+	wish                enroll.Wish
+	open                []provision.Part // hardware settings that are not known to be on the machine
+	diags               *diag.Diagnostics
+}
+
+// decide decides about a host. It looks up what the decision depends on.
+func (h *host) decide(ctx context.Context, q question, seen enroll.Seen) enroll.Plan {
+	var asked []enroll.Question
+	for {
+		decided := enroll.Decide(q.wish, seen)
+		again := false
+		q.open = decided.Open
+		for _, ask := range decided.Asks {
+			if !slices.Contains(asked, ask) && h.Known() {
+				asked = append(asked, ask)
+				again = h.answer(ctx, ask, q, &seen.Answers) || again
+			}
+		}
+		if !again {
+			return decided
+		}
+	}
+}
+
+// answer looks up what Decide asks for, and reports whether there is an answer.
+func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *enroll.Answers) bool {
+	switch ask {
+	case enroll.AskHardware:
+		to.Machine = h.lookAtHardware(ctx, q)
+		return to.Machine != nil
+	case enroll.AskInUse:
+		to.InUse = h.lookAtUsers(ctx, q)
+		return to.InUse != nil
+	case enroll.AskNetwork:
+		to.Network, to.OpenPorts = h.lookAtNetwork(ctx, q)
+		return to.Network != nil
+	case enroll.AskTakeOver:
+		found := h.takesOver(ctx, q.config)
+		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {
+			return false
+		}
+		to.TakesOver = ironic.NodeLabel(found.Node)
+		return true
+	case enroll.AskProfile:
+		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
+		return to.Profile+to.ProfileErr != ""
+	}
+	return false
+}
+
+// lookAtHardware reads what the machine has of the hardware settings that are not known to be on it; nil if it is not known.
+func (h *host) lookAtHardware(ctx context.Context, q question) *provision.Seen {
+	if q.state == nil {
+		over := h.takesOver(ctx, q.config)
+		if over == nil || over.By == nil {
+			return nil
+		}
+		node, err := h.Client.Node(ctx, over.Node.UUID)
+		if err != nil {
+			return nil
+		}
+		seen, _ := h.Client.SeeHardware(ctx, node, []provision.Part{provision.PartRAID}) // RAID is in the node
+		return &seen
+	}
+	if q.config.tooOld(ctx, h) {
+		return nil // checkVersions reports it
+	}
+	node, err := h.Client.NodeForRefresh(ctx, q.state.ID.ValueString())
+	var seen provision.Seen
+	if err == nil {
+		seen, err = h.Client.SeeHardware(ctx, node, q.open)
+	}
+	if err != nil {
+		framework.ReportUndone(q.diags, "read the hardware settings of host "+q.plan.describe(), err)
+		return nil
+	}
+	return &seen
+}
+
+// tooOld reports whether Ironic is too old for the hardware configuration.
+func (m *model) tooOld(ctx context.Context, h *host) bool {
+	version, err := h.Client.Microversion(ctx)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(hardwareAttributes(), func(a attribute) bool {
+		return a.feature != nil && a.feature(m).Used && a.feature(m).Since > version
+	})
+}
+
+// lookAtUsers returns that OneView users have the server of the host; nil if nobody has it, or it is not known.
+func (h *host) lookAtUsers(ctx context.Context, q question) *enroll.InUse {
+	if !h.HasOneView() {
+		return nil
+	}
+	node := &ironic.Node{UUID: q.plan.describe()}
+	if framework.IsSet(q.plan.ID) {
+		known, err := h.Client.NodeForRefresh(ctx, q.plan.ID.ValueString())
+		if err != nil {
+			return nil // the refresh has reported it
+		}
+		copied := *known
+		node = &copied
+	}
+	info := map[string]any{}
+	maps.Copy(info, node.DriverInfo)
+	for key, value := range framework.StringMap(q.plan.DriverInfo) {
+		info[key] = value
+	}
+	node.DriverInfo = info
+	var taken *sharing.InUseError
+	if err := h.Pool.CheckUsable(ctx, node); !errors.As(err, &taken) {
+		return nil // the apply reports other errors
+	}
+	return &enroll.InUse{Why: taken.Why(), Error: taken.Error()}
+}
+
+// lookAtProfile returns the temporary server profile of the machine, or why it is not known whether it has one.
+func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure string) {
+	if !h.HasOneView() {
+		return "", ""
+	}
+	node, err := h.Client.NodeForRefresh(ctx, q.plan.ID.ValueString())
+	if err != nil {
+		return "", "" // the refresh has reported it
+	}
+	profile, err := h.Pool.Temporarily(ctx, node)
+	switch {
+	case err != nil:
+		return "", err.Error()
+	case profile != nil:
+		return oneview.ProfileLabel(profile), ""
+	}
+	return "", ""
+}
+
+// sharedWithout says why Ironic may not prepare a new machine: it is shared with OneView, and the provider has no OneView; "" if it may.
+func (h *host) sharedWithout(plan, config *model) string {
+	if h.Client == nil || h.Pool != nil {
+		return ""
+	}
+	info := map[string]any{}
+	for key, value := range framework.StringMap(config.DriverInfo) {
+		info[key] = value
+	}
+	b, err := sharing.BindingOf(&ironic.Node{DriverInfo: info})
+	if err != nil || !b.Shared() {
+		return ""
+	}
+	unguarded := sharing.UnguardedError{Node: plan.describe(), HardwareURI: b.HardwareURI}
+	return unguarded.Why()
+}
+
+// lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not
+// known.
+func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *provision.NetworkBoot, open bool) {
+	if q.plan.hasBootPort(ctx) {
+		return &provision.NetworkBoot{}, false
+	}
+	id := q.plan.ID.ValueString()
+	if q.state == nil {
+		id = ""
+		if over := h.takesOver(ctx, q.config); over != nil {
+			id = over.Node.UUID
+		}
+	}
+	boot = &provision.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
+	if !provision.BootsFromPort(boot.Interface) {
+		return boot, false
+	}
+	open = provision.InspectionBringsPorts(q.plan.Driver.ValueString(), h.effective(ctx, "inspect", id, q))
+	var err error
+	if boot.Ports, err = h.portsAfter(ctx, id, q.plan, q.state); err != nil {
+		return nil, false // the apply reports it
+	}
+	return boot, open
+}
+
+// effective returns the interface of a kind that the node has after the apply; "" if that is not known. id is the node that exists; "" if
+// none does.
+func (h *host) effective(ctx context.Context, kind, id string, q question) string {
+	if !framework.FullyKnown(ctx, q.config.Interfaces, q.plan.Driver) || q.config.Interfaces.IsNull() && !framework.FullyKnown(ctx, q.config.BMC) {
+		return ""
+	}
+	if name := q.config.plannedInterface(ctx, kind); name != "" {
+		return name
+	}
+	if id != "" && (q.state == nil || q.state.plannedInterface(ctx, kind) == "") {
+		if node, err := h.Client.NodeForRefresh(ctx, id); err == nil && node.Driver == q.plan.Driver.ValueString() {
+			return map[string]string{"boot": node.BootInterface, "inspect": node.InspectInterface}[kind]
+		}
+	}
+	driver := h.Client.DefaultsOf(ctx, q.plan.Driver.ValueString())
+	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
+}
+
+// plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets
+// none.
+func (m *model) plannedInterface(ctx context.Context, kind string) string {
+	if name := m.interfaces()[kind]; name != "" {
+		return name
+	}
+	_, bmc := m.scheme(ctx)
+	if bmc == nil {
+		return ""
+	}
+	return bmc.Interfaces[kind]
+}
+
+// portsAfter returns pxe_enabled of the ports that the node has after the apply: those of Ironic that the plan does not remove, and the
+// planned ones.
+func (h *host) portsAfter(ctx context.Context, id string, plan, state *model) (map[string]*bool, error) {
+	after := map[string]*bool{}
+	if id != "" {
+		ports, err := h.Client.PortsForRefresh(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		after = provision.PXEPorts(ports)
+	}
+	if state != nil {
+		for mac := range state.ports(ctx) {
+			delete(after, mac)
+		}
+	}
+	for mac, port := range plan.ports(ctx) {
+		after[mac] = nil
+		if framework.IsSet(port.PXEEnabled) {
+			after[mac] = port.PXEEnabled.ValueBoolPointer()
+		}
+	}
+	return after, nil
+}
+
+// hasBootPort reports whether a planned port may boot the machine.
+func (m *model) hasBootPort(ctx context.Context) bool {
+	for _, port := range m.ports(ctx) {
+		if !framework.IsFalse(port.PXEEnabled) {
+			return true
+		}
+	}
+	return m.Ports.IsUnknown()
+}

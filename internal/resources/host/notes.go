@@ -1,0 +1,159 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+)
+
+// Keys in private state.
+const (
+	// planKey holds, from a plan to its apply, what the plan has decided: an enroll.Plan.
+	planKey = "plan"
+	// inspectedKey says that the node has been inspected.
+	inspectedKey = "inspected"
+	// pendingKey holds the fingerprint of the triggers whose inspection has not succeeded yet.
+	pendingKey = "inspection_pending"
+	// quarantineKey holds why the node is in quarantine.
+	quarantineKey = "quarantine"
+	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
+	unverifiedKey = "unverified"
+	// hardwareKey holds what is known to be on the machine of the hardware configuration.
+	hardwareKey = "hardware"
+)
+
+// readNotes reads what private state says of a host.
+func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
+	unverified, _ := p.GetKey(ctx, unverifiedKey)
+	before := readManaged(ctx, p)
+	notes := enroll.Notes{
+		Applied: before != nil, Retires: before.has("/retired"), Powers: before.below("/power_state"), Inspected: wasInspected(ctx, p),
+		Pending: textOf(ctx, p, pendingKey), Quarantine: textOf(ctx, p, quarantineKey), Unverified: unverified != nil,
+	}
+	hardware, _ := p.GetKey(ctx, hardwareKey)
+	_ = json.Unmarshal(hardware, &notes.OnMachine) // absent before the first apply
+	return notes
+}
+
+// writePlan stores for the apply what a plan has decided.
+func writePlan(ctx context.Context, p framework.SettablePrivate, decided enroll.Plan) diag.Diagnostics {
+	text, err := json.Marshal(decided)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, planKey, text)
+}
+
+// readPlan returns what the plan has decided that Terraform applies.
+func readPlan(ctx context.Context, p framework.GettablePrivate) (decided enroll.Plan, err error) {
+	text, _ := p.GetKey(ctx, planKey)
+	if text == nil {
+		return decided, errors.New("the plan has no steps. Nothing was done. This is a bug of the provider")
+	}
+	return decided, json.Unmarshal(text, &decided)
+}
+
+// textOf returns a text that private state has; "" if there is none.
+func textOf(ctx context.Context, p framework.GettablePrivate, key string) (text string) {
+	if value, _ := p.GetKey(ctx, key); value != nil {
+		_ = json.Unmarshal(value, &text) // a text of our own
+	}
+	return text
+}
+
+// setText stores a text in private state, or removes it if it is empty.
+func setText(ctx context.Context, p framework.SettablePrivate, key, text string) diag.Diagnostics {
+	if text == "" {
+		return p.SetKey(ctx, key, nil)
+	}
+	value, _ := json.Marshal(text) // a string always marshals
+	return p.SetKey(ctx, key, value)
+}
+
+// writeHardware records what is known to be on the machine after a run.
+func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
+	wanted, _ := c.config.hardware(ctx)
+	applied := wanted.Applied(c.open, c.hardware)
+	if len(applied.Parts()) == 0 {
+		return p.SetKey(ctx, hardwareKey, nil)
+	}
+	text, err := json.Marshal(applied)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, hardwareKey, text)
+}
+
+// notePending records in private state whether the inspection that triggers have requested is still to come.
+func notePending(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) diag.Diagnostics {
+	return setText(ctx, p, pendingKey, pendingInspection(node))
+}
+
+// pendingInspection returns the fingerprint of the triggers whose inspection is still to come; empty if there is none.
+func pendingInspection(node *ironic.Node) string {
+	if triggers, succeeded := provision.RequestedInspection(node); !succeeded {
+		return triggers
+	}
+	return ""
+}
+
+// quarantineOf says why a node is in quarantine; "" if it is in none.
+func quarantineOf(node *ironic.Node) string {
+	if quarantine := provision.QuarantineOf(node); quarantine != nil {
+		return quarantine.String()
+	}
+	return ""
+}
+
+// noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
+// inventory though Ironic's own inspection has not run.
+func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
+		noteInspected(ctx, node, p, diags)
+		return
+	}
+	inventory, err := h.Client.Inventory(ctx, node.UUID)
+	switch {
+	case err != nil:
+		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+provision.Sentence(err))
+	case inventory != nil:
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+	}
+}
+
+// noteInspected records in private state that this run or an earlier one has inspected the machine.
+func (c *change) noteInspected(ctx context.Context, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if c.inspected {
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+		return
+	}
+	noteInspected(ctx, c.node(), p, diags)
+}
+
+// noteInspected records in private state that a node has been inspected, if Ironic says so.
+func noteInspected(ctx context.Context, node *ironic.Node, p framework.SettablePrivate, diags *diag.Diagnostics) {
+	if !provision.InspectedAt(node).IsZero() {
+		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
+	}
+}
+
+// wasInspected reports whether private state says that the node has been inspected.
+func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
+	noted, _ := p.GetKey(ctx, inspectedKey)
+	return string(noted) == "true"
+}
+
+// noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
+func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
+	if c.todo.Has(enroll.DoVerify) && provision.PowerManaged(c.node()) && c.node().ProvisionState == string(enroll.GoalEnroll) {
+		return p.SetKey(ctx, unverifiedKey, []byte("true"))
+	}
+	return p.SetKey(ctx, unverifiedKey, nil)
+}
