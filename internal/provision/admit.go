@@ -95,7 +95,7 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 		if err != nil || node.Name != "" || !unmanaged(node) {
 			return nil
 		}
-		why, err := c.obstacle(ctx, node, nil, who)
+		why, err := c.obstacle(ctx, node, nil, who.Tenant)
 		if err != nil {
 			return nil
 		}
@@ -120,7 +120,7 @@ func (c *Site) WouldTakeOver(ctx context.Context, who Candidate) *Found {
 	if err != nil {
 		return nil
 	}
-	if over.Obstacle, err = c.obstacle(ctx, node, over.By, who); err != nil {
+	if over.Obstacle, err = c.obstacle(ctx, node, over.By, who.Tenant); err != nil {
 		return nil
 	}
 	return over
@@ -186,7 +186,7 @@ func (c *Site) takeOverNow(ctx context.Context, x conflict, who Candidate, deadl
 	if err != nil || mark == nil && !free {
 		return nil, err
 	}
-	why, err := c.obstacle(ctx, node, mark, who)
+	why, err := c.obstacle(ctx, node, mark, who.Tenant)
 	switch {
 	case err != nil:
 		return nil, err
@@ -227,7 +227,7 @@ func (c *Site) finish(ctx context.Context, node *ironic.Node, who Candidate, dea
 		if mark == nil {
 			return nil, c.Run.refuseTakeOver(creationOf(m.node.Extra, MarkCreation))
 		}
-		if why, err := c.obstacle(ctx, m.node, mark, who); err != nil || why != "" {
+		if why, err := c.obstacle(ctx, m.node, mark, who.Tenant); err != nil || why != "" {
 			return nil, cmp.Or(err, errTakenOver)
 		}
 		return mark, nil

@@ -154,7 +154,7 @@ func (c *Site) freeAbandoned(ctx context.Context, node *ironic.Node) error {
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
 		For: "claim node " + node.UUID, Wait: takeOverWait,
 	}
-	err := c.limiter.locks.With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
+	err := c.Locks().With(ctx, lock, func(ctx context.Context) error { return c.releaseClaim(ctx, node.UUID, node.InstanceUUID) })
 	var locked *throttle.LockedError
 	if errors.As(err, &locked) {
 		return errClaimed()

@@ -276,7 +276,7 @@ func (m *Machine) prepare(ctx context.Context, d Deployment, o DeployOptions) er
 // machine runs what the old values describe, and a rebuild by another client must not install anything else. The function leaves
 // values that Ironic masks as they are, gives up after five seconds, and only logs a failure.
 func (m *Machine) restoreInstanceInfo(ctx context.Context, before *ironic.Node) {
-	if m.unanswered != nil {
+	if m.awaitsAnswer() {
 		return // Ironic may begin to rebuild it later
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

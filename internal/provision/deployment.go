@@ -57,7 +57,6 @@ const (
 	keyImageSource = "image_source"
 	keyConfigDrive = "configdrive"
 	keyTraits      = "traits"
-	keyBootISO     = "boot_iso"
 	keyPullSecret  = "image_pull_secret"
 	keyDeploy      = "deploy_interface" // overrides the node's own interface while the instance exists
 )

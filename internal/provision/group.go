@@ -140,7 +140,7 @@ func (c *Site) reserveAll(ctx context.Context, g *Group, timeout time.Duration) 
 		}
 	}
 	for logged := false; ; logged = true {
-		err := c.limiter.locks.With(ctx, g.lock(timeout), func(ctx context.Context) error { return c.reserveNow(ctx, g, timeout) })
+		err := c.Locks().With(ctx, g.lock(timeout), func(ctx context.Context) error { return c.reserveNow(ctx, g, timeout) })
 		short := aboutOf[*NoMatch](err, KindShortGroup)
 		if short == nil || !g.waits() {
 			return err

@@ -109,7 +109,7 @@ func (c *Site) readHead(ctx context.Context, address string) []byte {
 	}
 	req.Header.Set("User-Agent", c.UserAgent())
 	req.Header.Set("Range", "bytes=0-511")
-	resp, err := rest.NewClient(c.cfg.Images, 0).Do(req)
+	resp, err := rest.NewClient(c.Config().Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
 		known.mu.Lock()

@@ -67,6 +67,18 @@ func (s *Site) marksOn(node *ironic.Node) (ours []Mark) {
 // Node returns the node as last seen.
 func (m *Machine) Node() *ironic.Node { return m.node }
 
+// Site returns the site of the machine.
+func (m *Machine) Site() *Site { return m.site }
+
+// carries records that this run has put a mark on the node, or is about to.
+func (m *Machine) carries(key Mark) { m.marks = append(m.marks, key) }
+
+// onlyIn lets the walks of the machine go on only while the node is in a quarantine, until the caller calls end.
+func (m *Machine) onlyIn(q *Quarantine) (end func()) {
+	m.quarantine = q
+	return func() { m.quarantine = nil }
+}
+
 // state returns the provision state as last seen.
 func (m *Machine) state() ironic.State { return ironic.State(m.node.ProvisionState) }
 

@@ -297,6 +297,9 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
+// keyBootISO is the key of instance_info with the URL of a live ISO.
+const keyBootISO = "boot_iso"
+
 // ChangeMedia inserts an image into a virtual device of the machine, in place of another, and waits for that. An empty image empties the
 // device.
 func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image string, timeout time.Duration) error {

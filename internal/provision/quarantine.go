@@ -172,8 +172,7 @@ func (m *Machine) finishQuarantine(ctx context.Context, q *Quarantine, try *Try,
 // undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine meanwhile: the
 // machine may wait for a slot for hours.
 func (m *Machine) undeployQuarantined(ctx context.Context, q *Quarantine, timeout time.Duration) error {
-	m.quarantine = q
-	defer func() { m.quarantine = nil }()
+	defer m.onlyIn(q)()
 	_, err := m.Undeploy(ctx, q.Instance, "", timeout)
 	return err
 }

@@ -63,7 +63,7 @@ func (m *Machine) claim(ctx context.Context, instance string, mark *Creation) er
 	patch.Set("/instance_uuid", instance)
 	if mark != nil {
 		patch.Set("/extra/"+string(MarkReservation), mark.value())
-		m.marks = append(m.marks, MarkReservation)
+		m.carries(MarkReservation)
 	}
 	err := m.Patch(ctx, patch)
 	taken := ironic.IsStatus(err, http.StatusConflict, "associated with") || ironic.IsStatus(err, http.StatusConflict, "is already associated")
@@ -173,7 +173,7 @@ func (m *Machine) finishReservation(ctx context.Context, allocation string, fits
 		return nil, m.Refresh(ctx)
 	}
 	if err == nil {
-		m.marks = append(m.marks, MarkReservation)
+		m.carries(MarkReservation)
 	}
 	return mark, err
 }

@@ -127,7 +127,7 @@ func (c *Site) headImage(ctx context.Context, address string) imageHead {
 		return g
 	}
 	req.Header.Set("User-Agent", c.UserAgent())
-	resp, err := rest.NewClient(c.cfg.Images, 0).Do(req)
+	resp, err := rest.NewClient(c.Config().Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
 		if errors.As(err, &redirect) {

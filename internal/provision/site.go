@@ -66,6 +66,12 @@ func kept[T any](s *Site, create func(*Site) *T) *T {
 	return what
 }
 
+// Config returns the settings of the site.
+func (s *Site) Config() Config { return s.cfg }
+
+// Locks returns the lock records that all runs on this Ironic share.
+func (s *Site) Locks() *throttle.Locks { return s.limiter.locks }
+
 // LimitRequires returns an error if this Ironic is too old for the scope of the provisioning limit; see Requires.
 func (s *Site) LimitRequires(ctx context.Context) error { return s.limiter.requires(ctx) }
 

@@ -45,10 +45,9 @@ func (r remains) obstacle(t Tenant) string {
 	return ""
 }
 
-// obstacle returns why a node, which was just read in full, must not be taken over for a candidate; "" if it may. mark is nil if the node
+// obstacle returns why a node, which was just read in full, a candidate of a tenant must not take over; "" if it may. mark is nil if the node
 // was discovered.
-func (c *Site) obstacle(ctx context.Context, node *ironic.Node, mark *Creation, who Candidate) (string, error) {
-	tenant := who.Tenant
+func (c *Site) obstacle(ctx context.Context, node *ironic.Node, mark *Creation, tenant Tenant) (string, error) {
 	tenant.project = c.Project()
 	r := remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || c.Run.isRecent(mark)}
 	if r.instance != "" {

@@ -201,6 +201,9 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 	}
 }
 
+// awaitsAnswer reports whether the answer to the last request that moves the machine is lost, and the node has not shown yet what became of it.
+func (m *Machine) awaitsAnswer() bool { return m.unanswered != nil }
+
 // untilSettled calls try, which sends at most one request, with ask. If the answer is lost, untilSettled finds out what became of it, within
 // a time-out that begins then, and calls try again if Ironic has not executed it.
 func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try func() error) error {
