@@ -71,7 +71,7 @@ func settings(pick *rand.Rand, values map[string]string, most int, known bool) s
 // stories calls f for random wishes and sights in every provision state.
 func stories(t *testing.T, f func(story) error) {
 	t.Helper()
-	for n, state := range states {
+	for n, state := range provisionStates {
 		t.Run(strings.ReplaceAll(state, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			pick := rand.New(rand.NewPCG(uint64(n), 1))

@@ -18,8 +18,8 @@ import (
 // now is the time of all decisions.
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// states are the provision states of Ironic.
-var states = strings.Split("enroll|verifying|manageable|inspecting|inspect wait|inspect failed|cleaning|clean wait|clean failed|clean hold|available|deploying|wait call-back|"+
+// provisionStates are the provision states of Ironic.
+var provisionStates = strings.Split("enroll|verifying|manageable|inspecting|inspect wait|inspect failed|cleaning|clean wait|clean failed|clean hold|available|deploying|wait call-back|"+
 	"deploy failed|deploy hold|active|deleting|error|adopting|adopt failed|rescuing|rescue wait|rescue|rescue failed|unrescuing|unrescue failed|servicing|service wait|service failed|service hold", "|")
 
 // attributes are the names of the attributes that only have to be equal or not.

@@ -12,8 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
-// states are the provision states of Ironic in which a refresh may find a node.
-var states = []ironic.State{
+// provisionStates are the provision states of Ironic in which a refresh may find a node.
+var provisionStates = []ironic.State{
 	"enroll", "verifying", "manageable", "available", "active", "deploying", "wait call-back", "deploy complete", "rebuild", "deploy failed", "deploy hold", "deleting",
 	"deleted", "error", "cleaning", "clean wait", "clean failed", "clean hold", "inspecting", "inspect wait", "inspect failed", "adopting", "adopt failed", "rescuing",
 	"rescue wait", "rescue", "rescue failed", "unrescuing", "unrescue failed", "servicing", "service wait", "service failed", "service hold",
@@ -45,7 +45,7 @@ func anyWish(r *rand.Rand) enroll.Wish {
 		Target: decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(), Triggers: texts("a", "b"),
 		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, NoClean: r.IntN(4) == 0, BootMode: texts("uefi", "bios"), SecureBoot: flags(),
 		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: pick(r, true, false),
-		Hardware: hardware(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
+		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
 	}
 	if r.IntN(4) == 0 {
 		w.Target, w.TargetSet = decide.Unknown[string](), true
@@ -66,10 +66,10 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 		State: state, Target: pick(r, "enroll", "manageable", "available"), Power: pick(r, decide.Value[string]{}, decide.Known("on"), decide.Known("off")),
 		PowerManaged: decide.Known(r.IntN(5) > 0), Retired: r.IntN(5) == 0, BMC: pick(r, true, false), Driver: "redfish", OutOfService: r.IntN(8) == 0,
 		BootMode: pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
-		Hardware: hardware(pick(r, "", "bios", "raid")),
+		Hardware: hardwareOf(pick(r, "", "bios", "raid")),
 		Notes: enroll.Notes{
 			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false), Pending: pick(r, "", "", "a"),
-			Unverified: r.IntN(6) == 0, OnMachine: hardware(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
+			Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
 		},
 	}
 	if r.IntN(3) == 0 {
@@ -123,7 +123,7 @@ func known(r *rand.Rand, w enroll.Wish) enroll.Wish {
 func every(t *testing.T, test func(r *rand.Rand, w enroll.Wish, s enroll.Seen) bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(24, 11))
-	for _, state := range states {
+	for _, state := range provisionStates {
 		for range runs {
 			s := anySeen(r, state)
 			if !test(r, settle(anyWish(r), s), s) {

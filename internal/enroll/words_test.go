@@ -52,7 +52,7 @@ func flag(text string) decide.Value[bool] {
 }
 
 // hardware is a configuration of hardware settings: "bios", "raid", "raid!" (delete_existing) and "firmware", with commas.
-func hardware(text string) (h provision.Hardware) {
+func hardwareOf(text string) (h provision.Hardware) {
 	for part := range strings.SplitSeq(text, ",") {
 		switch part {
 		case "bios":
@@ -89,7 +89,7 @@ func (s *story) want(word string) {
 	case "retired":
 		w.Retired, w.RetiredSet = flag(text), flag(text)
 	case "hardware":
-		w.Hardware = hardware(text)
+		w.Hardware = hardwareOf(text)
 	case "on_active":
 		w.ServicesActive = text == "service"
 	case "resource_class":
@@ -148,10 +148,10 @@ func (s *story) see(word string) {
 		seen.BMC, seen.PowerManaged = false, decide.Known(false)
 		s.wish.BMC, s.wish.PowerManaged = false, decide.Known(false)
 	case "hardware":
-		seen.Hardware, seen.OnMachine = hardware(text), hardware(text)
-		s.wish.Hardware = hardware(text)
+		seen.Hardware, seen.OnMachine = hardwareOf(text), hardwareOf(text)
+		s.wish.Hardware = hardwareOf(text)
 	case "configured":
-		seen.Hardware, s.wish.Hardware = hardware(text), hardware(text)
+		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":
 		seen.Network = &provision.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
 	case "powers":

@@ -79,16 +79,16 @@ func TestBootAdvice_afterTimeouts(t *testing.T) {
 		"":                                                                                                                            false,
 	} {
 		n := &ironic.Node{UUID: "u", ProvisionState: "clean failed", LastError: lastError, BootInterface: "ipxe"}
-		_, detail := Explain("x", failedOn(n, GoalAvailable, "", []string{"52:54:00:00:00:01"}))
+		_, detail := Explain("x", FailedOn(n, GoalAvailable, "", []string{"52:54:00:00:00:01"}))
 		if got := strings.Contains(detail, "DHCP answers that card"); got != want {
 			t.Errorf("%q: %s", lastError, detail)
 		}
-		if _, detail = ExplainAction("x", n, failedOn(n, "", "", nil)); strings.Contains(detail, "DHCP answers that card") != want {
+		if _, detail = ExplainAction("x", n, FailedOn(n, "", "", nil)); strings.Contains(detail, "DHCP answers that card") != want {
 			t.Errorf("in an action, %q: %s", lastError, detail)
 		}
 	}
 	for state, want := range map[string]bool{"clean wait": true, "inspect wait": true, "cleaning": false, "active": false} {
-		_, detail := Explain("x", late(&ironic.Node{UUID: "u", ProvisionState: state, BootInterface: "redfish-virtual-media"}, "", time.Hour, nil))
+		_, detail := Explain("x", Late(&ironic.Node{UUID: "u", ProvisionState: state, BootInterface: "redfish-virtual-media"}, "", time.Hour, nil))
 		if got := strings.Contains(detail, "virtual drive"); got != want {
 			t.Errorf("%s: %s", state, detail)
 		}

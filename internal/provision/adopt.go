@@ -18,7 +18,7 @@ func CheckAdoption(n *ironic.Node) error {
 	if state == nodes.Active || n.InstanceUUID != "" && Finished(state) || Adoptable(state) {
 		return nil
 	}
-	return refusedFor(n, reasonNoAdopt.String())
+	return RefusedFor(n, reasonNoAdopt.String())
 }
 
 // ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the

@@ -207,7 +207,7 @@ func (c *Site) Release(ctx context.Context, id, nodeID string, end QuarantineEnd
 			return err
 		case node.InstanceUUID != id, ended:
 		case Occupied(node):
-			return refusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. "+
+			return RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. "+
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
 		}
 	}
@@ -233,9 +233,9 @@ func (c *Site) abandon(ctx context.Context, r Request, a *ironic.Allocation) err
 	}
 	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		none.Left = true
-		return errors.Join(none.err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
+		return errors.Join(none.Err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}
-	return none.err()
+	return none.Err()
 }
 
 // KindNoMatch is the kind of an error which says that no node matches an allocation.
@@ -255,8 +255,8 @@ type NoMatch struct {
 // noMatchOf returns what an error of KindNoMatch knows; nil for other errors.
 func noMatchOf(err error) *NoMatch { return aboutOf[*NoMatch](err, KindNoMatch) }
 
-// err returns the error, which counts the nodes by the first requirement that each one misses.
-func (e *NoMatch) err() error {
+// Err returns the error, which counts the nodes by the first requirement that each one misses.
+func (e *NoMatch) Err() error {
 	return &Error{Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), Words: e.LastError, Advice: e.advice()}
 }
 

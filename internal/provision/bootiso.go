@@ -88,7 +88,7 @@ func (m *Machine) bootable(d Deployment, o DeployOptions) error {
 		return BootLoop(ironic.NodeLabel(m.node), *last)
 	}
 	if reason := barred(m.node); reason != "" {
-		return refusedFor(m.node, reason+", so it is not restarted. End that first")
+		return RefusedFor(m.node, reason+", so it is not restarted. End that first")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func Deployable(node *ironic.Node, instance string) error {
 		return refusal(node)
 	}
 	if node.Maintenance {
-		return refusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
+		return RefusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (
 	case KeepOther:
 		return deployKept, nil
 	case RefuseOther:
-		return 0, refusedFor(n, "it runs something that this resource did not deploy. "+
+		return 0, RefusedFor(n, "it runs something that this resource did not deploy. "+
 			"Import it (terraform import <address of the metal_deployment> "+n.UUID+"), or undeploy it first")
 	case RebuildOther:
 	}

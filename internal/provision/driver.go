@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// unknownDriver says that no conductor of the site has enabled a driver. err is Ironic's answer; nil if it was not tried.
-func unknownDriver(driver string, enabled []string, err error) error {
+// UnknownDriver says that no conductor of the site has enabled a driver. err is Ironic's answer; nil if it was not tried.
+func UnknownDriver(driver string, enabled []string, err error) error {
 	return &Error{
 		Fact:   fmt.Sprintf("the site has no driver %s. Enabled are %s", driver, strings.Join(enabled, ", ")),
 		Advice: "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration.", Err: err,
@@ -25,7 +25,7 @@ func (s *Site) CheckDriver(ctx context.Context, driver string) error {
 	if len(names) == 0 || slices.Contains(names, driver) {
 		return nil
 	}
-	return unknownDriver(driver, names, nil)
+	return UnknownDriver(driver, names, nil)
 }
 
 // explainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
@@ -39,7 +39,7 @@ func (s *Site) explainDriver(ctx context.Context, driver string, err error) erro
 	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
 		return err
 	}
-	return unknownDriver(driver, enabled, err)
+	return UnknownDriver(driver, enabled, err)
 }
 
 // driverOf returns the driver that a patch sets; "" if none.

@@ -23,9 +23,9 @@ const (
 	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
 )
 
-// failedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
+// FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
 // may boot, if they were looked up.
-func failedOn(node *ironic.Node, goal Goal, step string, macs []string) *Error {
+func FailedOn(node *ironic.Node, goal Goal, step string, macs []string) *Error {
 	e := &Error{
 		Kind: KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
 		Words: ironic.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + orAskIPMI(node),
@@ -80,8 +80,8 @@ func adviseFailed(node *ironic.Node, goal Goal) string {
 	return "See `baremetal node show` and the conductor's log; fix the cause and apply again."
 }
 
-// late says that a node did not reach a goal in time.
-func late(node *ironic.Node, goal Goal, after time.Duration, macs []string) *Error {
+// Late says that a node did not reach a goal in time.
+func Late(node *ironic.Node, goal Goal, after time.Duration, macs []string) *Error {
 	e := &Error{
 		Kind: KindTimeout, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is still in state %q after %s", ironic.NodeLabel(node), node.ProvisionState, after),
 		Advice: "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
@@ -103,8 +103,8 @@ func stopped(node *ironic.Node, goal Goal, queued bool, err error) *Error {
 	return &Error{Kind: kind, Node: node, Goal: goal, Fact: fmt.Sprintf("%s: %v", goal.Doing(), err), Err: err}
 }
 
-// invalidNode says that Ironic refused to deploy a node because something is missing on it.
-func invalidNode(node *ironic.Node, reason string) *Error {
+// InvalidNode says that Ironic refused to deploy a node because something is missing on it.
+func InvalidNode(node *ironic.Node, reason string) *Error {
 	e := &Error{Kind: KindInvalid, Node: node, Fact: fmt.Sprintf("node %s failed validation: %s", ironic.NodeLabel(node), reason)}
 	if strings.Contains(reason, "ramdisk_boot") {
 		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
@@ -138,7 +138,7 @@ func (w *walk) failed(ctx context.Context) *Error {
 	case deploys && w.deployStep != "":
 		step = "; the last deploy step seen was " + w.deployStep
 	}
-	return failedOn(w.node, w.goal, step, w.macs)
+	return FailedOn(w.node, w.goal, step, w.macs)
 }
 
 // lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39

@@ -221,7 +221,7 @@ func (c *Site) pick(ctx context.Context, g *Group, oldest time.Time) ([]*ironic.
 // that another client has taken the node.
 func (c *Site) reserveMember(ctx context.Context, g *Group, m *Member, node *ironic.Node, timeout time.Duration) error {
 	if !stockOf(c).claimOne(m.request, node) {
-		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).err()
+		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).Err()
 	}
 	m.asked = true
 	a, err := CreateAllocation(ctx, c.Client, m.request.spec())

@@ -301,7 +301,7 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 		if m.node.InstanceUUID != "" {
 			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", m.node.InstanceUUID)
 		}
-		return refusedFor(m.node, reason)
+		return RefusedFor(m.node, reason)
 	}
 	return s.DeleteNode(ctx, id)
 }

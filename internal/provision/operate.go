@@ -97,7 +97,7 @@ func (m *Machine) tellQueued() (admitted func()) {
 
 // refuse returns an error of KindRefused.
 func (m *Machine) refuse(reason string, args ...any) error {
-	return refusedFor(m.node, fmt.Sprintf(reason, args...))
+	return RefusedFor(m.node, fmt.Sprintf(reason, args...))
 }
 
 // refuseBusy returns an error of KindRefused while Ironic has an operation in progress on the machine.
@@ -124,7 +124,7 @@ func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time
 	for inProgress(m.state()) || isLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, ironic.ErrNoPoll) {
-			return late(m.node, "", timeout, nil)
+			return Late(m.node, "", timeout, nil)
 		}
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	}
 	err := m.awaitLeft(ctx, from, deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return late(m.node, "", timeout, nil)
+		return Late(m.node, "", timeout, nil)
 	}
 	return err
 }
@@ -286,13 +286,13 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
 		err = m.awaitLeft(ctx, from, w.deadline)
 	}
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return late(m.node, "", timeout, nil)
+		return Late(m.node, "", timeout, nil)
 	}
 	if err == nil {
 		err = m.awaitEnd(ctx, w.deadline, timeout)
 	}
 	if err == nil && failed(m.state()) {
-		return failedOn(m.node, "", "", nil)
+		return FailedOn(m.node, "", "", nil)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (c *Site) choose(ctx context.Context, r *Request, oldest, fresh time.Time, 
 			oldest = fresh
 			continue
 		case census.Matching == 0 && !may:
-			return c.noMatch(r, census).err()
+			return c.noMatch(r, census).Err()
 		}
 		if !logged {
 			logged = true

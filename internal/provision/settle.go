@@ -30,7 +30,7 @@ func (i NewImage) CheckBuilt(now time.Time) error {
 // KindImageChanged is the kind of an error which says that an image has changed since the plan.
 const KindImageChanged Kind = "image changed"
 
-func imageChanged(host string) *Error {
+func ImageChanged(host string) *Error {
 	return &Error{
 		Kind: KindImageChanged, Fact: fmt.Sprintf("the live ISO on %s changed during its quiet period", host),
 		Advice: "No machine was restarted with it. Wait until the image has been built, then run terraform plan again.",
@@ -99,7 +99,7 @@ func (c *Site) settle(ctx context.Context, image NewImage, seen time.Time) error
 		return err
 	}
 	if after := c.headImage(ctx, image.URL); before.known && after.known && after.mark != before.mark {
-		return imageChanged(after.host)
+		return ImageChanged(after.host)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (m *Machine) Undeploy(ctx context.Context, instance, allocation string, tim
 		}
 	}
 	if ByAgent(m.node) && occupied(m.state()) {
-		return "", refusedFor(m.node, "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first")
+		return "", RefusedFor(m.node, "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first")
 	}
 	if !deployedAgain(m.node, instance) || !losesReservation(m.node) {
 		if err := m.cleanAgain(ctx); err != nil {

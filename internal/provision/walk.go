@@ -80,7 +80,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 	}
 	state := w.state()
 	if w.quarantine != nil && !w.quarantine.applies(w.node) {
-		return false, refusedFor(w.node, reasonOtherSince.String())
+		return false, RefusedFor(w.node, reasonOtherSince.String())
 	}
 	m := nextMove(w.goal, state, reachesGoal(w.sent, w.goal))
 	if isLocked(w.node) && m.kind != wait {
@@ -88,7 +88,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, w.next(ctx)
 	}
 	if (m.kind == send || m.kind == repair) && keptByReservation(w.goal, m.verb, w.node) {
-		return false, refusedFor(w.node, fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID))
+		return false, RefusedFor(w.node, fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID))
 	}
 	switch m.kind {
 	case done:
@@ -135,14 +135,14 @@ func refused(node *ironic.Node, why reason) error {
 	if why == reasonNotReady && !Preparable(node) {
 		why = reasonNoBMC
 	}
-	return refusedFor(node, why.String())
+	return RefusedFor(node, why.String())
 }
 
 // KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
 const KindRefused Kind = "refused"
 
-// refusedFor returns such an error for a reason that includes what to do.
-func refusedFor(node *ironic.Node, reason string) *Error {
+// RefusedFor returns such an error for a reason that includes what to do.
+func RefusedFor(node *ironic.Node, reason string) *Error {
 	return &Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
 }
 
@@ -196,7 +196,7 @@ func (w *walk) learn(ctx context.Context) error {
 	u := w.unanswered
 	executed, err := w.settle(ctx, w.deadline)
 	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
-		return late(w.node, w.goal, w.timeout, w.macs)
+		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if executed && u.verb != "" {
 		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
@@ -231,7 +231,7 @@ func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic
 func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
 	var status *ironic.StatusError
 	if InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
-		return invalidNode(node, strings.TrimSuffix(status.Message, "."))
+		return InvalidNode(node, strings.TrimSuffix(status.Message, "."))
 	}
 	return err
 }
@@ -306,7 +306,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
-		return late(w.node, w.goal, w.timeout, w.macs)
+		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if step := stepName(w.node.DeployStep); step != "" {
 		w.deployStep = step

@@ -56,20 +56,20 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	machine, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
+	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), d.Client.NameHolder(err))
 		return
 	}
-	d.Client.MadeDeployment(machine.Node().InstanceUUID)
+	d.Client.MadeDeployment(m.Node().InstanceUUID)
 	instance := reserved.instance
-	if reserved.by != nil && d.Client.Run.Announce(provision.MarkReservation, machine.Node().UUID) {
-		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(machine.Node()), reserved.by)
+	if reserved.by != nil && d.Client.Run.Announce(provision.MarkReservation, m.Node().UUID) {
+		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(m.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	power := plan.PowerState
-	plan.record(machine.Node(), instance, 0)
+	plan.record(m.Node(), instance, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
@@ -79,55 +79,55 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
 	}
 	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
-	doing, attempts, err := d.install(ctx, &plan, &config, machine, wanted, options, steps, seen)
-	quarantined, err := d.endTry(ctx, &plan, machine, reserved.try, err, &resp.Diagnostics)
+	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
+	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
 	if err == nil && deploy.Has(steps, deploy.DoProtect) {
-		protectNew(ctx, machine, &resp.Diagnostics)
+		protectNew(ctx, m, &resp.Diagnostics)
 	}
-	err = machine.EndCreation(ctx, provision.MarkReservation, err)
-	if provision.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, machine.Node()) { // as a tainted resource, it would be undeployed
+	err = m.EndCreation(ctx, provision.MarkReservation, err)
+	if provision.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	runs := provision.FootprintOf(machine.Node()) // the answer to EndCreation contains it
-	if err == nil && !machine.Ended(provision.MarkReservation) {
-		runs = footprint(ctx, machine) // before record, which then has what the next refresh has
+	runs := provision.FootprintOf(m.Node()) // the answer to EndCreation contains it
+	if err == nil && !m.Ended(provision.MarkReservation) {
+		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
-	framework.WarnCut(&resp.Diagnostics, machine.Node(), machine.Cut())
-	plan.record(machine.Node(), instance, attempts)
+	framework.WarnCut(&resp.Diagnostics, m.Node(), m.Cut())
+	plan.record(m.Node(), instance, attempts)
 	if err == nil || provision.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
 	} else {
-		plan.Protected = types.BoolValue(machine.Node().Protected)
+		plan.Protected = types.BoolValue(m.Node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(machine.Node()))...)
-	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, machine.Node(), runs, err)...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(m.Node()))...)
+	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, m.Node(), runs, err)...)
 	framework.ReportCreation(&resp.Diagnostics, doing, err)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
-func (d *deployment) install(ctx context.Context, plan, config *model, machine *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
-	label := ironic.NodeLabel(machine.Node())
+func (d *deployment) install(ctx context.Context, plan, config *model, m *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+	label := ironic.NodeLabel(m.Node())
 	for _, step := range steps {
 		before := doing
 		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
 		case deploy.DoConnect:
-			err = machine.Connect(ctx, step.Ports)
+			err = m.Connect(ctx, step.Ports)
 		case deploy.DoAdopt:
 			doing = "adopt node " + label
-			err = machine.Adopt(ctx, wanted, o.Instance, o.Timeout)
+			err = m.Adopt(ctx, wanted, o.Instance, o.Timeout)
 		case deploy.DoDeploy:
-			attempts, err = d.begin(ctx, plan, wanted, machine, o, seen)
+			attempts, err = d.begin(ctx, plan, wanted, m, o, seen)
 		case deploy.DoPowerOn, deploy.DoPowerOff:
-			err = config.switchPower(ctx, machine, o.Timeout)
+			err = config.switchPower(ctx, m, o.Timeout)
 		default:
 			doing = before
 		}
@@ -135,22 +135,22 @@ func (d *deployment) install(ctx context.Context, plan, config *model, machine *
 			break
 		}
 	}
-	return doing, attempts, machine.Unwatched(ctx, err)
+	return doing, attempts, m.Unwatched(ctx, err)
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
-func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.Deployment, machine *provision.Machine, o provision.DeployOptions, seen time.Time) (attempts int, err error) {
+func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.Deployment, m *provision.Machine, o provision.DeployOptions, seen time.Time) (attempts int, err error) {
 	iso := plan.liveISO(ctx)
 	if iso == nil {
-		return machine.Deploy(ctx, wanted, o)
+		return m.Deploy(ctx, wanted, o)
 	}
 	if err := d.Client.Settle(ctx, iso.newImage(), seen); err != nil {
 		return 0, err
 	}
-	if err := machine.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
+	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
 		return 0, err
 	}
-	return machine.BootISO(ctx, wanted, o)
+	return m.BootISO(ctx, wanted, o)
 }
 
 // tries returns max_attempts, or its default.
@@ -178,36 +178,36 @@ func (r reservation) isOthers(failed error, plan *model, wanted provision.Deploy
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
-func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration, diags *diag.Diagnostics) (machine *provision.Machine, r reservation, err error) {
-	if machine, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *provision.Machine, r reservation, err error) {
+	if m, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
-	if r.try, err = d.beginTry(ctx, plan, machine, diags); err != nil {
+	if r.try, err = d.beginTry(ctx, plan, m, diags); err != nil {
 		return nil, r, err
 	}
 	if plan.PowerState.ValueString() == framework.PowerOff { // a deployment that fails at its end is tainted
-		if err := machine.CheckOff(); err != nil {
+		if err := m.CheckOff(); err != nil {
 			return nil, r, err
 		}
 	}
 	if plan.adopted() {
-		r.instance, r.by, err = machine.ReserveAdopted(ctx, plan.AllocationID.ValueString(), time.Now().Add(limit))
-		return machine, r, err
+		r.instance, r.by, err = m.ReserveAdopted(ctx, plan.AllocationID.ValueString(), time.Now().Add(limit))
+		return m, r, err
 	}
-	if err := machine.CheckDeploy(ctx); err != nil {
+	if err := m.CheckDeploy(ctx); err != nil {
 		return nil, r, err
 	}
-	r.instance, r.by, err = machine.ReserveNew(ctx, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
-	return machine, r, err
+	r.instance, r.by, err = m.ReserveNew(ctx, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
+	return m, r, err
 }
 
 // switchPower switches the node as configured.
-func (m *model) switchPower(ctx context.Context, machine *provision.Machine, limit time.Duration) error {
+func (m *model) switchPower(ctx context.Context, on *provision.Machine, limit time.Duration) error {
 	switch m.PowerState.ValueString() {
 	case framework.PowerOn:
-		return machine.SetPower(ctx, true, limit)
+		return on.SetPower(ctx, true, limit)
 	case framework.PowerOff:
-		return machine.SwitchOff(ctx, provision.OffMode(m.PowerOffMode.ValueString()), limit)
+		return on.SwitchOff(ctx, provision.OffMode(m.PowerOffMode.ValueString()), limit)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if twice {
-		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
+		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the m. Take one of them out of the state with terraform state rm, and then out of the configuration."))
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
@@ -330,15 +330,15 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	plan, state := u.plan, u.prior
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
-	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
+	m, err := d.Client.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
 		return
 	}
-	node := machine.Node
-	attempts, failed, err := u.run(ctx, d.Client, machine)
-	framework.WarnCut(&resp.Diagnostics, node(), machine.Cut())
-	restarts := failed == deploy.Restarts && provision.IsInterrupted(err) && machine.Switched() // the next apply must not restart it again
+	node := m.Node
+	attempts, failed, err := u.run(ctx, d.Client, m)
+	framework.WarnCut(&resp.Diagnostics, node(), m.Cut())
+	restarts := failed == deploy.Restarts && provision.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	planned := *plan
 	switch {
@@ -350,7 +350,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
 	}
 	if err == nil {
-		machine.ForgetCreation(ctx, provision.MarkReservation)
+		m.ForgetCreation(ctx, provision.MarkReservation)
 	}
 	planned.Rescue = u.rescueAfter(node(), failed, err)
 	rescueIsDue := err != nil && !planned.Rescue.Equal(plan.Rescue)
@@ -378,7 +378,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
 	if plan.recordsContent(state) {
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, machine, err))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, err))...)
 	}
 	if rescueIsDue { // after Ctrl-C, too: the state is not the planned one
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -411,7 +411,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
-	machine, err := d.Client.Machine(ctx, state.ID.ValueString())
+	m, err := d.Client.Machine(ctx, state.ID.ValueString())
 	if ironic.IsNotFound(err) {
 		return
 	}
@@ -422,11 +422,11 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		defer d.Client.Deleting(state.ID.ValueString())(false)
-		if err = state.disconnect(ctx, machine); err == nil {
-			lost, err = machine.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
-			err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
+		if err = state.disconnect(ctx, m); err == nil {
+			lost, err = m.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 		}
-		label = ironic.NodeLabel(machine.Node())
+		label = ironic.NodeLabel(m.Node())
 	}
 	if ironic.IsInterrupted(err) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
