@@ -272,7 +272,6 @@ func KeyPrefix(members map[string]Member, name string) string {
 // follow from the name of the group, the keys from a prefix.
 func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *provision.Group, byKey map[string]*provision.Member) {
 	g = &provision.Group{
-		EndQuarantine: provision.EndLeftQuarantine,
 		Request: provision.Request{
 			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
 			Require:        w.Require.V, Wait: w.Wait,

@@ -70,7 +70,7 @@ func (m *model) label(ctx context.Context) string {
 func (m *model) group(ctx context.Context) (g *provision.Group, byKey map[string]*provision.Member) {
 	entries := m.entries(ctx)
 	g, byKey = m.wish(ctx).Group(allocate.KeyPrefix(entries, m.Name.ValueString()), entries, len(entries))
-	g.Leftovers = framework.StringSet(m.Leftovers)
+	g.EndQuarantine, g.Leftovers = provision.EndLeftQuarantine, framework.StringSet(m.Leftovers)
 	return g, byKey
 }
 

@@ -57,6 +57,7 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 		return
 	}
 	wanted, byKey := plan.wish(ctx).Group(plan.Name.ValueString(), nil, int(plan.Size.ValueInt64()))
+	wanted.EndQuarantine = provision.EndLeftQuarantine
 	err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	left := slices.IndexFunc(wanted.Members, func(m *provision.Member) bool { return m.ID != "" })
 	if err != nil && (left < 0 || provision.IsSuperseded(err)) {
@@ -189,6 +190,7 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 		return nil
 	}
 	wanted, byKey := wish.Group(prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
+	wanted.EndQuarantine = provision.EndLeftQuarantine
 	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
 	if allocate.In(steps, allocate.DoReserve) != nil && r.reserve(ctx, plan, wanted, limit, diags) != nil {
 		return nil
