@@ -82,7 +82,7 @@ func stories(t *testing.T, f func(story) error) {
 				for range pick.IntN(3) {
 					facts += ", " + conditions[pick.IntN(len(conditions))]
 				}
-				s := story{values: kind.values, wish: settings(pick, kind.values, 4, false), seen: seeing(machine(runs), facts), pick: pick}
+				s := story{values: kind.values, wish: settings(pick, kind.values, 4, false), seen: seeing(runningMachine(runs), facts), pick: pick}
 				s.name = fmt.Sprintf("state: %s; seen: %s; wished: %s", runs, facts, s.wish)
 				s.seen.Was.Node, s.seen.Was.Allocation = decide.Known("uuid-1"), deploy.Text{}
 				if w := changed(s.seen.Was, s.wish); !w.Rescue.IsNull() && w.Power.V == deploy.PowerOff {

@@ -135,8 +135,8 @@ func changed(was deploy.Wish, settings string) deploy.Wish {
 	return was
 }
 
-// machine returns a machine that runs a wish: what the state, private state and the last read say of it.
-func machine(runs string) deploy.Seen {
+// runningMachine returns a machine that runs a wish: what the state, private state and the last read say of it.
+func runningMachine(runs string) deploy.Seen {
 	w := changed(deploy.Wish{Content: map[string]deploy.Text{}, OnDestroy: decide.Known(deploy.DestroyUndeploys)}, "node=uuid-1, "+runs)
 	s := deploy.Seen{
 		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Attempts: decide.Known[int64](1), Label: "n1", Now: now,
@@ -246,7 +246,7 @@ func decideAll(t *testing.T, runs, table string) {
 		if len(cells) != 5 {
 			t.Fatalf("the row has %d cells, not 5: %s", len(cells), line)
 		}
-		s := seeing(machine(runs), cells[1])
+		s := seeing(runningMachine(runs), cells[1])
 		if strings.Contains(cells[1], "an earlier run") {
 			s.Sight.Content = changed(s.Was, cells[0]).Deployment.Digest()
 		}
