@@ -112,7 +112,7 @@ func wantBooted(t *testing.T, fake *fakeironic.Server, id, version string, start
 	if record == nil {
 		t.Fatalf("there is no record: state %s, instance_info %v, extra %v", node.ProvisionState, node.InstanceInfo, node.Extra)
 	}
-	if status := decide(node, version, always); status.Stale || status.Action != bootiso.None {
+	if status := bootAction(node, version, always); status.Stale || status.Action != bootiso.None {
 		t.Errorf("the record %+v is not of version %s: %+v", record, version, status)
 	}
 	if !live(version).DeployedWith(node) {
@@ -367,7 +367,7 @@ func TestBootISO_failureKeepsRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for version, want := range map[string]bool{"1": false, "2": true} {
-			status := decide(seen, version, always)
+			status := bootAction(seen, version, always)
 			if status.Stale != want {
 				t.Errorf("in view of %s it is %+v", version, status)
 			}

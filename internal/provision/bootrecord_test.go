@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
-// decide says what a live ISO of a version asks of a node.
-func decide(n *ironic.Node, version string, change ...func(*bootiso.Want)) bootiso.Status {
+// bootAction says what a live ISO of a version asks of a node.
+func bootAction(n *ironic.Node, version string, change ...func(*bootiso.Want)) bootiso.Status {
 	want := bootiso.NewWant(*live(version).LiveISO)
 	for _, c := range change {
 		c(&want)
@@ -58,7 +58,7 @@ func TestBootRecord_missing(t *testing.T) {
 				if record := provision.BootRecord(node); record != nil {
 					t.Errorf("the record is %+v", record)
 				}
-				status := decide(node, "2")
+				status := bootAction(node, "2")
 				if status.Action != bootiso.None || !slices.Equal(status.Obsolete, []string{bootiso.ObsoleteUnknown}) {
 					t.Errorf("decided %+v", status)
 				}
@@ -88,7 +88,7 @@ func TestBootRecord_protectedMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			concerned := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
-			if status := decide(node, "2", concerned); status.Action != want {
+			if status := bootAction(node, "2", concerned); status.Action != want {
 				t.Errorf("protected %v: %+v", protected, status)
 			}
 		}
@@ -112,7 +112,7 @@ func TestBootRecord_writesNothingElse(t *testing.T) {
 				if record == nil || record.Boots != 1 || record.Manual != (byHand != nil) || time.Since(record.At) > time.Minute {
 					t.Fatalf("the record is %+v", record)
 				}
-				if status := decide(node, "2"); status.Stale != record.Manual || !slices.Equal(status.Obsolete, byHand) {
+				if status := bootAction(node, "2"); status.Stale != record.Manual || !slices.Equal(status.Obsolete, byHand) {
 					t.Errorf("decided %+v", status)
 				}
 				if !live("2").DeployedWith(node) || !provision.RunsInstance(node) {
@@ -196,10 +196,10 @@ func TestBootRecord_survivesRescue(t *testing.T) {
 					wait = bootiso.Wait
 				}
 				concerned := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
-				if status := decide(node, "1"); provision.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
+				if status := bootAction(node, "1"); provision.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
 					t.Errorf("%s: what it runs is %+v", node.ProvisionState, status)
 				}
-				if status := decide(node, "2", concerned); status.Action != wait {
+				if status := bootAction(node, "2", concerned); status.Action != wait {
 					t.Errorf("%s: another image asks for %+v", node.ProvisionState, status)
 				}
 				<-time.After(2 * time.Minute)
@@ -225,7 +225,7 @@ func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if status := decide(m.Node(), "2", late); status.Action != bootiso.Wait {
+				if status := bootAction(m.Node(), "2", late); status.Action != bootiso.Wait {
 					t.Errorf("%s: content that is younger than the image asks for %+v", api, status)
 				}
 			}
@@ -238,10 +238,10 @@ func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status := decide(node, "2", late); status.Action != bootiso.Wait {
+			if status := bootAction(node, "2", late); status.Action != bootiso.Wait {
 				t.Errorf("%s: the booted image counts as having it: %+v", api, status)
 			}
-			if status := decide(node, "3", late); status.Action != bootiso.Restart {
+			if status := bootAction(node, "3", late); status.Action != bootiso.Restart {
 				t.Errorf("%s: the next image asks for %+v", api, status)
 			}
 		})
