@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // settings are the settings of the clients and of the log.
 type settings struct {
 	getenv func(string) string
 
-	ironic       provision.Config
+	ironic       machine.Config
 	authType     string
 	microversion string
 	oneview      oneview.Config

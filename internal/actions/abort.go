@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var _ action.ActionWithModifyPlan = (*abort)(nil)
@@ -61,7 +61,7 @@ func (a *abort) Invoke(ctx context.Context, req action.InvokeRequest, resp *acti
 	if m.Unhold.ValueBool() {
 		doing = "continue the operation on"
 	}
-	a.operate(ctx, m.target, doing, abortLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m.target, doing, abortLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		if m.Unhold.ValueBool() {
 			return machine.Unhold(ctx, limit)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // operator is what all actions have in common: the clients, and the way to operate a machine.
@@ -57,7 +57,7 @@ func short(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes()))
 
 // operate reads the machine of an action and calls do, while no other action of this run operates it. Terraform shows each state that the
 // machine enters. doing is an infinitive whose object is the node.
-func (o *operator) operate(ctx context.Context, on target, doing string, limit time.Duration, resp *action.InvokeResponse, do func(m *provision.Machine, limit time.Duration) error) {
+func (o *operator) operate(ctx context.Context, on target, doing string, limit time.Duration, resp *action.InvokeResponse, do func(m *machine.Machine, limit time.Duration) error) {
 	defer o.Finish(ctx, &resp.Diagnostics)
 	limit, diags := on.Timeouts.Invoke(ctx, limit)
 	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var (
@@ -52,7 +52,7 @@ func (a *clean) Schema(ctx context.Context, _ action.SchemaRequest, resp *action
 // erasingSteps returns the names of the configured steps that erase disks.
 func erasingSteps(with order) (names []string) {
 	for _, step := range framework.OrderSteps(with.Steps) {
-		if provision.Erases(step) {
+		if machine.Erases(step) {
 			names = append(names, step.String())
 		}
 	}
@@ -87,7 +87,7 @@ func (a *clean) Invoke(ctx context.Context, req action.InvokeRequest, resp *acti
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	a.operate(ctx, m.target, "clean", cleanLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m.target, "clean", cleanLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		err := machine.Clean(ctx, m.order.order(), m.Erase.ValueBool(), limit)
 		return errors.Join(err, a.EndTemporary(ctx, machine.Node(), limit))
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // NewInspect returns metal_inspect.
@@ -34,7 +34,7 @@ func (a *inspect) Invoke(ctx context.Context, req action.InvokeRequest, resp *ac
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	a.operate(ctx, m, "inspect", inspectLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m, "inspect", inspectLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		err := machine.Inspect(ctx, limit)
 		return errors.Join(err, a.EndTemporary(ctx, machine.Node(), limit))
 	})

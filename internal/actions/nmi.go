@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var _ action.ActionWithModifyPlan = (*nmi)(nil)
@@ -43,7 +43,7 @@ func (a *nmi) Invoke(ctx context.Context, req action.InvokeRequest, resp *action
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	a.operate(ctx, m, "send an NMI to", nmiLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m, "send an NMI to", nmiLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		return machine.SendNMI(ctx, limit)
 	})
 }

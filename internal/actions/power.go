@@ -13,7 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var _ action.ActionWithModifyPlan = (*power)(nil)
@@ -42,14 +42,14 @@ func (a *power) Schema(ctx context.Context, _ action.SchemaRequest, resp *action
 			Required: true,
 			MarkdownDescription: "`on`. `off`: cuts the power. `reboot`: **cuts the power and switches the machine on again**. `soft_off` and `soft_reboot`: ask the operating system, and need a driver that can. " +
 				"A machine that is off is only switched on by `reboot` and `soft_reboot`.",
-			Validators: []validator.String{stringvalidator.OneOf(string(provision.ActionOn), string(provision.ActionOff), string(provision.ActionReboot),
-				string(provision.ActionSoftOff), string(provision.ActionSoftReboot))},
+			Validators: []validator.String{stringvalidator.OneOf(string(machine.ActionOn), string(machine.ActionOff), string(machine.ActionReboot),
+				string(machine.ActionSoftOff), string(machine.ActionSoftReboot))},
 		},
 	})
 }
 
-func (m powerModel) action() provision.PowerAction {
-	return provision.PowerAction(m.Action.ValueString())
+func (m powerModel) action() machine.PowerAction {
+	return machine.PowerAction(m.Action.ValueString())
 }
 
 // ModifyPlan refuses what the API version does not support.
@@ -59,7 +59,7 @@ func (a *power) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, re
 	if !a.Known() || resp.Diagnostics.HasError() {
 		return
 	}
-	soft := m.action() == provision.ActionSoftOff || m.action() == provision.ActionSoftReboot
+	soft := m.action() == machine.ActionSoftOff || m.action() == machine.ActionSoftReboot
 	a.Requires(ctx, &resp.Diagnostics, framework.Feature{Used: soft, Since: ironic.VersionSoftPower, Name: path.Root("action")})
 }
 
@@ -69,10 +69,10 @@ func (a *power) Invoke(ctx context.Context, req action.InvokeRequest, resp *acti
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	doing := map[provision.PowerAction]string{
-		provision.ActionOn: "switch on", provision.ActionOff: "switch off", provision.ActionSoftOff: "shut down", provision.ActionReboot: "restart", provision.ActionSoftReboot: "restart",
+	doing := map[machine.PowerAction]string{
+		machine.ActionOn: "switch on", machine.ActionOff: "switch off", machine.ActionSoftOff: "shut down", machine.ActionReboot: "restart", machine.ActionSoftReboot: "restart",
 	}[m.action()]
-	a.operate(ctx, m.target, doing, powerLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m.target, doing, powerLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		return machine.ChangePower(ctx, m.action(), limit)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var (
@@ -67,7 +67,7 @@ func (a *service) Invoke(ctx context.Context, req action.InvokeRequest, resp *ac
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	a.operate(ctx, m.target, "service", serviceLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m.target, "service", serviceLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		return machine.Service(ctx, m.order.order(), limit)
 	})
 }

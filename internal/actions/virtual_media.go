@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var _ action.ActionWithModifyPlan = (*virtualMedia)(nil)
@@ -69,7 +69,7 @@ func (a *virtualMedia) Invoke(ctx context.Context, req action.InvokeRequest, res
 		doing = "detach virtual media from"
 	}
 	device := cmp.Or(ironic.Device(m.Device.ValueString()), ironic.DeviceCDROM)
-	a.operate(ctx, m.target, doing, virtualMediaLimit, resp, func(machine *provision.Machine, limit time.Duration) error {
+	a.operate(ctx, m.target, doing, virtualMediaLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		return machine.ChangeMedia(ctx, device, m.Attach.ValueString(), limit)
 	})
 }

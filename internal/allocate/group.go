@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // GroupWish is what the configuration of a group asks for.
@@ -22,7 +23,7 @@ type GroupWish struct {
 	Size, MaxPerDomain     decide.Value[int]
 	Class, Owner, SpreadBy decide.Value[string]
 	Traits, Candidates     decide.Value[[]string]
-	Require                decide.Value[*provision.Requirements]
+	Require                decide.Value[*Requirements]
 	Wait                   time.Duration
 }
 
@@ -36,7 +37,7 @@ type GroupSeen struct {
 	Leftovers []string          // names of allocations that a killed run has created for the group, and that are no members
 
 	Asked       []Question
-	Doubts      []provision.Doubt
+	Doubts      []expect.Doubt
 	Quarantined map[string]string // by key: names the node of a member if its release finishes a quarantine
 }
 
@@ -135,7 +136,7 @@ func (d *groupDecision) members() {
 	unknown := decide.Unknown[string]()
 	d.Forecast.Members = map[string]Member{}
 	for i := range d.w.Size.V {
-		key := provision.MemberName(d.prefix, i)
+		key := MemberName(d.prefix, i)
 		m := d.seen.Members[key]
 		if !m.ID.Set {
 			m.ID = unknown
@@ -229,7 +230,7 @@ func (d *groupDecision) unneeded() []string {
 	}
 	var members []string
 	for i := range d.w.Size.V {
-		members = append(members, provision.MemberName(d.w.Name.V, i))
+		members = append(members, MemberName(d.w.Name.V, i))
 	}
 	return slices.DeleteFunc(slices.Clone(d.seen.Leftovers), func(name string) bool { return slices.Contains(members, name) })
 }
@@ -270,19 +271,19 @@ func KeyPrefix(members map[string]Member, name string) string {
 
 // Group returns the request for a number of members, and the members by key. prior are the members that exist. The names of the allocations
 // follow from the name of the group, the keys from a prefix.
-func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *provision.Group, byKey map[string]*provision.Member) {
-	g = &provision.Group{
-		Request: provision.Request{
+func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *Group, byKey map[string]*GroupMember) {
+	g = &Group{
+		Request: Request{
 			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
 			Require:        w.Require.V, Wait: w.Wait,
 		},
-		Name: w.Name.V, Size: size, Spread: provision.Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
+		Name: w.Name.V, Size: size, Spread: Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
 	}
-	byKey = map[string]*provision.Member{}
+	byKey = map[string]*GroupMember{}
 	for i := range size {
-		key := provision.MemberName(prefix, i)
+		key := MemberName(prefix, i)
 		m := prior[key]
-		byKey[key] = &provision.Member{Name: provision.MemberName(g.Name, i), ID: m.ID.V, NodeID: m.NodeID.V, NodeName: m.NodeName.V, Domain: m.Domain.V}
+		byKey[key] = &GroupMember{Name: MemberName(g.Name, i), ID: m.ID.V, NodeID: m.NodeID.V, NodeName: m.NodeName.V, Domain: m.Domain.V}
 		g.Members = append(g.Members, byKey[key])
 	}
 	return g, byKey
@@ -308,7 +309,7 @@ func AsPlanned(planned, now map[string]Member) map[string]Member {
 }
 
 // LookGroup is Look for a group.
-func LookGroup(ctx context.Context, site *provision.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
+func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
 	for plan = DecideGroup(w, seen); len(plan.Asks) > 0; plan = DecideGroup(w, seen) {
 		for _, q := range plan.Asks {
 			seen.Asked = append(seen.Asked, q)
@@ -323,7 +324,7 @@ func LookGroup(ctx context.Context, site *provision.Site, w GroupWish, seen Grou
 				}
 			case !site.HasWritten():
 				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
-				seen.Doubts, failed = site.ForeseeGroup(ctx, wanted, w.isVague())
+				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
 			}
 		}
 	}

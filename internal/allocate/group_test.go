@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 )
 
 // groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".
@@ -40,10 +40,10 @@ var groupSights = map[string]func(*allocate.GroupSeen){
 	"leftover k8s-3":      func(s *allocate.GroupSeen) { s.Leftovers = []string{"k8s-3"} },
 	"nothing to be asked": func(s *allocate.GroupSeen) { s.Asked = everything() },
 	"too few nodes": func(s *allocate.GroupSeen) {
-		s.Asked, s.Doubts = everything(), []provision.Doubt{{Attribute: "resource_class", Summary: "Too few nodes match now"}}
+		s.Asked, s.Doubts = everything(), []expect.Doubt{{Attribute: "resource_class", Summary: "Too few nodes match now"}}
 	},
 	"racks too small": func(s *allocate.GroupSeen) {
-		s.Asked, s.Doubts = everything(), []provision.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Fatal: true}}
+		s.Asked, s.Doubts = everything(), []expect.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Fatal: true}}
 	},
 	"quarantine begun": func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Question is something that a decision depends on, and that only Ironic knows.
@@ -22,8 +24,8 @@ const (
 // itself what happens, and while the provider's configuration is not known.
 type Answers struct {
 	Asked       []Question
-	Doubts      []provision.Doubt
-	Matches     *provision.Census
+	Doubts      []expect.Doubt
+	Matches     *Census
 	Quarantined string // names the node if its release finishes a quarantine
 }
 
@@ -38,7 +40,7 @@ func (d *decision) asked(q Question) bool {
 
 // Look decides, asks Ironic what that depends on, and decides again. site is nil if Ironic cannot be asked. The error says which answer is
 // missing.
-func Look(ctx context.Context, site *provision.Site, w Wish, seen Seen) (plan Plan, failed error) {
+func Look(ctx context.Context, site *machine.Site, w Wish, seen Seen) (plan Plan, failed error) {
 	for plan = Decide(w, seen); len(plan.Asks) > 0; plan = Decide(w, seen) {
 		for _, q := range plan.Asks {
 			if err := seen.ask(ctx, site, w, q); err != nil {
@@ -49,7 +51,7 @@ func Look(ctx context.Context, site *provision.Site, w Wish, seen Seen) (plan Pl
 	return plan, failed
 }
 
-func (s *Seen) ask(ctx context.Context, site *provision.Site, w Wish, q Question) (err error) {
+func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) (err error) {
 	s.Asked = append(s.Asked, q)
 	if site == nil {
 		return nil
@@ -62,10 +64,10 @@ func (s *Seen) ask(ctx context.Context, site *provision.Site, w Wish, q Question
 		return nil
 	}
 	if q == AskNodes {
-		s.Doubts, err = site.Foresee(ctx, w.Request(""), w.isVague())
+		s.Doubts, err = Foresee(ctx, site, w.Request(""), w.isVague())
 		return err
 	}
-	matches, err := site.Census(ctx, w.Request(s.ID))
+	matches, err := TakeCensus(ctx, site, w.Request(s.ID))
 	switch {
 	case err == nil:
 		s.Matches = &matches
@@ -76,8 +78,8 @@ func (s *Seen) ask(ctx context.Context, site *provision.Site, w Wish, q Question
 }
 
 // quarantined names the node of an allocation if its release finishes a quarantine.
-func quarantined(ctx context.Context, site *provision.Site, allocation, node string) string {
-	if n, err := site.NodeForRefresh(ctx, node); err == nil && provision.InQuarantineFor(n, allocation) {
+func quarantined(ctx context.Context, site *machine.Site, allocation, node string) string {
+	if n, err := site.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
 		return ironic.NodeLabel(n)
 	}
 	return ""

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // OnUnusable says what a plan does if nothing can be deployed on the reserved node.
@@ -29,7 +29,7 @@ type Wish struct {
 
 	Name, Class, Owner, Backfill decide.Value[string]
 	Traits, Candidates           decide.Value[[]string]
-	Require                      decide.Value[*provision.Requirements]
+	Require                      decide.Value[*Requirements]
 	Extra                        decide.Value[map[string]any]
 	OnUnusable                   decide.Value[OnUnusable]
 	Wait                         time.Duration
@@ -41,8 +41,8 @@ type Seen struct {
 	ID        string
 	State     ironic.AllocationState
 	LastError string
-	NodeID    string                  // of the reserved node; "" if there is none yet
-	Node      *provision.ReservedNode // that node at the last refresh; nil: not known
+	NodeID    string        // of the reserved node; "" if there is none yet
+	Node      *ReservedNode // that node at the last refresh; nil: not known
 	Answers
 }
 
@@ -188,7 +188,7 @@ func (d *decision) reserve() {
 }
 
 // noticesOf returns the notices of doubts; subject begins their details.
-func noticesOf(doubts []provision.Doubt, subject string) (notices []decide.Notice) {
+func noticesOf(doubts []expect.Doubt, subject string) (notices []decide.Notice) {
 	for _, doubt := range doubts {
 		notice := decide.Warn(decide.At(doubt.Attribute), doubt.Summary, subject+doubt.Detail)
 		if doubt.Fatal {
@@ -200,7 +200,7 @@ func noticesOf(doubts []provision.Doubt, subject string) (notices []decide.Notic
 }
 
 // giveUpUnusable plans to release a node on which nothing is deployed, and nothing can be.
-func (d *decision) giveUpUnusable(node *provision.ReservedNode) {
+func (d *decision) giveUpUnusable(node *ReservedNode) {
 	matching := ""
 	if d.asked(AskMatches) && d.seen.Matches != nil {
 		matching = fmt.Sprintf(" Nodes that match now: %s.", d.seen.Matches)
@@ -211,7 +211,7 @@ func (d *decision) giveUpUnusable(node *provision.ReservedNode) {
 }
 
 // warnUnusable warns of a reserved node on which nothing can be deployed.
-func (d *decision) warnUnusable(node *provision.ReservedNode) {
+func (d *decision) warnUnusable(node *ReservedNode) {
 	if node.Unusable == "" {
 		return
 	}
@@ -223,7 +223,7 @@ func (d *decision) warnUnusable(node *provision.ReservedNode) {
 // givesUp returns the unsatisfied demands for which the reserved node is released, and warns of that. If backfill_node is a name that no
 // node has, this apply may give that name to the reserved node, so the node stays reserved. If no other node matches, givesUp refuses the
 // plan. While it is not known which nodes match, the node stays reserved: the apply refuses such demands (see Wish.Check).
-func (d *decision) givesUp(node *provision.ReservedNode) []string {
+func (d *decision) givesUp(node *ReservedNode) []string {
 	misfits := d.w.misfits(d.was, node)
 	if len(misfits) == 0 || !d.asked(AskMatches) || d.seen.Matches == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // wishes are things that the configuration of an allocation can say. Without them, it is named "web" and asks for class "small".
@@ -33,9 +33,9 @@ var wishes = map[string]func(*allocate.Wish){
 	"other candidates":      func(w *allocate.Wish) { w.Candidates = decide.Known([]string{"n2"}) },
 	"no candidates":         func(w *allocate.Wish) { w.Candidates = decide.Known([]string{}) },
 	"candidates not known":  func(w *allocate.Wish) { w.Candidates = decide.Unknown[[]string]() },
-	"require 4 CPUs":        func(w *allocate.Wish) { w.Require = decide.Known(&provision.Requirements{MinCPUs: 4}) },
-	"require 64 CPUs":       func(w *allocate.Wish) { w.Require = decide.Known(&provision.Requirements{MinCPUs: 64}) },
-	"require not known":     func(w *allocate.Wish) { w.Require = decide.Unknown[*provision.Requirements]() },
+	"require 4 CPUs":        func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 4}) },
+	"require 64 CPUs":       func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 64}) },
+	"require not known":     func(w *allocate.Wish) { w.Require = decide.Unknown[*allocate.Requirements]() },
 	"replace unusable":      func(w *allocate.Wish) { w.OnUnusable = decide.Known(allocate.UnusableIsReplaced) },
 	"on_unusable not known": func(w *allocate.Wish) { w.OnUnusable = decide.Unknown[allocate.OnUnusable]() },
 }
@@ -44,7 +44,7 @@ var wishes = map[string]func(*allocate.Wish){
 var sights = map[string]func(*allocate.Seen){
 	"none":                       func(s *allocate.Seen) { *s = allocate.Seen{Answers: s.Answers} },
 	"had candidates":             func(s *allocate.Seen) { s.Was.Candidates = decide.Known([]string{"n1"}) },
-	"required 8 CPUs":            func(s *allocate.Seen) { s.Was.Require = decide.Known(&provision.Requirements{MinCPUs: 8}) },
+	"required 8 CPUs":            func(s *allocate.Seen) { s.Was.Require = decide.Known(&allocate.Requirements{MinCPUs: 8}) },
 	"demanded the missing trait": func(s *allocate.Seen) { s.Was.Traits = decide.Known([]string{"LACKS"}) },
 	"allocating":                 func(s *allocate.Seen) { s.State, s.NodeID, s.Node = ironic.AllocationAllocating, "", nil },
 	"failed": func(s *allocate.Seen) {
@@ -53,15 +53,15 @@ var sights = map[string]func(*allocate.Seen){
 	"node not read":  func(s *allocate.Seen) { s.Node = nil },
 	"in maintenance": func(s *allocate.Seen) { s.Node = unusable(s.Node) },
 	"2 nodes match": func(s *allocate.Seen) {
-		s.Asked, s.Matches = everything(), &provision.Census{Total: 3, Matching: 2, OtherClass: 1}
+		s.Asked, s.Matches = everything(), &allocate.Census{Total: 3, Matching: 2, OtherClass: 1}
 	},
-	"no node matches": func(s *allocate.Seen) { s.Asked, s.Matches = everything(), &provision.Census{Total: 3, OtherClass: 3} },
+	"no node matches": func(s *allocate.Seen) { s.Asked, s.Matches = everything(), &allocate.Census{Total: 3, OtherClass: 3} },
 	"no node n9": func(s *allocate.Seen) {
-		s.Asked, s.Matches = everything(), &provision.Census{Total: 1, Missing: []string{"n9"}}
+		s.Asked, s.Matches = everything(), &allocate.Census{Total: 1, Missing: []string{"n9"}}
 	},
 	"nothing to be asked": func(s *allocate.Seen) { s.Asked = everything() },
 	"doubts": func(s *allocate.Seen) {
-		s.Asked, s.Doubts = everything(), []provision.Doubt{{Attribute: "traits", Summary: "No node has this trait"}}
+		s.Asked, s.Doubts = everything(), []expect.Doubt{{Attribute: "traits", Summary: "No node has this trait"}}
 	},
 	"quarantine begun": func(s *allocate.Seen) { s.Asked, s.Quarantined = everything(), "n1" },
 }
@@ -70,7 +70,7 @@ func everything() []allocate.Question {
 	return []allocate.Question{allocate.AskNodes, allocate.AskMatches, allocate.AskRelease}
 }
 
-func unusable(node *provision.ReservedNode) *provision.ReservedNode {
+func unusable(node *allocate.ReservedNode) *allocate.ReservedNode {
 	if node == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func story(t *testing.T, wished, seen string) (w allocate.Wish, s allocate.Seen)
 	t.Helper()
 	w = allocate.Wish{Name: decide.Known("web"), Class: decide.Known("small")}
 	was := w
-	s = allocate.Seen{Was: &was, ID: "a1", State: ironic.AllocationActive, NodeID: "u1", Node: &provision.ReservedNode{
+	s = allocate.Seen{Was: &was, ID: "a1", State: ironic.AllocationActive, NodeID: "u1", Node: &allocate.ReservedNode{
 		UUID: "u1", Name: "n1", Class: "small", Traits: []string{"HAS"}, Owner: "ours", Lessee: "lessee", Properties: map[string]any{"cpus": float64(32)},
 	}}
 	each(t, seen, sights, &s)
@@ -305,7 +305,7 @@ func known(w allocate.Wish, class string) allocate.Wish {
 		w.Candidates = decide.Known([]string{"n2"})
 	}
 	if w.Require.Unknown {
-		w.Require = decide.Known(&provision.Requirements{MinCPUs: 64})
+		w.Require = decide.Known(&allocate.Requirements{MinCPUs: 64})
 	}
 	return w
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // noCandidates explains why an allocation without candidates fails. Ironic would take an empty list for no limit.
@@ -26,7 +25,7 @@ func (w Wish) CheckCreation() []decide.Notice {
 
 // Check refuses demands that became known only during the apply, and that the reserved node does not satisfy.
 func (w Wish) Check(was Wish, allocation string, node *ironic.Node) []decide.Notice {
-	reserved := provision.ReservedBy(allocation, node.UUID, node)
+	reserved := ReservedBy(allocation, node.UUID, node)
 	misfits := w.misfits(was, &reserved)
 	if len(misfits) == 0 {
 		return nil
@@ -47,14 +46,14 @@ func Left(left []ironic.Allocation) (notices []decide.Notice) {
 }
 
 // Request returns what the allocation demands of Ironic and of this provider.
-func (w Wish) Request(id string) provision.Request {
+func (w Wish) Request(id string) Request {
 	spec := ironic.AllocationSpec{
 		UUID: id, Name: w.Name.V, ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V, Node: w.Backfill.V,
 	}
 	if len(w.Extra.V) > 0 {
 		spec.Extra = w.Extra.V
 	}
-	return provision.Request{AllocationSpec: spec, Require: w.Require.V, Wait: w.Wait}
+	return Request{AllocationSpec: spec, Require: w.Require.V, Wait: w.Wait}
 }
 
 // isVague reports whether a demand is not known yet.
@@ -82,7 +81,7 @@ func (w Wish) changedDemands(was Wish) (names []string) {
 
 // misfits returns the changed demands that a node does not satisfy. A null or unknown value demands nothing, and neither does a trait that was
 // demanded before.
-func (w Wish) misfits(was Wish, node *provision.ReservedNode) []string {
+func (w Wish) misfits(was Wish, node *ReservedNode) []string {
 	is := func(value decide.Value[string], have ...string) bool {
 		return !value.Set || slices.Contains(have, value.V)
 	}

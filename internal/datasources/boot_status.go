@@ -19,8 +19,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 var _ datasource.DataSourceWithConfigure = (*bootStatus)(nil)
@@ -133,7 +133,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			missing = append(missing, key)
 			continue
 		}
-		answer := provision.BootAnswer(node, wanted[key].Want())
+		answer := instance.BootAnswer(node, wanted[key].Want())
 		if answer.Now.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}
@@ -184,7 +184,7 @@ func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) att
 	}
 	obsolete, _ := types.ListValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
-	if record := provision.BootRecord(node); record != nil {
+	if record := instance.BootRecord(node); record != nil {
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))
 	}
 	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{

@@ -11,14 +11,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 // withClient gives a data source the provider's client.
 type withClient struct {
-	client *provision.Site
+	client *machine.Site
 	pool   *sharing.Pool // nil: no OneView is configured
 }
 
@@ -38,7 +39,7 @@ func (w *withClient) Configure(_ context.Context, req datasource.ConfigureReques
 // report adds the error of a read to the diagnostics.
 func report(diags *diag.Diagnostics, doing string, err error) {
 	if err != nil {
-		diags.AddError(provision.Explain(doing, err))
+		diags.AddError(failure.Explain(doing, err))
 	}
 }
 

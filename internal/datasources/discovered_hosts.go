@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
@@ -90,7 +91,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
 	}
-	seen, err := d.client.Survey(ctx, "", nil)
+	seen, err := enroll.TakeSurvey(ctx, d.client, "", nil)
 	if err != nil {
 		report(&resp.Diagnostics, "list discovered machines", err)
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 var (
@@ -83,7 +83,7 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 	}
 	inventory, err := h.client.Inventory(ctx, node.UUID)
 	if ironic.IsForbidden(err) {
-		_, detail := provision.Explain("", err)
+		_, detail := failure.Explain("", err)
 		resp.Diagnostics.AddAttributeWarning(path.Root("inventory"), "Inventory is not visible", "The inventory of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
 	} else if err != nil {
 		report(&resp.Diagnostics, "read the inventory of host "+ironic.NodeLabel(node), err)

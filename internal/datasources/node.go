@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // nodeAttributes returns the attributes of a node in the data sources.
@@ -45,7 +46,7 @@ func nodeTypes() map[string]attr.Type {
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(ironic.BMCAddress(node)),
-		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(provision.Power(node)),
+		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(machine.Power(node)),
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
@@ -66,7 +67,7 @@ func driverInfo(node *ironic.Node) jsontypes.Normalized {
 func jsonText(m map[string]any) jsontypes.Normalized {
 	shown := map[string]any{}
 	for key, value := range m {
-		if !provision.OwnKey(key) {
+		if !marks.OwnKey(key) {
 			shown[key] = value
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // change says whether values of the configuration differ from those of the state.
@@ -142,9 +142,9 @@ const (
 // History is what private state says of the import of a deployment. The first refresh after the import ends the phase importing. Terraform
 // does not tell a provider that a plan was empty, and stores nothing of it.
 type History struct {
-	Phase ImportPhase        `json:"phase"`
-	Unset []string           `json:"unset,omitempty"` // of untold: what no apply has recorded
-	Told  provision.Settings `json:"told"`            // what the node had when it was imported
+	Phase ImportPhase       `json:"phase"`
+	Unset []string          `json:"unset,omitempty"` // of untold: what no apply has recorded
+	Told  instance.Settings `json:"told"`            // what the node had when it was imported
 }
 
 // untold are the attributes of which Ironic does not tell what the machine was deployed with.
@@ -154,7 +154,7 @@ func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
 func (h History) AfterRead(node *ironic.Node, first bool) History {
 	switch {
 	case first:
-		return History{Phase: Importing, Unset: untold(), Told: provision.SettingsOf(node)}
+		return History{Phase: Importing, Unset: untold(), Told: instance.SettingsOf(node)}
 	case h.Phase == Importing:
 		h.Phase = Unapplied
 	}

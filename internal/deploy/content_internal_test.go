@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 func TestFormerNames(t *testing.T) {
@@ -65,15 +66,15 @@ func TestDecision_keepsName(t *testing.T) {
 
 func TestHistory_recordsWhatMayRun(t *testing.T) {
 	t.Parallel()
-	v1, v2 := provision.Deployment{Image: &provision.Image{URL: "v1"}}, provision.Deployment{Image: &provision.Image{URL: "v2"}}
-	traits := provision.Deployment{Traits: []string{"CUSTOM_A"}}
-	told := provision.SettingsOf(&ironic.Node{InstanceInfo: map[string]any{"traits": []any{"CUSTOM_A"}}})
+	v1, v2 := instance.Deployment{Image: &images.Image{URL: "v1"}}, instance.Deployment{Image: &images.Image{URL: "v2"}}
+	traits := instance.Deployment{Traits: []string{"CUSTOM_A"}}
+	told := instance.SettingsOf(&ironic.Node{InstanceInfo: map[string]any{"traits": []any{"CUSTOM_A"}}})
 	fresh := History{Phase: Unapplied, Unset: untold()}
 	for name, tt := range map[string]struct {
 		history     History
 		attribute   string
 		set, known  bool
-		plan, state provision.Deployment
+		plan, state instance.Deployment
 		want        bool
 	}{
 		"no import":                                {History{}, "config_drive", false, true, v1, v1, false},
@@ -82,8 +83,8 @@ func TestHistory_recordsWhatMayRun(t *testing.T) {
 		"the image that runs":                      {fresh, "image", true, true, v1, v1, true},
 		"another image":                            {fresh, "image", true, true, v2, v1, false},
 		"an image that is not known yet":           {fresh, "image", true, false, v1, v1, false},
-		"an image where Ironic tells none":         {fresh, "image", false, true, v1, provision.Deployment{}, true},
-		"no image any more":                        {fresh, "image", true, true, provision.Deployment{}, v1, false},
+		"an image where Ironic tells none":         {fresh, "image", false, true, v1, instance.Deployment{}, true},
+		"no image any more":                        {fresh, "image", true, true, instance.Deployment{}, v1, false},
 		"the image, once applied":                  {History{Phase: Applied, Unset: untold()}, "image", true, true, v1, v1, false},
 		"the first drive":                          {fresh, "config_drive", false, true, v1, v1, true},
 		"the first drive, not known yet":           {fresh, "config_drive", false, false, v1, v1, true},

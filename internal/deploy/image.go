@@ -6,17 +6,17 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // nodeIn returns a node in a state, for questions about that state.
 func nodeIn(state ironic.State) *ironic.Node { return &ironic.Node{ProvisionState: string(state)} }
 
 // Begun reports whether Ironic has begun to deploy a machine in a state.
-func Begun(state ironic.State) bool { return !provision.Settled(provision.GoalUndeployed, state) }
+func Begun(state ironic.State) bool { return !states.Settled(states.GoalUndeployed, state) }
 
 // waits reports whether Ironic is at work on a deployment.
-func (d *decision) waits() bool { return provision.BeingDeployed(d.seen.State) }
+func (d *decision) waits() bool { return states.BeingDeployed(d.seen.State) }
 
 // neverBegun reports whether the creation was interrupted before Ironic had begun to deploy the machine.
 func (d *decision) neverBegun() bool { return d.seen.Unbegun && !Begun(d.seen.State) }
@@ -24,7 +24,7 @@ func (d *decision) neverBegun() bool { return d.seen.Unbegun && !Begun(d.seen.St
 // resumes reports whether the apply finishes or repeats a deployment, and first whether nothing is deployed a second time by that: Ironic
 // is at work on it, or has never begun.
 func (d *decision) resumes() (resumes, first bool) {
-	return !provision.Finished(d.seen.State), d.waits() || d.neverBegun()
+	return !states.Finished(d.seen.State), d.waits() || d.neverBegun()
 }
 
 // recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
@@ -87,7 +87,7 @@ func (d *decision) deployKind(writes change) (Step, bool) {
 func (d *decision) adoption() {
 	resumes, _ := d.resumes()
 	state := d.seen.State
-	if provision.Adoptable(state) {
+	if states.Adoptable(state) {
 		d.operate(Step{Do: DoAdopt})
 		d.warn(nil, "Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
 			d.seen.Label, state, afterColon(d.seen.LastError.V)))
@@ -220,7 +220,7 @@ func (d *decision) warnResume() {
 		writes = "which boots its live ISO"
 	}
 	switch {
-	case provision.Failed(state):
+	case states.DeployFailed(state):
 		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state, d.seen.LastError.V, writes))
 	case d.waits():
 		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))

@@ -7,15 +7,21 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Look finds in Ironic what stands in the way of a plan. Where Ironic does not answer, it finds nothing: the apply reports that.
 type Look struct {
-	Site *provision.Site // nil: the plan does not know where Ironic is
-	Wish Wish            // Forecast.Wish of the plan, if there is one
+	Site *machine.Site // nil: the plan does not know where Ironic is
+	Wish Wish          // Forecast.Wish of the plan, if there is one
 	Seen Seen
 	Plan Plan
 
@@ -66,7 +72,7 @@ func (l *Look) Node(ctx context.Context) (*ironic.Node, error) {
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
 // Label names a node in messages: by its name if Ironic answers.
-func Label(ctx context.Context, site *provision.Site, id string) string {
+func Label(ctx context.Context, site *machine.Site, id string) string {
 	node, err := site.NodeForRefresh(ctx, id)
 	if err != nil {
 		return id
@@ -84,11 +90,11 @@ func (l *Look) adoption(ctx context.Context) {
 		}
 		if err == nil {
 			label = ironic.NodeLabel(node)
-			if power := l.Wish.Power; power.Set && string(power.V) != provision.Power(node) {
+			if power := l.Wish.Power; power.Set && string(power.V) != machine.Power(node) {
 				l.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", label, power.V))
 			}
-			if err := provision.CheckAdoption(node); err != nil && provision.CheckAdoption(l.Site.AsPlanned(node)) != nil {
-				_, detail := provision.Explain("", err)
+			if err := CheckAdoption(node); err != nil && CheckAdoption(expect.AsPlanned(l.Site, node)) != nil {
+				_, detail := failure.Explain("", err)
 				l.warn(decide.At("adopt"), "Node cannot be adopted", "Unless the node changes first, the apply will fail: "+detail)
 				return
 			}
@@ -104,7 +110,7 @@ func (l *Look) adoption(ctx context.Context) {
 
 // unknown warns that Ironic has no node of a name or UUID, unless this plan creates or changes a host that may be meant.
 func (l *Look) unknown(ctx context.Context, ref string) {
-	unknown, err := l.Site.UnknownNode(ctx, ref)
+	unknown, err := allocate.UnknownNode(ctx, l.Site, ref)
 	if err != nil || unknown == "" {
 		return // the apply reports what is wrong with the node
 	}
@@ -117,7 +123,7 @@ var ErrUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation wit
 
 // NamedAllocation reads the allocation of a deployment, whose name tells on which nodes the deployment has failed. An allocation without a
 // name is an error.
-func NamedAllocation(ctx context.Context, site *provision.Site, id string) (*ironic.Allocation, error) {
+func NamedAllocation(ctx context.Context, site *machine.Site, id string) (*ironic.Allocation, error) {
 	allocation, err := site.AllocationForRefresh(ctx, id)
 	if err == nil && allocation.Name == "" {
 		err = ErrUnnamed
@@ -134,7 +140,7 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 	}
 	if w.Node.Set {
 		node, err := l.Site.NodeForRefresh(ctx, w.Node.V)
-		if err == nil && provision.InQuarantineFor(node, w.Allocation.V) {
+		if err == nil && marks.InQuarantineFor(node, w.Allocation.V) {
 			l.warn(decide.At("node_id"), "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
 				"The apply undeploys the node and ends with an error; the apply after it deploys another node.", ironic.NodeLabel(node)))
 			return true
@@ -145,13 +151,13 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 	}
 	allocation, err := NamedAllocation(ctx, l.Site, w.Allocation.V)
 	if errors.Is(err, ErrUnnamed) {
-		l.warn(decide.At("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail for this deployment: "+provision.Sentence(err))
+		l.warn(decide.At("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail for this deployment: "+failure.Sentence(err))
 	}
 	if err != nil {
 		return false // the apply reports what is wrong with the allocation
 	}
-	if _, err := l.Site.CheckTries(ctx, allocation, w.MaxNodes); provision.Is(err, provision.KindTried) {
-		l.warn(decide.At("max_nodes"), "No other node is tried", "The apply fails for this deployment. "+provision.Sentence(err))
+	if _, err := CheckTries(ctx, l.Site, allocation, w.MaxNodes); failure.Is(err, KindTried) {
+		l.warn(decide.At("max_nodes"), "No other node is tried", "The apply fails for this deployment. "+failure.Sentence(err))
 	}
 	return false
 }
@@ -171,16 +177,16 @@ func (l *Look) occupied(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	label := ironic.NodeLabel(node)
-	again, inState := l.Site.PlansDeployment(node.UUID)
+	again, inState := instance.PlansDeployment(l.Site, node.UUID)
 	if again {
 		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id."))
 	}
-	if !provision.Occupied(node) {
+	if !states.IsOccupied(node) {
 		return
 	}
-	if by := l.Site.LostDeployment(node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
-		l.Site.Run.Announce(provision.MarkReservation, node.UUID)
-		l.notices = append(l.notices, by.TakenOver("this deployment on node "+label,
+	if by := instance.LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
+		l.Site.Run.Announce(marks.MarkReservation, node.UUID)
+		l.notices = append(l.notices, machine.TakenOver(by, "this deployment on node "+label,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+"."))
 		return
 	}
@@ -229,7 +235,7 @@ func (l *Look) replacement(ctx context.Context) {
 			"node_id = metal_host.<name>.id.%s", w.Node.V, stays))
 		return
 	case err != nil:
-		summary, detail := provision.Explain("read node "+w.Node.V, err)
+		summary, detail := failure.Explain("read node "+w.Node.V, err)
 		l.refuse(at, summary, detail)
 		return
 	case node.UUID == l.Seen.ID && l.Seen.Was.forgets():
@@ -243,12 +249,12 @@ func (l *Look) replacement(ctx context.Context) {
 		l.adoption(ctx)
 		return
 	}
-	err = provision.Deployable(node, w.Allocation.V)
-	if err == nil || provision.Deployable(l.Site.AsPlanned(node), w.Allocation.V) == nil {
+	err = instance.Deployable(node, w.Allocation.V)
+	if err == nil || instance.Deployable(expect.AsPlanned(l.Site, node), w.Allocation.V) == nil {
 		return
 	}
-	_, detail := provision.Explain("", err)
-	if provision.Occupied(node) {
+	_, detail := failure.Explain("", err)
+	if states.IsOccupied(node) {
 		l.refuse(at, "Node cannot be deployed", detail+stays)
 		return
 	}
@@ -262,7 +268,7 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 		return true
 	}
 	id, at := l.Wish.Allocation.V, decide.At("allocation_id")
-	if suspended := provision.SuspendedAllocation(node); suspended != nil && suspended.UUID == id {
+	if suspended := marks.SuspendedAllocation(node); suspended != nil && suspended.UUID == id {
 		return false // the provider creates it again when the node is free
 	}
 	allocation, err := l.Site.Allocation(ctx, id)
@@ -271,7 +277,7 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 		l.refuse(at, "Allocation does not exist", fmt.Sprintf("Ironic has no allocation %s.%s", id, stays))
 		return false
 	case err != nil:
-		summary, detail := provision.Explain("read allocation "+id, err)
+		summary, detail := failure.Explain("read allocation "+id, err)
 		l.refuse(at, summary, detail)
 		return false
 	case allocation.NodeUUID != "" && allocation.NodeUUID != node.UUID:
@@ -289,7 +295,7 @@ const (
 
 // lossOf describes how undeploying a node affects its data.
 func lossOf(node *ironic.Node) string {
-	if provision.StaysUncleaned(node) {
+	if instance.StaysUncleaned(node) {
 		return "undeployed, and not cleaned (automated_clean is false): it stops, and its disks keep their data"
 	}
 	return cleanedLoss
@@ -322,13 +328,13 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 		return "", "", false
 	case err != nil:
 		return l.Seen.ID, cleanedLoss, true
-	case provision.LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
+	case instance.LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
 		return "", "", false // another user has it now: Delete does not touch it
-	case provision.NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
+	case instance.NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
 		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost", true
-	case was.Adopt && !provision.Occupied(node) && (was.EndsAdoption() || !provision.InProgress(node)):
+	case was.Adopt && !states.IsOccupied(node) && (was.EndsAdoption() || !states.IsInProgress(node)):
 		return "", "", false // its adoption has not succeeded: it goes back to manageable
-	case provision.Settled(provision.GoalUndeployed, ironic.State(node.ProvisionState)):
+	case states.Settled(states.GoalUndeployed, ironic.State(node.ProvisionState)):
 		return "", "", false // the node is not deployed
 	}
 	return ironic.NodeLabel(node), lossOf(node), true

@@ -6,8 +6,13 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // ref returns the node that the plan is about; "" if that is not known.
@@ -31,8 +36,8 @@ func (l *Look) Power(ctx context.Context) {
 	if !l.fresh() && l.Seen.Power == off && !l.Plan.Operates() {
 		return // it is off, and stays off
 	}
-	if err := l.Site.CheckOff(ctx, ref); err != nil {
-		_, detail := provision.Explain("", err)
+	if err := expect.CheckOff(ctx, l.Site, ref); err != nil {
+		_, detail := failure.Explain("", err)
 		l.refuse(decide.At("power_state"), "Power-off is disabled", detail)
 	}
 }
@@ -45,7 +50,7 @@ func (l *Look) Agent(ctx context.Context) {
 		return
 	}
 	node, err := l.Site.NodeForRefresh(ctx, ref)
-	if err != nil || !provision.ByAgent(node) {
+	if err != nil || !machine.ByAgent(node) {
 		return
 	}
 	if at, why := l.agentLacks(); at != "" {
@@ -66,7 +71,7 @@ func (l *Look) agentLacks() (at, why string) {
 		return "", ""
 	case l.fresh() && !l.Seen.New && !forgets:
 		return "on_destroy", "it cannot be undeployed, which the replacement needs"
-	case !l.fresh() && l.Plan.Operates() && provision.Finished(l.Seen.State):
+	case !l.fresh() && l.Plan.Operates() && states.Finished(l.Seen.State):
 		return "image", "it cannot be rebuilt or restarted"
 	case !l.fresh() && l.Plan.Forecast.Restarts != decide.Known(l.Seen.Restarts):
 		return "restart_triggers", "it cannot be restarted"
@@ -104,10 +109,10 @@ func (l *Look) configDrive(ctx context.Context) {
 		ref = l.Seen.ID
 	}
 	node, err := l.Site.NodeForRefresh(ctx, ref)
-	if err != nil || provision.CarriesConfigDrive(l.Site.AsPlanned(node)) {
+	if err != nil || instance.CarriesConfigDrive(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
-	_, detail := provision.Explain("", provision.NoConfigDrive(node))
+	_, detail := failure.Explain("", instance.NoConfigDrive(node))
 	l.warn(decide.At("config_drive"), "Node cannot use the config drive", "Unless the node changes first, the apply will fail: "+detail)
 }
 
@@ -117,7 +122,7 @@ func (l *Look) vifs(ctx context.Context) {
 		return
 	}
 	node, err := l.Node(ctx)
-	if err != nil || provision.KeepsVIFs(l.Site.AsPlanned(node)) {
+	if err != nil || instance.KeepsVIFs(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
 	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
@@ -135,7 +140,7 @@ func (l *Look) rescue(ctx context.Context) {
 		return
 	}
 	node, err := l.Site.NodeForRefresh(ctx, l.Seen.ID)
-	if err != nil || provision.CanRescue(node) {
+	if err != nil || instance.CanRescue(node) {
 		return // the apply reports what is wrong with the node
 	}
 	l.warn(decide.At("rescue"), "Node has no rescue mode", fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. "+
@@ -148,9 +153,9 @@ func (l *Look) format(ctx context.Context) {
 	if image == nil || l.Wish.Content[attrImage].Unknown || !l.writes() {
 		return
 	}
-	if why := l.Site.LookAtFormat(ctx, *image); why != "" {
+	if why := images.LookAtFormat(ctx, l.Site, *image); why != "" {
 		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
-			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", provision.ImageName(image.URL), why))
+			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", images.ImageName(image.URL), why))
 	}
 }
 
@@ -164,12 +169,12 @@ func (l *Look) netboot(ctx context.Context) {
 	if err != nil {
 		return // the apply reports what is wrong with the node
 	}
-	label, boot := ironic.NodeLabel(node), l.Site.AsPlanned(node).BootInterface
-	if !l.Wish.LiveISO.IsNull() && provision.BootsNoISO(boot) {
+	label, boot := ironic.NodeLabel(node), expect.AsPlanned(l.Site, node).BootInterface
+	if !l.Wish.LiveISO.IsNull() && machine.BootsNoISO(boot) {
 		l.warn(decide.At("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
 			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", label, boot))
 	}
-	if lacks := l.Site.LacksBootPort(ctx, node); lacks != "" {
+	if lacks := expect.LacksBootPort(ctx, l.Site, node); lacks != "" {
 		l.warn(decide.At("node_id"), "Network boot needs a port", fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. "+
 			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
 	}

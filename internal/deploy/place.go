@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 )
 
 // replacedFor returns the attributes whose change replaces the deployment instead of changing it in place.
@@ -89,11 +89,11 @@ func (d *decision) refuseReplacement() {
 const waitsSummary = "Change waits for the end of the rescue"
 
 // mode returns what the machine is with regard to rescue mode, as of the last refresh.
-func (d *decision) mode() provision.Rescue { return provision.RescueOf(d.seen.State) }
+func (d *decision) mode() instance.Rescue { return instance.RescueOf(d.seen.State) }
 
 // staysInRescue reports whether the machine is in rescue mode after the plan.
 func (d *decision) staysInRescue() bool {
-	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != provision.NotRescued)
+	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != instance.NotRescued)
 }
 
 // waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
@@ -104,7 +104,7 @@ func (d *decision) waitForRescue() {
 		deploys := !d.wish.Adopt && d.redeploys() != same
 		return deploys || compare(d.wish.Restart, d.was.Restart) != same
 	}
-	if d.imports() || d.mode() == provision.NotRescued || !d.staysInRescue() || !asks() {
+	if d.imports() || d.mode() == instance.NotRescued || !d.staysInRescue() || !asks() {
 		return
 	}
 	undo := d.savepoint()

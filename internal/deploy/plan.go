@@ -7,7 +7,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Decide says what an apply of a wish does, and what the plan shows of it. Update, Create and Delete do that and decide nothing again; where the
@@ -104,7 +105,7 @@ func (w Wish) EndsAdoption() bool { return w.Adopt && w.OnDestroy.V != DestroyUn
 func (d *decision) begin() {
 	f := &d.plan.Forecast
 	f.Fresh, f.Rebuilds, f.Restarts = true, decide.Known[int64](0), decide.Known[int64](0)
-	ports := provision.Connections{Wanted: d.wish.Ports}
+	ports := instance.Connections{Wanted: d.wish.Ports}
 	switch {
 	case d.wish.Adopt:
 		if len(ports.Wanted) > 0 {
@@ -151,7 +152,7 @@ func (d *decision) change() {
 
 // replace decides about a deployment that another one replaces.
 func (d *decision) replace() {
-	if d.seen.Past.keepsMachine() && provision.Occupied(nodeIn(d.seen.State)) {
+	if d.seen.Past.keepsMachine() && states.IsOccupied(nodeIn(d.seen.State)) {
 		d.refuseReplacement()
 		return
 	}
@@ -193,7 +194,7 @@ func raise(counter int64, by change) decide.Value[int64] {
 // connections returns the VIFs to attach and detach. A VIF that gets another port is detached first. Without vifs in the
 // configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
 // not attached.
-func (d *decision) connections() (c provision.Connections) {
+func (d *decision) connections() (c instance.Connections) {
 	if d.imports() || d.wish.VIFs.IsNull() {
 		return c
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // rounds is the number of random wishes for each provision state.
@@ -106,7 +107,7 @@ func TestDecide_unchangedWishHasNoStep(t *testing.T) {
 		if s.seen.Was.Protected.Set {
 			s.seen.Protected = s.seen.Was.Protected.V
 		}
-		if !provision.Finished(s.seen.State) || s.seen.Was.Adopt && provision.Adoptable(s.seen.State) {
+		if !states.Finished(s.seen.State) || s.seen.Was.Adopt && states.Adoptable(s.seen.State) {
 			return nil
 		}
 		return unchanged(deploy.Decide(s.seen.Was, s.seen), s.seen)
@@ -214,7 +215,7 @@ func TestDecide_afterAnApplyNothingIsLeft(t *testing.T) {
 		if s.seen.Was.LiveISO.Set && deploy.Has(p.Steps, deploy.DoContinue) {
 			return nil // what it boots is for the next plan to judge
 		}
-		if s.seen.Was.Adopt && !provision.Finished(s.seen.State) && !p.Operates() {
+		if s.seen.Was.Adopt && !states.Finished(s.seen.State) && !p.Operates() {
 			return nil // there is nothing to deploy on it
 		}
 		after := applied(w, s.seen, p)
@@ -252,7 +253,7 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 		}
 	}
 	s.Past = s.Past.AfterApply(kept, s.Sight.Content == kept.Deployment.Digest()).AfterRead(&ironic.Node{}, false)
-	s.Sight.Boot.Rescued = provision.RescueOf(s.State) != provision.NotRescued
+	s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
 	if w.LiveISO.Set {
 		bootedAs(w, &s, p)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Plan is what an apply does, and what the plan shows of it.
@@ -32,11 +32,11 @@ type Forecast struct {
 
 // Step is one thing that an apply does to a machine. It can be kept as JSON.
 type Step struct {
-	Do    Kind                  `json:"do"`
-	Cost  decide.Cost           `json:"cost"`
-	Maybe bool                  `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
-	Ports provision.Connections `json:"ports,omitzero"`  // what to attach and detach
-	Boot  BootReason            `json:"boot,omitzero"`
+	Do    Kind                 `json:"do"`
+	Cost  decide.Cost          `json:"cost"`
+	Maybe bool                 `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
+	Ports instance.Connections `json:"ports,omitzero"`  // what to attach and detach
+	Boot  BootReason           `json:"boot,omitzero"`
 }
 
 // BootReason is what a restart with a live ISO was decided for.
@@ -148,6 +148,6 @@ func (p Plan) Refused() bool {
 
 // The provision states that plans forecast.
 const (
-	stateActive  = ironic.State(provision.StateActive)
-	stateRescued = ironic.State(provision.StateRescued)
+	stateActive  = ironic.State(instance.StateActive)
+	stateRescued = ironic.State(instance.StateRescued)
 )

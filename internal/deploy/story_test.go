@@ -11,8 +11,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // now is the time of all decisions.
@@ -85,16 +86,16 @@ func setISO(w *deploy.Wish, name, to string) {
 
 // fill derives the parts of a wish that repeat others.
 func fill(w *deploy.Wish) {
-	w.Ports, w.Deployment = nil, provision.Deployment{}
+	w.Ports, w.Deployment = nil, instance.Deployment{}
 	for id := range strings.FieldsSeq(w.VIFs.V) {
-		w.Ports = append(w.Ports, provision.VIF{ID: id})
+		w.Ports = append(w.Ports, instance.VIF{ID: id})
 	}
 	w.Deployment.InstanceInfo = map[string]any{"rebuild_triggers": w.Rebuild}
 	for name, value := range w.Content {
 		w.Deployment.InstanceInfo[name] = value.V
 	}
 	if image := w.Content["image"]; !image.IsNull() {
-		w.Deployment.Image = &provision.Image{URL: image.V}
+		w.Deployment.Image = &images.Image{URL: image.V}
 	}
 	if !w.LiveISO.Set {
 		return
@@ -141,7 +142,7 @@ func runningMachine(runs string) deploy.Seen {
 	s := deploy.Seen{
 		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Attempts: decide.Known[int64](1), Label: "n1", Now: now,
 		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Machine{Label: "n1", Powered: true}},
-		Runs:  provision.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
+		Runs:  instance.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
 	if w.LiveISO.Set {
 		record := bootiso.NewRecord(w.LiveISO.V.Want.Artifacts, now.Add(-time.Hour), nil)
@@ -187,7 +188,7 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			// see decideAll
 		default:
 			s.State = ironic.State(fact)
-			s.Sight.Boot.Rescued = provision.RescueOf(s.State) != provision.NotRescued
+			s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
 		}
 	}
 	return s

@@ -6,8 +6,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Text is a value of which only equality matters. It is unknown if any part of it is.
@@ -69,7 +69,7 @@ type Wish struct {
 	Rebuild, Restart Text // the triggers
 	Rescue           Text // the version of the password
 	VIFs             Text
-	Ports            []provision.VIF // the VIFs, if they are known
+	Ports            []instance.VIF // the VIFs, if they are known
 	Protected        decide.Value[bool]
 	Power            decide.Value[PowerState]
 	OnChange         decide.Value[OnChange]
@@ -78,7 +78,7 @@ type Wish struct {
 	Quarantines      bool
 	MaxNodes         int
 
-	Deployment provision.Deployment // what Ironic is asked for, as far as it is known
+	Deployment instance.Deployment // what Ironic is asked for, as far as it is known
 }
 
 // LiveISO is the wished live ISO.
@@ -105,7 +105,7 @@ type Seen struct {
 	Unbegun bool     // the creation was interrupted before Ironic was seen at work
 	Names   []string // that the node had since it was deployed, besides the present one
 	Sight   Sight
-	Runs    provision.Footprint // of the node as of the recorded deployment
+	Runs    instance.Footprint // of the node as of the recorded deployment
 	Last    Wanted
 
 	LosesNode   bool   // the plan replaces the host
@@ -124,7 +124,7 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	return Sight{Name: node.Name, Content: provision.Content(node), Boot: provision.BootFacts(node)}
+	return Sight{Name: node.Name, Content: instance.Content(node), Boot: instance.BootFacts(node)}
 }
 
 // Wanted is the live ISO that an apply has wanted last. The machine may run an older one.

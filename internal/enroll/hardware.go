@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // openParts returns the parts of the hardware configuration that are not known to be on the machine.
-func openParts(w Wish, s Seen) []provision.Part {
-	var machine provision.Seen
+func openParts(w Wish, s Seen) []hardware.Part {
+	var machine hardware.Seen
 	if s.Machine != nil {
 		machine = *s.Machine
 	}
@@ -20,8 +21,8 @@ func openParts(w Wish, s Seen) []provision.Part {
 }
 
 // liveParts are the parts that can be changed on a deployed machine.
-func liveParts(parts []provision.Part) []provision.Part {
-	return slices.DeleteFunc(slices.Clone(parts), func(part provision.Part) bool { return part == provision.PartRAID })
+func liveParts(parts []hardware.Part) []hardware.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(part hardware.Part) bool { return part == hardware.PartRAID })
 }
 
 // configuration returns the step that changes the open parts.
@@ -35,7 +36,7 @@ func (p *plan) configuration() Step {
 
 // deletesVolumes reports whether the open parts include the deletion of volumes.
 func (p *plan) deletesVolumes() bool {
-	return slices.Contains(p.Open, provision.PartRAID) && p.Hardware.RAID != nil && p.Hardware.RAID.DeleteExisting
+	return slices.Contains(p.Open, hardware.PartRAID) && p.Hardware.RAID != nil && p.Hardware.RAID.DeleteExisting
 }
 
 // newHardware decides about the hardware settings of a new host. A node that a killed run has begun may have the volumes already.
@@ -45,14 +46,14 @@ func (p *plan) newHardware(prepared bool) {
 		p.Forecast.Pending = decide.Known(p.Open)
 		return
 	}
-	p.Forecast.Pending = decide.Unknown[[]provision.Part]()
+	p.Forecast.Pending = decide.Unknown[[]hardware.Part]()
 	if !p.deletesVolumes() {
 		return
 	}
 	if p.seen.Machine == nil && p.HardwareKnown {
 		p.ask(AskHardware)
 	}
-	if p.seen.Machine != nil && !slices.Contains(p.Hardware.Work(provision.Hardware{}, *p.seen.Machine).Parts(), provision.PartRAID) {
+	if p.seen.Machine != nil && !slices.Contains(p.Hardware.Work(hardware.Hardware{}, *p.seen.Machine).Parts(), hardware.PartRAID) {
 		return
 	}
 	p.warnVolumes()
@@ -71,14 +72,14 @@ func (p *plan) decideHardware() (leaves bool) {
 		return false
 	}
 	if configures || services || !p.HardwareKnown {
-		p.Forecast.Pending = decide.Unknown[[]provision.Part]()
+		p.Forecast.Pending = decide.Unknown[[]hardware.Part]()
 	}
-	parts, at := strings.Join(provision.PartNames(p.Open), ", "), decide.At(string(p.Open[0]))
+	parts, at := strings.Join(hardware.PartNames(p.Open), ", "), decide.At(string(p.Open[0]))
 	switch {
 	case services:
-		parts = strings.Join(provision.PartNames(liveParts(p.Open)), ", ")
+		parts = strings.Join(hardware.PartNames(liveParts(p.Open)), ", ")
 		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic changes %s in a service: the machine restarts, and what runs on it is down for that time.", p.Label, parts))
-	case configures && provision.InPool(p.seen.node()):
+	case configures && states.InPool(p.seen.node()):
 		leaves = true
 		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.", p.Label, parts, p.thenReturns()))
 	case configures:
@@ -115,7 +116,7 @@ func (p *plan) warnVolumes() {
 // thenReturns says how a host comes back to the pool.
 func (p *plan) thenReturns() string {
 	switch {
-	case p.Target.V != string(provision.GoalAvailable):
+	case p.Target.V != string(states.GoalAvailable):
 		return ""
 	case p.NoClean:
 		return ", and makes it available again"

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // LeavesService reports whether a host whose server a OneView user has is taken out of service. Otherwise the operation on it fails: nothing
 // would return the host to service if it is not to be available, or if the configuration controls its maintenance.
 func LeavesService(w Wish) bool {
 	p := &plan{Wish: w}
-	return slices.Equal(p.goals(), []provision.Goal{provision.GoalAvailable}) && w.Maintenance.IsNull()
+	return slices.Equal(p.goals(), []states.Goal{states.GoalAvailable}) && w.Maintenance.IsNull()
 }
 
 // inUse warns if OneView users have the server of a host that would be cleaned or inspected, and reports whether they have.
@@ -47,7 +47,7 @@ func (p *plan) decideProfile() {
 
 // refuseShared refuses to prepare a machine that is shared with OneView if the provider has no OneView configured.
 func (p *plan) refuseShared() {
-	prepares := p.Target.V == string(provision.GoalAvailable) || p.Inspect.V || p.Power.Set
+	prepares := p.Target.V == string(states.GoalAvailable) || p.Inspect.V || p.Power.Set
 	if p.SharedWithout != "" && prepares {
 		p.refuse(decide.At("driver_info"), "Shared host without OneView", "As things are now, the apply will fail: "+p.SharedWithout+".")
 	}

@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Wish is what a host is to be: the values of its attributes, with those that the configuration omits as they will be. A value that the
@@ -41,7 +43,7 @@ type Wish struct {
 	Retired        decide.Value[bool]
 	RetiredSet     decide.Value[bool] // of the configuration
 	ReasonSet      bool               // the configuration has retired_reason
-	Hardware       provision.Hardware // of the configuration, with stand-ins for what is not known
+	Hardware       hardware.Hardware  // of the configuration, with stand-ins for what is not known
 	HardwareKnown  bool               // all of it is known
 	ServicesActive bool               // hardware_changes: deployed machines are serviced
 
@@ -67,33 +69,33 @@ type Seen struct {
 	BootMode               decide.Value[string]
 	SecureBoot             decide.Value[bool]
 	Triggers               decide.Value[string]
-	Hardware               provision.Hardware // as configured until now
-	Foreign                bool               // the node belongs to a discovery, and no configuration was applied to it
+	Hardware               hardware.Hardware // as configured until now
+	Foreign                bool              // the node belongs to a discovery, and no configuration was applied to it
 	Notes
 	Answers
 }
 
 // Notes are what private state says of a host.
 type Notes struct {
-	Applied    bool               // a configuration was applied to it
-	Retires    bool               // that configuration had retired
-	Powers     []string           // and that power_state; empty: none
-	Inspected  bool               // the machine has been inspected
-	Pending    string             // fingerprint of the triggers whose inspection has not succeeded yet; "": none
-	Unverified bool               // the verification of credentials that arrived later has failed
-	OnMachine  provision.Hardware // the hardware settings that are known to be on the machine
-	Quarantine string             // why the node is in quarantine; "": it is in none
+	Applied    bool              // a configuration was applied to it
+	Retires    bool              // that configuration had retired
+	Powers     []string          // and that power_state; empty: none
+	Inspected  bool              // the machine has been inspected
+	Pending    string            // fingerprint of the triggers whose inspection has not succeeded yet; "": none
+	Unverified bool              // the verification of credentials that arrived later has failed
+	OnMachine  hardware.Hardware // the hardware settings that are known to be on the machine
+	Quarantine string            // why the node is in quarantine; "": it is in none
 }
 
 // Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.
 type Answers struct {
-	Machine    *provision.Seen        // hardware settings of the machine; nil: not known
-	InUse      *InUse                 // that OneView users have the server; nil: nobody has it, or it is not known
-	Network    *provision.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
-	OpenPorts  bool                   // an inspection may bring its ports
-	TakesOver  string                 // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile    string                 // temporary server profile on the machine; "": none
-	ProfileErr string                 // why that is not known; "": it is
+	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
+	InUse      *InUse               // that OneView users have the server; nil: nobody has it, or it is not known
+	Network    *machine.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
+	OpenPorts  bool                 // an inspection may bring its ports
+	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string               // temporary server profile on the machine; "": none
+	ProfileErr string               // why that is not known; "": it is
 }
 
 // InUse says that a OneView user has the server of a host, in two forms.
@@ -113,9 +115,9 @@ const (
 
 // Plan is what becomes of a host.
 type Plan struct {
-	Steps []Step           `json:"steps,omitempty"`
-	Goal  provision.Goal   `json:"goal,omitempty"` // the state that the host reaches now or later; the apply refuses a node that has left it since the plan
-	Open  []provision.Part `json:"open,omitempty"` // hardware settings that are not known to be on the machine
+	Steps []Step          `json:"steps,omitempty"`
+	Goal  states.Goal     `json:"goal,omitempty"` // the state that the host reaches now or later; the apply refuses a node that has left it since the plan
+	Open  []hardware.Part `json:"open,omitempty"` // hardware settings that are not known to be on the machine
 
 	Notices  []decide.Notice `json:"-"`
 	Forecast Forecast        `json:"-"`
@@ -132,7 +134,7 @@ type Forecast struct {
 	KeepsBoot      bool // boot_mode and secure_boot stay as they are
 	KeepsRetired   bool // retired and retired_reason stay as they are
 	NoRetireReason bool
-	Pending        decide.Value[[]provision.Part] // pending_changes
+	Pending        decide.Value[[]hardware.Part] // pending_changes
 }
 
 // IsEmpty reports whether a plan does nothing and says nothing.
@@ -176,11 +178,11 @@ const (
 
 // Step is an operation of an apply.
 type Step struct {
-	Do    Action           `json:"do"`
-	Goal  provision.Goal   `json:"goal,omitempty"`  // where a walk or verification ends, and where a node from enroll must be to set its boot mode
-	Parts []provision.Part `json:"parts,omitempty"` // of the hardware settings that change
-	Power string           `json:"power,omitempty"` // on or off; "" while it is not known
-	Cost  decide.Cost      `json:"cost,omitempty"`
+	Do    Action          `json:"do"`
+	Goal  states.Goal     `json:"goal,omitempty"`  // where a walk or verification ends, and where a node from enroll must be to set its boot mode
+	Parts []hardware.Part `json:"parts,omitempty"` // of the hardware settings that change
+	Power string          `json:"power,omitempty"` // on or off; "" while it is not known
+	Cost  decide.Cost     `json:"cost,omitempty"`
 }
 
 // plan is a plan that is being made.

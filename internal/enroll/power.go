@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // The power states of power_state.
@@ -23,7 +23,7 @@ func (p *plan) switches() bool {
 // node.
 func (p *plan) learnsPower() bool {
 	s := p.seen
-	return s.Applied && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(provision.GoalAvailable) && provision.InPool(s.node())
+	return s.Applied && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
 }
 
 // restingPower returns the power state of a machine that Ironic has cleaned.

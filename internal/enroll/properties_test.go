@@ -8,8 +8,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // provisionStates are the provision states of Ironic in which a refresh may find a node.
@@ -221,7 +222,7 @@ func TestDecide_moreKnownValuesAddNoHarm(t *testing.T) {
 // do returns the host after a step of an apply, as the next refresh sees it.
 func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Seen {
 	leave := func() {
-		if provision.InPool(&ironic.Node{ProvisionState: string(s.State)}) {
+		if states.InPool(&ironic.Node{ProvisionState: string(s.State)}) {
 			s.State = "manageable"
 		}
 	}
@@ -261,7 +262,7 @@ func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Se
 			s.State = ironic.State(step.Goal)
 		}
 	case enroll.DoConfigure, enroll.DoService:
-		s.OnMachine = w.Hardware.Applied(slices.DeleteFunc(slices.Clone(p.Open), func(part provision.Part) bool { return slices.Contains(step.Parts, part) }), s.OnMachine)
+		s.OnMachine = w.Hardware.Applied(slices.DeleteFunc(slices.Clone(p.Open), func(part hardware.Part) bool { return slices.Contains(step.Parts, part) }), s.OnMachine)
 		leave()
 	case enroll.DoInspect, enroll.DoInspectAgain:
 		s.Inspected, s.Pending = true, ""

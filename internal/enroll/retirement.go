@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // refuseRetirement refuses to retire a reserved node, which Ironic refuses while it is available.
 func (p *plan) refuseRetirement() bool {
 	s := p.seen
-	if !p.Retired.V || s.Retired || !provision.InPool(s.node()) || s.Instance == "" {
+	if !p.Retired.V || s.Retired || !states.InPool(s.node()) || s.Instance == "" {
 		return false
 	}
 	p.refuse(decide.At("retired"), "Reserved host cannot be retired", fmt.Sprintf("Host %s is available and reserved by %s. Ironic retires such a node only when it is free or deployed. "+
@@ -24,7 +24,7 @@ func (p *plan) decideRetirement() {
 		p.decideQuarantine()
 	}
 	p.Forecast.NoRetireReason = isFalse(p.Retired) && !p.ReasonSet // Ironic clears it
-	holds := p.Retired.V && p.Target.V == string(provision.GoalAvailable) && !p.seen.deployed()
+	holds := p.Retired.V && p.Target.V == string(states.GoalAvailable) && !p.seen.deployed()
 	if holds && p.seen.Quarantine == "" && p.RetiredSet.IsNull() {
 		p.warn(decide.At("target_state"), "Host is retired", fmt.Sprintf("Another client of Ironic has retired host %s, so it stays manageable and does not become available. "+
 			"Set retired = false to make it available again, or retired = true to end this warning.", p.Label))

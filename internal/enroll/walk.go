@@ -8,11 +8,11 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // GoalEnroll is a target_state that no walk leads to: every node begins there.
-const GoalEnroll provision.Goal = "enroll"
+const GoalEnroll states.Goal = "enroll"
 
 const stateEnroll ironic.State = "enroll"
 
@@ -25,7 +25,7 @@ func (p *plan) decideNew() {
 		return
 	}
 	if p.Target.IsNull() {
-		p.Target = decide.Known(string(provision.GoalManageable))
+		p.Target = decide.Known(string(states.GoalManageable))
 		p.Forecast.Target = p.Target.V
 	}
 	prepared := p.ByAgent || !isFalse(p.PowerManaged)
@@ -57,7 +57,7 @@ func (p *plan) stepsOfNew(prepared bool) {
 		return
 	}
 	if p.boots() {
-		p.add(Step{Do: DoSetBoot, Goal: provision.GoalManageable, Cost: decide.Restart})
+		p.add(Step{Do: DoSetBoot, Goal: states.GoalManageable, Cost: decide.Restart})
 	}
 	if !p.Power.IsNull() {
 		p.add(Step{Do: DoSwitchPower, Power: p.Power.V, Cost: decide.Restart})
@@ -101,7 +101,7 @@ func (p *plan) decideExisting() {
 	if p.warnSteps(leaves) {
 		p.warnPower()
 	}
-	if !p.isMoving() && provision.Parked(p.seen.State) {
+	if !p.isMoving() && states.Parked(p.seen.State) {
 		p.decideProfile()
 	}
 }
@@ -119,7 +119,7 @@ func (p *plan) isOutOfReach() bool {
 func (p *plan) stepsOfExisting() (held bool) {
 	s := p.seen
 	if s.occupied() {
-		if p.ServicesActive && len(liveParts(p.Open)) > 0 && provision.Serviceable(s.State) && !p.Held {
+		if p.ServicesActive && len(liveParts(p.Open)) > 0 && states.Serviceable(s.State) && !p.Held {
 			p.add(Step{Do: DoService, Parts: liveParts(p.Open), Cost: decide.Restart})
 		}
 		return false
@@ -135,7 +135,7 @@ func (p *plan) stepsOfExisting() (held bool) {
 		}
 	case p.Target.V == string(GoalEnroll):
 		if p.verifies() {
-			p.add(Step{Do: DoVerify, Goal: provision.GoalManageable})
+			p.add(Step{Do: DoVerify, Goal: states.GoalManageable})
 		}
 	case outOfService:
 		p.stepsOfWalk()
@@ -174,7 +174,7 @@ func (p *plan) stepsBeside() {
 	if p.boots() {
 		step := Step{Do: DoSetBoot, Cost: decide.Restart}
 		if walks {
-			step.Goal = provision.GoalManageable
+			step.Goal = states.GoalManageable
 		}
 		p.add(step)
 	}
@@ -190,7 +190,7 @@ func (p *plan) stepsBeside() {
 func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
-		step.Goal = provision.GoalAvailable
+		step.Goal = states.GoalAvailable
 		if !p.NoClean {
 			step.Cost = decide.Clean
 		}
@@ -207,20 +207,20 @@ func (p *plan) verifies() bool {
 
 // goals returns the state that the host is to reach, or all that are possible if that is not known yet. It is target_state, except that a
 // retired node does not become available.
-func (p *plan) goals() []provision.Goal {
-	target := provision.Goal(p.Target.V)
-	available := p.Target.Unknown || target == provision.GoalAvailable
+func (p *plan) goals() []states.Goal {
+	target := states.Goal(p.Target.V)
+	available := p.Target.Unknown || target == states.GoalAvailable
 	switch {
 	case available && p.Retired.V:
-		return []provision.Goal{provision.GoalManageable}
+		return []states.Goal{states.GoalManageable}
 	case available && (p.Target.Unknown || p.Retired.Unknown):
-		return []provision.Goal{provision.GoalManageable, provision.GoalAvailable}
+		return []states.Goal{states.GoalManageable, states.GoalAvailable}
 	}
-	return []provision.Goal{target}
+	return []states.Goal{target}
 }
 
 // mayBecomeAvailable reports whether the host is to become available, or may be.
-func (p *plan) mayBecomeAvailable() bool { return slices.Contains(p.goals(), provision.GoalAvailable) }
+func (p *plan) mayBecomeAvailable() bool { return slices.Contains(p.goals(), states.GoalAvailable) }
 
 // mayInspect reports whether inspect is true or not known yet.
 func (p *plan) mayInspect() bool { return p.Inspect.V || p.Inspect.Unknown }
@@ -233,18 +233,18 @@ func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !p.NoClean
 
 // settled reports whether the host has reached all states that it may have to reach.
 func (p *plan) settled() bool {
-	return !slices.ContainsFunc(p.goals(), func(goal provision.Goal) bool { return !provision.Settled(goal, p.seen.State) })
+	return !slices.ContainsFunc(p.goals(), func(goal states.Goal) bool { return !states.Settled(goal, p.seen.State) })
 }
 
 // strays reports whether a reserved host rests in another state than the configured one, because another client of Ironic has moved it.
 func (p *plan) strays() bool {
-	return p.TargetSet && p.Target.V != string(GoalEnroll) && p.seen.Instance != "" && provision.Parked(p.seen.State) && !p.settled()
+	return p.TargetSet && p.Target.V != string(GoalEnroll) && p.seen.Instance != "" && states.Parked(p.seen.State) && !p.settled()
 }
 
 // returns reports whether a reserved host may return to the pool. Only an allocation reserves hosts of the pool alone. Any other reservation may
 // be for what runs on the machine already.
 func (p *plan) returns() bool {
-	return p.strays() && p.seen.Allocated && p.mayBecomeAvailable() && !provision.Settled(provision.GoalAvailable, p.seen.State)
+	return p.strays() && p.seen.Allocated && p.mayBecomeAvailable() && !states.Settled(states.GoalAvailable, p.seen.State)
 }
 
 // triggered reports whether inspect_triggers change, so that Ironic inspects the machine again. A removal does nothing, and the first apply
@@ -265,10 +265,10 @@ func (s Seen) node() *ironic.Node {
 }
 
 // deployed reports whether something runs or may run on the node, or it is reserved for a deployment.
-func (s Seen) deployed() bool { return provision.Deployed(s.node()) }
+func (s Seen) deployed() bool { return states.Deployed(s.node()) }
 
 // occupied reports whether the node is deployed or being deployed. Its metal_deployment then controls the power.
-func (s Seen) occupied() bool { return provision.Occupied(s.node()) }
+func (s Seen) occupied() bool { return states.IsOccupied(s.node()) }
 
 // refuseTarget refuses to return a node to enroll.
 func (p *plan) refuseTarget() bool {
@@ -341,7 +341,7 @@ func (p *plan) warnStray(held bool) {
 		return
 	}
 	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.", p.goals()[0])
-	if !provision.InPool(p.seen.node()) {
+	if !states.InPool(p.seen.node()) {
 		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. If nothing runs on it, make it available with " +
 			"`baremetal node provide`, which cleans it, or remove its instance_uuid."
 	}
@@ -427,7 +427,7 @@ func (p *plan) warnNoPort(inspects bool) {
 // not deployed.
 func WithoutBMC(w Wish, s ironic.State) []decide.Notice {
 	var missed []string
-	if w.Target.V != string(GoalEnroll) && !provision.Settled(provision.Goal(w.Target.V), s) {
+	if w.Target.V != string(GoalEnroll) && !states.Settled(states.Goal(w.Target.V), s) {
 		missed = append(missed, fmt.Sprintf("it stays in state %s and does not become %s", s, cmp.Or(w.Target.V, "what target_state says")))
 	}
 	if w.Power.Set {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // story is a host, what Terraform has of it, and a configuration, as words: "state=available power=on" and "target_state=available inspect".
@@ -52,15 +53,15 @@ func flag(text string) decide.Value[bool] {
 }
 
 // hardware is a configuration of hardware settings: "bios", "raid", "raid!" (delete_existing) and "firmware", with commas.
-func hardwareOf(text string) (h provision.Hardware) {
+func hardwareOf(text string) (h hardware.Hardware) {
 	for part := range strings.SplitSeq(text, ",") {
 		switch part {
 		case "bios":
 			h.BIOS = map[string]string{"Boot": "Uefi"}
 		case "raid", "raid!":
-			h.RAID = &provision.RAID{DeleteExisting: part == "raid!", Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX"}}}
+			h.RAID = &hardware.RAID{DeleteExisting: part == "raid!", Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX"}}}
 		case "firmware":
-			h.Firmware = map[string]provision.Firmware{"bios": {URL: "http://f/1", Version: "1"}}
+			h.Firmware = map[string]hardware.Firmware{"bios": {URL: "http://f/1", Version: "1"}}
 		}
 	}
 	return h
@@ -153,7 +154,7 @@ func (s *story) see(word string) {
 	case "configured":
 		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":
-		seen.Network = &provision.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
+		seen.Network = &machine.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
 	case "powers":
 		seen.Powers = []string{text}
 	case "class":

@@ -14,14 +14,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Clients are the clients of a configured provider.
 type Clients struct {
-	Site *provision.Site
+	Site *machine.Site
 	Pool *sharing.Pool // nil: no OneView is configured
 
 	// OnChange is the default of on_change for every metal_deployment. It may be null or unknown.
@@ -30,8 +33,8 @@ type Clients struct {
 
 // WithClient gives a resource the provider's clients.
 type WithClient struct {
-	Client *provision.Site // nil while Terraform only validates
-	Pool   *sharing.Pool   // nil: no OneView is configured
+	Client *machine.Site // nil while Terraform only validates
+	Pool   *sharing.Pool // nil: no OneView is configured
 
 	OnChange types.String // as in Clients
 }
@@ -58,7 +61,7 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Known() }
 
 // SiteInPlan returns the client if Ironic can be asked during a plan; else nil.
-func (w *WithClient) SiteInPlan() *provision.Site {
+func (w *WithClient) SiteInPlan() *machine.Site {
 	if w.Known() {
 		return w.Client
 	}
@@ -73,7 +76,7 @@ func (w *WithClient) HasOneView() bool {
 // EndTemporary removes the temporary server profile that a node has got in OneView for an operation, if it has one. It does nothing if the
 // run was interrupted, or while the node may run something: the next run removes the profile.
 func (w *WithClient) EndTemporary(ctx context.Context, node *ironic.Node, limit time.Duration) error {
-	if !w.HasOneView() || ctx.Err() != nil || !provision.Parked(ironic.State(node.ProvisionState)) {
+	if !w.HasOneView() || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
 		return nil //nolint:nilerr // what was interrupted has reported that
 	}
 	if err := w.Pool.EndTemporary(ctx, node.UUID, limit); err != nil {
@@ -97,14 +100,14 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 		return
 	}
 	if err := w.Client.LimitRequires(ctx); err != nil {
-		diags.AddError(provision.Explain("apply provisioning_limit", err))
+		diags.AddError(failure.Explain("apply provisioning_limit", err))
 	}
 	for _, f := range features {
 		if !f.Used {
 			continue
 		}
 		if err := w.Client.Requires(ctx, f.Since, f.Name.String()); err != nil {
-			summary, detail := provision.Explain("use "+f.Name.String(), err)
+			summary, detail := failure.Explain("use "+f.Name.String(), err)
 			diags.AddAttributeError(f.Name, summary, detail)
 		}
 	}
@@ -121,7 +124,7 @@ func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since 
 
 // WarnMissingTraits adds a warning at an attribute for each trait that no node has. consequence is a sentence. It is called during plan.
 func (w *WithClient) WarnMissingTraits(ctx context.Context, diags *diag.Diagnostics, at path.Path, traits []string, consequence string) {
-	sentences, err := w.Client.MissingTraits(ctx, traits)
+	sentences, err := expect.MissingTraits(ctx, w.Client, traits)
 	if err != nil {
 		Report(diags, "look for nodes with a trait", err)
 	}

@@ -7,12 +7,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // ReadFrom reads an object of a collection for a resource's Read. It returns nil if there is nothing to refresh: the object does not
 // exist, so the resource leaves the state, or the request has failed, which it reports.
-func ReadFrom[T any](ctx context.Context, site *provision.Site, in ironic.Collection, id, label string, resp *resource.ReadResponse) *T {
+func ReadFrom[T any](ctx context.Context, site *machine.Site, in ironic.Collection, id, label string, resp *resource.ReadResponse) *T {
 	found, err := ironic.ReadIn[T](ctx, site.Client, in, id)
 	switch {
 	case ironic.IsNotFound(err):
@@ -27,8 +28,8 @@ func ReadFrom[T any](ctx context.Context, site *provision.Site, in ironic.Collec
 
 // DeleteFrom deletes an object of a collection for a resource's Delete. It leaves an object that another resource of the same run has
 // taken over.
-func DeleteFrom(ctx context.Context, site *provision.Site, in ironic.Collection, id, label string, diags *diag.Diagnostics) {
-	if site.Run.HasTakenOver(provision.MarkCreation, id) {
+func DeleteFrom(ctx context.Context, site *machine.Site, in ironic.Collection, id, label string, diags *diag.Diagnostics) {
+	if site.Run.HasTakenOver(marks.MarkCreation, id) {
 		WarnKept(diags, label)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 )
 
 // Listing is how a list resource answers. T is Ironic's object.
@@ -61,7 +61,7 @@ func (l Listing[T]) result(ctx context.Context, req list.ListRequest, object *T)
 
 // failedListing is the last result of a list that has failed.
 func failedListing(doing string, err error) (failed list.ListResult) {
-	failed.Diagnostics.AddError(provision.Explain(doing, err))
+	failed.Diagnostics.AddError(failure.Explain(doing, err))
 	return failed
 }
 

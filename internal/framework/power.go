@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Values of power_state.
@@ -23,7 +23,7 @@ const (
 func PowerOffModeAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, MarkdownDescription: description,
-		Validators: []validator.String{stringvalidator.OneOf(string(provision.OffHard), string(provision.OffSoft), string(provision.OffGraceful))},
+		Validators: []validator.String{stringvalidator.OneOf(string(machine.OffHard), string(machine.OffSoft), string(machine.OffGraceful))},
 	}
 }
 

@@ -5,14 +5,14 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // ReportUndone adds an error for an operation that must not count as done, even if the user has interrupted it: a deletion, an
 // update that has changed nothing, or a creation without anything to record.
 func ReportUndone(diags *diag.Diagnostics, doing string, err error) {
-	summary, detail := provision.Explain(doing, err)
+	summary, detail := failure.Explain(doing, err)
 	diags.AddError(summary, detail)
 }
 
@@ -22,7 +22,7 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 	if err == nil {
 		return
 	}
-	summary, detail := provision.Explain(doing, err)
+	summary, detail := failure.Explain(doing, err)
 	if ironic.IsInterrupted(err) {
 		diags.AddWarning("Interrupted: "+doing, detail)
 		return
@@ -33,11 +33,11 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 // ReportCreation is Report for a creation. An operation that cannot be watched any more is a warning, too: after an error, Terraform would
 // destroy and create again what may run already.
 func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
-	if !provision.IsUnwatched(err) {
+	if !failure.IsUnwatched(err) {
 		Report(diags, doing, err)
 		return
 	}
-	summary, detail := provision.Explain(doing, err)
+	summary, detail := failure.Explain(doing, err)
 	diags.AddWarning(summary, detail+"\n\nThis apply succeeds, although the operation may still fail: after an error, Terraform would replace a machine that may already run. To make the apply fail "+
 		"without a replacement, add a postcondition to the resource: see the guide \"Lost access\".")
 }
@@ -46,7 +46,7 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
 // the operation. node is nil if it could not be read.
 func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error) {
 	if err != nil {
-		diags.AddError(provision.ExplainAction(doing, node, err))
+		diags.AddError(failure.ExplainAction(doing, node, err))
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // require is the attribute require of the resources that reserve nodes.
@@ -34,7 +34,7 @@ type require struct {
 }
 
 // Requirements returns what the attribute require demands; nil if it is null or unknown.
-func Requirements(ctx context.Context, value types.Object) *provision.Requirements {
+func Requirements(ctx context.Context, value types.Object) *allocate.Requirements {
 	if !IsSet(value) {
 		return nil
 	}
@@ -42,9 +42,9 @@ func Requirements(ctx context.Context, value types.Object) *provision.Requiremen
 	if diags := value.As(ctx, &r, basetypes.ObjectAsOptions{}); diags.HasError() {
 		return nil // cannot happen: the schema has these attributes
 	}
-	return &provision.Requirements{
+	return &allocate.Requirements{
 		MinCPUs: r.MinCPUs.ValueInt64(), MinMemoryMB: r.MinMemoryMB.ValueInt64(), MinDiskGB: r.MinDiskGB.ValueInt64(),
-		DiskType: provision.DiskType(r.DiskType.ValueString()), MinNICMbps: r.MinNICMbps.ValueInt64(), CPUArch: r.CPUArch.ValueString(),
+		DiskType: allocate.DiskType(r.DiskType.ValueString()), MinNICMbps: r.MinNICMbps.ValueInt64(), CPUArch: r.CPUArch.ValueString(),
 		Manufacturer: pattern(r.Manufacturer), Product: pattern(r.Product), Capabilities: StringMap(r.Capabilities),
 		ConductorGroup: r.ConductorGroup.ValueStringPointer(), Exclude: StringSet(r.Exclude),
 	}
@@ -86,7 +86,7 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 			"min_cpus":      least("Smallest number of CPUs, as Ironic counts them."),
 			"min_memory_mb": least("Smallest memory, in MiB."),
 			"min_disk_gb":   least("Smallest size of the largest disk, in GiB. With `disk_type`, of the largest disk of that type."),
-			"disk_type":     text("Type that one disk must have: `hdd`, `ssd` (NVMe included) or `nvme`. Needs API 1.81.", stringvalidator.OneOf(provision.DiskTypes()...)),
+			"disk_type":     text("Type that one disk must have: `hdd`, `ssd` (NVMe included) or `nvme`. Needs API 1.81.", stringvalidator.OneOf(allocate.DiskTypes()...)),
 			"min_nic_mbps":  least("Smallest speed of the fastest network card, in Mbit/s. The inspection sees the speed of cards with a link. Needs API 1.81."),
 			"cpu_arch":      text("Architecture, such as `x86_64`.", stringvalidator.LengthAtLeast(1)),
 			"manufacturer":  text("Regular expression (RE2) for the manufacturer, such as `^Dell`.", RegularExpression, stringvalidator.LengthAtLeast(1)),

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // rightsKey is the key in private state of the least rights with which the resource was seen. The server writes it.
@@ -89,7 +89,7 @@ func RightAt(attribute, rule string) Right {
 
 // ForeseeRefusals warns of what Ironic will refuse to the user, or refuses the plan if that is certain. find reads the node; nil: the plan does
 // not know it yet, or needs none. It says nothing during an apply, which says itself what Ironic refuses.
-func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostics, find provision.FindNode, needs ...Right) {
+func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostics, find expect.FindNode, needs ...Right) {
 	if !w.Known() || w.Client.HasWritten() {
 		return
 	}
@@ -99,7 +99,7 @@ func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostic
 			continue
 		}
 		told[need.Rule] = true
-		doubt := w.Client.ForeseeRefusal(ctx, need.Rule, find)
+		doubt := expect.ForeseeRefusal(ctx, w.Client, need.Rule, find)
 		if doubt == nil {
 			continue
 		}
@@ -131,6 +131,6 @@ func (w *WithClient) ForeseeChange(ctx context.Context, diags *diag.Diagnostics,
 }
 
 // FindNode returns a read of a node that plans share.
-func (w *WithClient) FindNode(id string) provision.FindNode {
+func (w *WithClient) FindNode(id string) expect.FindNode {
 	return func(ctx context.Context) (*ironic.Node, error) { return w.Client.NodeForRefresh(ctx, id) }
 }

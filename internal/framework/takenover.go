@@ -5,13 +5,14 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // WarnTakenOver tells the user, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more
 // are further sentences.
-func WarnTakenOver(diags *diag.Diagnostics, what string, by *provision.Creation, more ...string) {
-	Show(diags, by.TakenOver(what, more...))
+func WarnTakenOver(diags *diag.Diagnostics, what string, by *marks.Creation, more ...string) {
+	Show(diags, machine.TakenOver(by, what, more...))
 }
 
 // WarnKept tells the user that a deletion leaves what another resource of the same run has taken over.

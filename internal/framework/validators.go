@@ -18,8 +18,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // text is a rule for strings.
@@ -66,7 +67,7 @@ var (
 		ok: func(s string) bool { _, err := ironic.ParseBMC(s); return err == nil },
 		why: func(s string) string {
 			_, err := ironic.ParseBMC(s)
-			return provision.Sentence(err)
+			return failure.Sentence(err)
 		},
 	}
 	// MACAddress accepts the spelling that Ironic uses, and suggests it for any other.
@@ -218,7 +219,7 @@ func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 		if !ironic.ValidKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Key that Ironic cannot change", fmt.Sprintf("%q %s.", key, patchableKey.must))
 		}
-		if provision.OwnKey(key) {
+		if marks.OwnKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key", fmt.Sprintf("%q is reserved for the provider. Use another key.", key))
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // TextOf returns a string as a value of a wish.
@@ -23,9 +23,9 @@ func TextsOf(ctx context.Context, v types.Set) decide.Value[[]string] {
 }
 
 // RequirementsOf returns the attribute require as a value of a wish.
-func RequirementsOf(ctx context.Context, v types.Object) decide.Value[*provision.Requirements] {
+func RequirementsOf(ctx context.Context, v types.Object) decide.Value[*allocate.Requirements] {
 	known := FullyKnown(ctx, v)
-	return decide.Value[*provision.Requirements]{V: Requirements(ctx, v), Set: known && !v.IsNull(), Unknown: !known}
+	return decide.Value[*allocate.Requirements]{V: Requirements(ctx, v), Set: known && !v.IsNull(), Unknown: !known}
 }
 
 // ObjectOf returns a dynamic attribute as a value of a wish.

@@ -24,8 +24,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocationgroup"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
@@ -194,8 +194,8 @@ func (p *metal) configuredWith(ctx context.Context, cfg ironic.Config, clients f
 }
 
 // config merges the provider block with the environment. It reports each error at its attribute.
-func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) provision.Config {
-	cfg := provision.Config{Config: ironic.Config{
+func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) machine.Config {
+	cfg := machine.Config{Config: ironic.Config{
 		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
 		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // plan plans with the server and with the framework alone, compares what they say if the server has not asked the
@@ -150,7 +150,7 @@ func TestUnchanged_possibleChangeIsPlanned(t *testing.T) {
 			return s.read(host)
 		},
 		"maintenance that a killed run has left": func(s *session, _ map[string]any, host *instance) *instance {
-			s.call("PUT", "/v1/nodes/"+s.text(host, "id")+"/maintenance", map[string]any{"reason": provision.ReasonChanging})
+			s.call("PUT", "/v1/nodes/"+s.text(host, "id")+"/maintenance", map[string]any{"reason": machine.ReasonChanging})
 			s.configure(nil) // another run
 			return s.read(host)
 		},
@@ -279,7 +279,7 @@ func (s *session) drift(r *rand.Rand, id string) {
 		case 2:
 			s.call("PATCH", node, patch("add", "/properties/"+[]string{"cpus", "memory_mb", "capabilities", "vendor"}[r.IntN(4)], "boot_mode:bios"))
 		case 3:
-			s.call("PUT", node+"/maintenance", map[string]any{"reason": []string{"", "drift", provision.ReasonChanging}[r.IntN(3)]})
+			s.call("PUT", node+"/maintenance", map[string]any{"reason": []string{"", "drift", machine.ReasonChanging}[r.IntN(3)]})
 		case 4:
 			s.call("DELETE", node+"/maintenance", nil)
 		case 5:

@@ -7,7 +7,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Reasons of the maintenance that this package sets. Ironic's former OneView drivers and their migration tool used the same
@@ -146,7 +146,7 @@ func maintenanceOf(node *ironic.Node) Maintenance {
 		return MaintenanceNone
 	case node.MaintenanceReason == ReasonInUse:
 		return MaintenanceOurs
-	case node.Fault == provision.FaultClean:
+	case node.Fault == machine.FaultClean:
 		return MaintenanceFault
 	}
 	return MaintenanceForeign

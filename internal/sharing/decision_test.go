@@ -7,7 +7,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // actions has the expected results of ActionFor, by the user of the hardware. The maintenance * stands for all without a row.
@@ -192,13 +193,13 @@ func TestMaintenanceOf(t *testing.T) {
 	}{
 		{"no maintenance", ironic.Node{}, MaintenanceNone},
 		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, MaintenanceOurs},
-		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: provision.FaultClean}, MaintenanceOurs},
+		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}, MaintenanceOurs},
 		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, MaintenanceNone},
 		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, MaintenanceForeign},
 		{"another user's reason", ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}, MaintenanceForeign},
 		{"no reason", ironic.Node{Maintenance: true}, MaintenanceForeign},
 		{"being migrated", ironic.Node{Maintenance: true, MaintenanceReason: ReasonMigrating}, MaintenanceForeign},
-		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: provision.FaultClean}, MaintenanceFault},
+		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean}, MaintenanceFault},
 		{"a power failure", ironic.Node{Maintenance: true, MaintenanceReason: "no power", Fault: "power failure"}, MaintenanceForeign},
 		{"lifted by a pass", marked(ironic.Node{}), MaintenanceLifted},
 		{"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}), MaintenanceForeign},
@@ -216,7 +217,7 @@ func TestMaintenanceOf(t *testing.T) {
 func TestNotesOnTheNodeAreReservedKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{keyReturning, keyMigrating} {
-		if !provision.OwnKey(key) {
+		if !marks.OwnKey(key) {
 			t.Errorf("an import takes %s for the user's", key)
 		}
 	}

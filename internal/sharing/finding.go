@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Outcome is the result of the work on a node.
@@ -62,9 +62,9 @@ func (f *findings) fail(ctx context.Context, node *ironic.Node, doing string, er
 	case ctx.Err() != nil:
 	case errors.Is(err, errOutdated):
 		f.tell(node, Skipped, "it has changed meanwhile")
-	case errors.Is(err, provision.ErrNoSlot):
-		f.tell(node, Skipped, provision.ErrNoSlot.Error())
-	case provision.IsBusy(err):
+	case errors.Is(err, machine.ErrNoSlot):
+		f.tell(node, Skipped, machine.ErrNoSlot.Error())
+	case machine.IsBusy(err):
 		f.tell(node, Skipped, "Ironic has an operation in progress on it: "+err.Error())
 	default:
 		f.add(Finding{NodeID: node.UUID, NodeName: node.Name, Outcome: Failed, Text: doing, Err: err})

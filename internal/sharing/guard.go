@@ -8,8 +8,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // verbCheckLimit is how long Check may take right before a verb, while other nodes wait for the slot.
@@ -20,7 +21,7 @@ const verbCheckLimit = 5 * time.Second
 type NotConfigured struct{}
 
 // Check returns an UnguardedError for a shared machine.
-func (NotConfigured) Check(_ context.Context, step provision.Step) error {
+func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 	b, err := BindingOf(step.Node)
 	if err == nil && b.Shared() {
 		err = &UnguardedError{Node: ironic.NodeLabel(step.Node), HardwareURI: b.HardwareURI}
@@ -31,35 +32,35 @@ func (NotConfigured) Check(_ context.Context, step provision.Step) error {
 // Check implements provision.Guard. It refuses to boot, switch or erase a machine whose hardware OneView uses, and to deploy one
 // that has no server profile. Before the wait for a slot it gives a machine to be cleaned or inspected a temporary profile, which
 // EndTemporary removes; also a machine to be undeployed that has lost its profile, because Ironic cleans it next. For a node without server_hardware_uri it makes no request.
-func (p *Pool) Check(ctx context.Context, step provision.Step) error {
+func (p *Pool) Check(ctx context.Context, step machine.Step) error {
 	if b, err := BindingOf(step.Node); err == nil && b.HardwareURI == "" {
 		return nil
 	}
 	switch step.Stage {
-	case provision.BeforeWrite:
+	case machine.BeforeWrite:
 		return p.checkWrite(ctx, step)
-	case provision.BeforeQueue:
+	case machine.BeforeQueue:
 		return p.checkQueue(ctx, step)
-	case provision.BeforeVerb:
+	case machine.BeforeVerb:
 		return p.checkVerb(ctx, step)
 	}
 	return fmt.Errorf("no check for stage %d", step.Stage)
 }
 
 // checkWrite requires a profile only for a new instance: a present one had its profile when it was deployed.
-func (p *Pool) checkWrite(ctx context.Context, step provision.Step) error {
+func (p *Pool) checkWrite(ctx context.Context, step machine.Step) error {
 	if step.Verb == nodes.TargetActive {
 		return p.checkProfile(ctx, step.Node)
 	}
 	return p.CheckUsable(ctx, step.Node)
 }
 
-func (p *Pool) checkQueue(ctx context.Context, step provision.Step) error {
+func (p *Pool) checkQueue(ctx context.Context, step machine.Step) error {
 	node, err := p.Ironic.Node(ctx, step.Node.UUID) // step.Node may lack fields
 	if err != nil {
 		return err
 	}
-	if provision.InstallsInstance(step.Verb) {
+	if states.InstallsInstance(step.Verb) {
 		return p.checkProfile(ctx, node)
 	}
 	purpose := purposeOf(node, step.Verb)
@@ -88,7 +89,7 @@ func (p *Pool) hasPermanent(ctx context.Context, node *ironic.Node) (bool, error
 	return profile == nil, err
 }
 
-func (p *Pool) checkVerb(ctx context.Context, step provision.Step) error {
+func (p *Pool) checkVerb(ctx context.Context, step machine.Step) error {
 	within, cancel := context.WithTimeout(ctx, verbCheckLimit)
 	defer cancel()
 	node, err := p.Ironic.Node(within, step.Node.UUID)
@@ -104,7 +105,7 @@ func (p *Pool) checkVerb(ctx context.Context, step provision.Step) error {
 // checkUnchanged refuses the operation that checkQueue has allowed if a user of OneView has taken the hardware since, or if its
 // profile is gone.
 func (p *Pool) checkUnchanged(ctx context.Context, node *ironic.Node, verb ironic.Verb) error {
-	if provision.InstallsInstance(verb) {
+	if states.InstallsInstance(verb) {
 		return p.checkProfile(ctx, node)
 	}
 	owner, err := p.usedBy(ctx, node)

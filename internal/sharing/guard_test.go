@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Without an appliance the guard makes no request: in this test it has no client.
@@ -31,7 +31,7 @@ func TestNotConfiguredRefusesOnlySharedNodes(t *testing.T) {
 		"dynamic, with an applied profile": {map[string]any{keyHardware: hardware, keyDynamic: true, keyApplied: "/rest/server-profiles/1"}, true},
 	} {
 		for _, verb := range []ironic.Verb{nodes.TargetActive, nodes.TargetRebuild, nodes.TargetProvide, nodes.TargetClean, nodes.TargetInspect, nodes.TargetDeleted, ""} {
-			step := provision.Step{Node: &ironic.Node{UUID: "u", Name: "blade-1", DriverInfo: tt.info}, Verb: verb, Stage: provision.BeforeQueue}
+			step := machine.Step{Node: &ironic.Node{UUID: "u", Name: "blade-1", DriverInfo: tt.info}, Verb: verb, Stage: machine.BeforeQueue}
 			err := NotConfigured{}.Check(t.Context(), step)
 			if (err != nil) != tt.refused {
 				t.Errorf("%s, %q: %v", name, verb, err)
@@ -72,8 +72,8 @@ func TestCheckRefusesMachineThatLostItsProfileInTheQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 				pool, node := s.pool(t), s.read(t, nodeName(0))
-				step := provision.Step{Node: node, Verb: tt.verb}
-				for _, step.Stage = range []provision.Stage{provision.BeforeWrite, provision.BeforeQueue, provision.BeforeVerb} {
+				step := machine.Step{Node: node, Verb: tt.verb}
+				for _, step.Stage = range []machine.Stage{machine.BeforeWrite, machine.BeforeQueue, machine.BeforeVerb} {
 					if err := pool.Check(t.Context(), step); err != nil {
 						t.Fatalf("with its profile, at stage %d: %v", step.Stage, err)
 					}
@@ -92,8 +92,8 @@ func TestCheckRefusesMachineThatLostItsProfileInTheQueue(t *testing.T) {
 func TestCheckAsksNothingAboutNodesWithoutHardware(t *testing.T) {
 	t.Parallel()
 	node := &ironic.Node{UUID: "u", DriverInfo: map[string]any{"redfish_address": "https://bmc"}}
-	for _, stage := range []provision.Stage{provision.BeforeWrite, provision.BeforeQueue, provision.BeforeVerb} {
-		if err := (&Pool{}).Check(t.Context(), provision.Step{Node: node, Verb: nodes.TargetActive, Stage: stage}); err != nil {
+	for _, stage := range []machine.Stage{machine.BeforeWrite, machine.BeforeQueue, machine.BeforeVerb} {
+		if err := (&Pool{}).Check(t.Context(), machine.Step{Node: node, Verb: nodes.TargetActive, Stage: stage}); err != nil {
 			t.Errorf("stage %d: %v", stage, err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestCheckBeforeWriteNeedsAProfileOnlyForANewInstance(t *testing.T) {
 		s := newPoolSite(t, 1)
 		pool, node := s.pool(t), s.read(t, nodeName(0))
 		for verb, want := range map[ironic.Verb]string{nodes.TargetActive: "has no server profile", nodes.TargetRebuild: ""} {
-			err := pool.Check(t.Context(), provision.Step{Node: node, Verb: verb, Stage: provision.BeforeWrite})
+			err := pool.Check(t.Context(), machine.Step{Node: node, Verb: verb, Stage: machine.BeforeWrite})
 			if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
 				t.Errorf("%s: %v, want %q", verb, err, want)
 			}
@@ -121,7 +121,7 @@ func TestCheckGivesATemporaryProfileTheTimeOfTheStep(t *testing.T) {
 			s.ironic.Set(nodeName(0), "provision_state", "manageable")
 			s.oneview.StepTime = 20 * time.Minute // of three steps
 			start := time.Now()
-			err := s.pool(t).Check(t.Context(), provision.Step{Node: s.read(t, nodeName(0)), Verb: nodes.TargetProvide, Stage: provision.BeforeQueue, Limit: limit})
+			err := s.pool(t).Check(t.Context(), machine.Step{Node: s.read(t, nodeName(0)), Verb: nodes.TargetProvide, Stage: machine.BeforeQueue, Limit: limit})
 			took := time.Since(start)
 			if (err == nil) != works || took > limit+5*time.Minute {
 				t.Errorf("with a limit of %s: %v after %s", limit, err, took)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // MigrateOptions selects the nodes that move from pre-allocation to dynamic allocation.
@@ -181,7 +181,7 @@ func (m *migration) plan(ctx context.Context, node *ironic.Node) (step, error) {
 	next.last.Set("/driver_info/"+keyDynamic, true)
 	if hardware.ProfileURI == "" {
 		next.text = hardware.Name + " has no server profile: dynamic allocation on"
-		if provision.Deployed(node) {
+		if states.Deployed(node) {
 			next.warning = "it is deployed, but its hardware has no server profile"
 		}
 		if binding.AppliedURI != "" {
@@ -193,7 +193,7 @@ func (m *migration) plan(ctx context.Context, node *ironic.Node) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	if provision.Deployed(node) {
+	if states.Deployed(node) {
 		return m.planInstance(next, binding, hardware, profile)
 	}
 	return m.planIdle(next, node, binding, hardware, profile)
@@ -305,7 +305,7 @@ func (m *migration) discard(ctx context.Context, node *ironic.Node, next step) e
 	if err != nil {
 		return err
 	}
-	if provision.Deployed(now) || now.Reservation != "" || !provision.Parked(ironic.State(now.ProvisionState)) {
+	if states.Deployed(now) || now.Reservation != "" || !states.Parked(ironic.State(now.ProvisionState)) {
 		err = errOutdated
 	} else {
 		deadline := time.Now().Add(cmp.Or(m.o.Limit, DefaultLimit))

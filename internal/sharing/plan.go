@@ -8,8 +8,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Wish is what the configuration of a server profile asks for. What it omits is as the state says.
@@ -209,7 +210,7 @@ func (d *decision) update() {
 		}
 		return
 	}
-	parked, label := provision.Parked(ironic.State(node.ProvisionState)), ironic.NodeLabel(node)
+	parked, label := states.Parked(ironic.State(node.ProvisionState)), ironic.NodeLabel(node)
 	step.Reapply = seen.Strays && parked
 	if seen.Strays && !parked && !step.Template && !seen.Unfinished && seen.Ownership == UsedByIronic {
 		d.Notices = append(d.Notices, NotApplied(node, seen.Differences)...)
@@ -242,7 +243,7 @@ func NotApplied(node *ironic.Node, differences string) []decide.Notice {
 
 // Look decides, asks Ironic and the appliance what that depends on, and decides again. site is nil if Ironic cannot be asked, pool if either
 // cannot. failed says why an answer is missing; doing names the question.
-func Look(ctx context.Context, site *provision.Site, pool *Pool, w Wish, seen Seen) (plan Plan, doing string, failed error) {
+func Look(ctx context.Context, site *machine.Site, pool *Pool, w Wish, seen Seen) (plan Plan, doing string, failed error) {
 	for plan = Decide(w, seen); len(plan.Asks) > 0 && failed == nil; plan = Decide(w, seen) {
 		for _, q := range plan.Asks {
 			seen.Asked = append(seen.Asked, q)
@@ -254,7 +255,7 @@ func Look(ctx context.Context, site *provision.Site, pool *Pool, w Wish, seen Se
 	return plan, doing, failed
 }
 
-func (s *Seen) ask(ctx context.Context, site *provision.Site, pool *Pool, w Wish, q Question) (doing string, err error) {
+func (s *Seen) ask(ctx context.Context, site *machine.Site, pool *Pool, w Wish, q Question) (doing string, err error) {
 	switch q {
 	case AskSameNode:
 		return "find out whether node " + w.Node.V + " is node " + s.Was.Node.V, s.askSameNode(ctx, site, w)
@@ -272,7 +273,7 @@ func (s *Seen) ask(ctx context.Context, site *provision.Site, pool *Pool, w Wish
 }
 
 // askSameNode finds out whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone.
-func (s *Seen) askSameNode(ctx context.Context, site *provision.Site, w Wish) error {
+func (s *Seen) askSameNode(ctx context.Context, site *machine.Site, w Wish) error {
 	if w.Node.Unknown || !s.Was.Node.Set || site == nil {
 		s.Other, s.Gone = true, !s.Was.Node.Set
 		return nil

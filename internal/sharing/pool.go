@@ -8,27 +8,27 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Pool is server hardware that Ironic and other users of an appliance share.
 type Pool struct {
 	OneView *oneview.Client
-	Ironic  *provision.Site // the pool is its guard
+	Ironic  *machine.Site // the pool is its guard
 }
 
 // New returns a site and the pool of hardware that it shares with an appliance. The pool guards the site. Without an appliance, the
 // pool is nil, and NotConfigured guards the site. New makes no request.
-func New(cfg provision.Config, appliance *oneview.Client) (*provision.Site, *Pool) {
+func New(cfg machine.Config, appliance *oneview.Client) (*machine.Site, *Pool) {
 	if appliance == nil {
 		cfg.Guard = NotConfigured{}
-		return provision.New(cfg), nil
+		return machine.New(cfg), nil
 	}
 	pool := &Pool{OneView: appliance}
 	cfg.Guard = pool
-	pool.Ironic = provision.New(cfg)
+	pool.Ironic = machine.New(cfg)
 	return pool.Ironic, pool
 }
 

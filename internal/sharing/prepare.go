@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // ProfileSpec describes the profile that Prepare gives a node.
@@ -64,11 +65,11 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 func (r *preparation) unwatched(ctx context.Context, err error) error {
 	var login *oneview.LoginError
 	var left *LeftoverError
-	access := errors.As(err, &login) || oneview.IsForbidden(err) || oneview.IsTransient(err) || provision.IsAccess(err)
+	access := errors.As(err, &login) || oneview.IsForbidden(err) || oneview.IsTransient(err) || failure.IsAccess(err)
 	if r.recorded == "" || !access || errors.As(err, &left) || ctx.Err() != nil {
 		return err
 	}
-	return provision.NewUnwatched(fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), "", err)
+	return failure.NewUnwatched(fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), "", err)
 }
 
 // preparation is the state of one call of Prepare.
@@ -277,7 +278,7 @@ func (r *preparation) removeProfile(ctx context.Context, profile *oneview.Profil
 
 // mayStop refuses to switch off a machine that may run a deployment.
 func (r *preparation) mayStop(reason string) error {
-	if !r.ends && !provision.Parked(ironic.State(r.node.ProvisionState)) {
+	if !r.ends && !states.Parked(ironic.State(r.node.ProvisionState)) {
 		return &OccupiedError{Node: r.node, Reason: reason}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // ReleaseOptions says which profile Release removes.
@@ -106,7 +106,7 @@ func (p *Pool) removeUnlessMoved(ctx context.Context, o ReleaseOptions, r remova
 
 // maySpare refuses to remove the profile of a node that may run a deployment.
 func maySpare(node *ironic.Node, profile *oneview.Profile) error {
-	if profile.HardwareURI != "" && !provision.Parked(ironic.State(node.ProvisionState)) {
+	if profile.HardwareURI != "" && !states.Parked(ironic.State(node.ProvisionState)) {
 		return &OccupiedError{Node: node, Reason: "server profile " + oneview.ProfileLabel(profile) + " must be removed"}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -76,7 +76,7 @@ func (s *site) pool(t *testing.T, through ...func(http.RoundTripper) http.RoundT
 	}
 	return &sharing.Pool{
 		OneView: client,
-		Ironic: provision.New(provision.Config{Config: ironic.Config{
+		Ironic: machine.New(machine.Config{Config: ironic.Config{
 			Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic, PollInterval: time.Minute,
 		}}),
 	}

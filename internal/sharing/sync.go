@@ -10,8 +10,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Defaults of SyncOptions.
@@ -343,8 +343,8 @@ type returnGuard struct {
 }
 
 // Check confirms the decision of the pass right before the verb, and takes the node out of maintenance.
-func (g returnGuard) Check(ctx context.Context, step provision.Step) error {
-	if step.Stage != provision.BeforeVerb {
+func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
+	if step.Stage != machine.BeforeVerb {
 		return nil
 	}
 	now, holding, err := g.s.confirm(ctx, g.c)

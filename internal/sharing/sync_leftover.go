@@ -10,7 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // leftovers returns the nodes whose hardware has an unused temporary profile. It also fills s.temps.
@@ -77,7 +77,7 @@ func (s *syncPass) nodesOfTemporaries(ctx context.Context) (map[string]*candidat
 // that is on a node with an instance, is in use.
 func (s *syncPass) isLeftover(profile *oneview.Profile, node *ironic.Node) bool {
 	state := ironic.State(node.ProvisionState)
-	if provision.Deployed(node) || node.Reservation != "" || profile.InProgress {
+	if states.Deployed(node) || node.Reservation != "" || profile.InProgress {
 		return false
 	}
 	if state == nodes.Manageable && !node.Retired && ActionFor(UsedByIronic, state, maintenanceOf(node)) == Return {

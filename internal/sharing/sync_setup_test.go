@@ -14,8 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -115,7 +115,7 @@ func (s *poolSite) poolThrough(t *testing.T, toIronic, toOneView http.RoundTripp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Pool{OneView: client, Ironic: provision.New(provision.Config{Config: ironic.Config{
+	return &Pool{OneView: client, Ironic: machine.New(machine.Config{Config: ironic.Config{
 		Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic,
 	}, Limit: s.limit})}
 }
@@ -139,7 +139,7 @@ func (s *poolSite) maintain(t *testing.T, ref string, kind Maintenance) {
 	case MaintenanceFault:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "the step erase_devices failed")
-		s.ironic.Set(ref, "fault", provision.FaultClean)
+		s.ironic.Set(ref, "fault", machine.FaultClean)
 	case MaintenanceForeign:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "disk swap")

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // guardedSite returns the site of a new process that the pool guards, and calls sent before each verb that reaches Ironic.
-func (s *poolSite) guardedSite(t *testing.T, sent func(verb string)) (*provision.Site, *Pool) {
+func (s *poolSite) guardedSite(t *testing.T, sent func(verb string)) (*machine.Site, *Pool) {
 	t.Helper()
 	watched := roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
@@ -21,7 +22,7 @@ func (s *poolSite) guardedSite(t *testing.T, sent func(verb string)) (*provision
 		}
 		return s.ironic.RoundTrip(r)
 	})
-	return New(provision.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: watched}}, s.pool(t).OneView)
+	return New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: watched}}, s.pool(t).OneView)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -70,7 +71,7 @@ func TestUndeployCleansWithATemporaryProfile(t *testing.T) {
 				undeploy := func() error {
 					m, err := site.Machine(t.Context(), id)
 					if err == nil {
-						_, err = m.Undeploy(t.Context(), instance, "", 12*time.Hour)
+						_, err = deploy.Undeploy(t.Context(), m, instance, "", 12*time.Hour)
 					}
 					return err
 				}

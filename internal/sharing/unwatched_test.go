@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -35,11 +35,11 @@ func TestPrepareIsUnwatched(t *testing.T) {
 			ends := true
 			through := func(next http.RoundTripper) http.RoundTripper { return refusing{next, status, &ends} }
 			spec := sharing.ProfileSpec{NodeID: s.nodes[0], Record: func(uri string) { ends = uri != "" }}
-			if _, err := s.pool(t, through).Prepare(t.Context(), spec); err == nil || provision.IsUnwatched(err) {
+			if _, err := s.pool(t, through).Prepare(t.Context(), spec); err == nil || failure.IsUnwatched(err) {
 				t.Errorf("%d before the profile exists: %v", status, err)
 			}
 			ends = false
-			if _, err := s.pool(t, through).Prepare(t.Context(), spec); !provision.IsUnwatched(err) {
+			if _, err := s.pool(t, through).Prepare(t.Context(), spec); !failure.IsUnwatched(err) {
 				t.Errorf("%d while it is applied: %v", status, err)
 			}
 			ends = false

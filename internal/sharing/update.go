@@ -10,7 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // UpdateOptions describes a change of a node's profile.
@@ -146,7 +146,7 @@ func (p *Pool) reapply(ctx context.Context, node *ironic.Node, h Holding, match 
 		return err
 	}
 	if !needs.IsOnlineUpdate && h.Hardware.PowerState != oneview.PowerOff {
-		if !provision.Parked(ironic.State(node.ProvisionState)) {
+		if !states.Parked(ironic.State(node.ProvisionState)) {
 			return &OccupiedError{Node: node, Reason: "server profile " + oneview.ProfileLabel(h.Profile) + " must be updated from its template"}
 		}
 		if err := p.stop(ctx, h.Hardware.URI, h.Profile.URI, deadline); err != nil {

@@ -6,7 +6,8 @@ import (
 	"regexp"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Selection says which machines are followed. Empty fields select all.
@@ -52,13 +53,13 @@ func List(ctx context.Context, client *ironic.Client, s Selection) (Sample, erro
 
 // machineOf converts a node. A failure whose reason Ironic is still writing counts as in progress (reference/ironic.md#state-and-lock).
 func machineOf(n *ironic.Node) Machine {
-	failed := provision.OperationFailed(n)
+	failed := states.OperationFailed(n)
 	ending := failed && n.Reservation != "" && n.LastError == ""
 	m := Machine{
 		ID: n.UUID, Name: n.Name, State: n.ProvisionState, Power: n.TargetPowerState, Since: n.ProvisionUpdatedAt.Local(),
-		InProgress: provision.InProgress(n) || ending,
+		InProgress: states.IsInProgress(n) || ending,
 		Failed:     failed && !ending,
-		Pending:    provision.Pending(n),
+		Pending:    machine.Pending(n),
 	}
 	if m.Name == "" {
 		m.Name = n.UUID

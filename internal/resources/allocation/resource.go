@@ -11,9 +11,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 var (
@@ -68,7 +69,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	request := wish.Request(ironic.NewUUID())
 	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
-	made, by, err := a.Client.Allocate(ctx, &request)
+	made, by, err := allocate.Allocate(ctx, a.Client, &request)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -80,7 +81,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 
-	awaited, exists, err := a.Client.Reserve(ctx, &request, made, limit)
+	awaited, exists, err := allocate.Reserve(ctx, a.Client, &request, made, limit)
 	if !exists { // a creation that has left nothing counts as undone, even if the user has interrupted it
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -89,8 +90,8 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if awaited != nil {
 		made = awaited
 	}
-	err = a.Client.EndAllocation(ctx, made, err)
-	if provision.IsSuperseded(err) {
+	err = allocate.EndAllocation(ctx, a.Client, made, err)
+	if marks.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
@@ -102,7 +103,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 
 // warnLeft names the allocations that killed runs have left, if the new one has no name by which it could take one of them over.
 func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, diags *diag.Diagnostics) {
-	left, err := a.Client.LeftAllocations(ctx, spec)
+	left, err := allocate.LeftAllocations(ctx, a.Client, spec)
 	if err != nil {
 		a.Client.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
 	}
@@ -176,13 +177,13 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		request := wish.Request(id)
 		request.Continue(found)
-		found, _, err = a.Client.Reserve(ctx, &request, found, limit)
+		found, _, err = allocate.Reserve(ctx, a.Client, &request, found, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "allocate a node"+plan.purpose(), err)
 		return
 	}
-	a.Client.ForgetAllocationMark(ctx, found)
+	allocate.ForgetAllocationMark(ctx, a.Client, found)
 	if node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
 		framework.Show(&resp.Diagnostics, wish.Check(state.wish(ctx), found.UUID, node)...)
 	}
@@ -211,11 +212,11 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if a.Client.Run.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+	if a.Client.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "allocation "+state.ID.ValueString())
 		return
 	}
-	if err := a.Client.Release(ctx, state.ID.ValueString(), state.NodeID.ValueString(), provision.EndLeftQuarantine); err != nil {
+	if err := allocate.Release(ctx, a.Client, state.ID.ValueString(), state.NodeID.ValueString(), deploy.EndLeftQuarantine); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(), state.ID.ValueString()), err)
 	}
 }
@@ -244,7 +245,7 @@ func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocatio
 	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
 		return
 	}
-	reserved := provision.ReservedBy(found.UUID, found.NodeUUID, node)
+	reserved := allocate.ReservedBy(found.UUID, found.NodeUUID, node)
 	if m.Require.IsNull() {
 		reserved.Group, reserved.Properties = "", nil // no plan needs them
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 type model struct {
@@ -67,10 +67,10 @@ func (m *model) label(ctx context.Context) string {
 }
 
 // group returns a request for all members that exist, and the members by key.
-func (m *model) group(ctx context.Context) (g *provision.Group, byKey map[string]*provision.Member) {
+func (m *model) group(ctx context.Context) (g *allocate.Group, byKey map[string]*allocate.GroupMember) {
 	entries := m.entries(ctx)
 	g, byKey = m.wish(ctx).Group(allocate.KeyPrefix(entries, m.Name.ValueString()), entries, len(entries))
-	g.EndQuarantine, g.Leftovers = provision.EndLeftQuarantine, framework.StringSet(m.Leftovers)
+	g.EndQuarantine, g.Leftovers = deploy.EndLeftQuarantine, framework.StringSet(m.Leftovers)
 	return g, byKey
 }
 
@@ -105,7 +105,7 @@ func (m *model) setEntries(entries map[string]allocate.Member) {
 }
 
 // take copies members into the model.
-func (m *model) take(byKey map[string]*provision.Member) {
+func (m *model) take(byKey map[string]*allocate.GroupMember) {
 	known := func(text string) decide.Value[string] { return decide.Value[string]{V: text, Set: text != ""} }
 	entries := map[string]allocate.Member{}
 	for key, member := range byKey {

@@ -14,9 +14,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 var (
@@ -57,10 +58,10 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 		return
 	}
 	wanted, byKey := plan.wish(ctx).Group(plan.Name.ValueString(), nil, int(plan.Size.ValueInt64()))
-	wanted.EndQuarantine = provision.EndLeftQuarantine
+	wanted.EndQuarantine = deploy.EndLeftQuarantine
 	err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
-	left := slices.IndexFunc(wanted.Members, func(m *provision.Member) bool { return m.ID != "" })
-	if err != nil && (left < 0 || provision.IsSuperseded(err)) {
+	left := slices.IndexFunc(wanted.Members, func(m *allocate.GroupMember) bool { return m.ID != "" })
+	if err != nil && (left < 0 || marks.IsSuperseded(err)) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -72,8 +73,8 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 }
 
 // reserve reserves nodes for the members that have none, and reports and returns its error.
-func (r *group) reserve(ctx context.Context, plan *model, wanted *provision.Group, limit time.Duration, diags *diag.Diagnostics) error {
-	by, err := r.Client.ReserveGroup(ctx, wanted, limit)
+func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group, limit time.Duration, diags *diag.Diagnostics) error {
+	by, err := allocate.ReserveGroup(ctx, r.Client, wanted, limit)
 	doing := "reserve nodes for the " + plan.label(ctx)
 	switch {
 	case ironic.IsInterrupted(err):
@@ -95,7 +96,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, byKey := state.group(ctx)
-	exists, err := r.Client.RefreshGroup(ctx, found)
+	exists, err := allocate.RefreshGroup(ctx, r.Client, found)
 	switch {
 	case err != nil:
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
@@ -109,7 +110,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	if state.Name = nameOf(found.Members); !state.Name.IsNull() {
 		found.FormerName, found.Name = found.Name, state.Name.ValueString() // a killed run may have renamed the group and let it grow
 	}
-	left, err := r.Client.FindLeftovers(ctx, found)
+	left, err := allocate.FindLeftovers(ctx, r.Client, found)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
@@ -127,10 +128,10 @@ func (r *group) isHidden(ctx context.Context, state *model, private framework.Ge
 
 // nameOf returns the name of a group that its members have; null if they have different ones: another client or a killed run has renamed
 // some of them.
-func nameOf(members []*provision.Member) types.String {
+func nameOf(members []*allocate.GroupMember) types.String {
 	name := types.StringNull()
 	for i, m := range members {
-		of := strings.TrimSuffix(m.Name, provision.MemberName("", i))
+		of := strings.TrimSuffix(m.Name, allocate.MemberName("", i))
 		switch {
 		case m.ID == "":
 		case name.IsNull():
@@ -168,7 +169,7 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 }
 
 // execute executes the steps of a plan, and returns the members afterwards. now is the state meanwhile.
-func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *model, resp *resource.UpdateResponse) (byKey map[string]*provision.Member) {
+func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *model, resp *resource.UpdateResponse) (byKey map[string]*allocate.GroupMember) {
 	diags := &resp.Diagnostics
 	limit, found := plan.Timeouts.Create(ctx, reserveTimeout)
 	diags.Append(found...)
@@ -176,7 +177,7 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 	prefix := allocate.KeyPrefix(before, formerName)
 	if allocate.In(steps, allocate.DoEdit) != nil && !diags.HasError() {
 		renamed, _ := wish.Group(prefix, before, len(before))
-		if err := r.Client.RenameMembers(ctx, renamed.Members); err != nil {
+		if err := allocate.RenameMembers(ctx, r.Client, renamed.Members); err != nil {
 			framework.ReportUndone(diags, "rename the "+now.label(ctx), err)
 			return nil
 		}
@@ -190,13 +191,13 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 		return nil
 	}
 	wanted, byKey := wish.Group(prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
-	wanted.EndQuarantine = provision.EndLeftQuarantine
+	wanted.EndQuarantine = deploy.EndLeftQuarantine
 	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
 	if allocate.In(steps, allocate.DoReserve) != nil && r.reserve(ctx, plan, wanted, limit, diags) != nil {
 		return nil
 	}
 	if allocate.In(steps, allocate.DoDomains) != nil {
-		if _, err := r.Client.RefreshGroup(ctx, wanted); err != nil {
+		if _, err := allocate.RefreshGroup(ctx, r.Client, wanted); err != nil {
 			framework.ReportUndone(diags, "read the "+plan.label(ctx), err)
 		}
 	}
@@ -211,11 +212,11 @@ func (r *group) release(ctx context.Context, gone []string, plan, now *model, di
 	}
 	entries := now.entries(ctx)
 	_, byKey := now.group(ctx)
-	var leaving []*provision.Member
+	var leaving []*allocate.GroupMember
 	for _, key := range gone {
 		leaving = append(leaving, byKey[key])
 	}
-	for i, err := range r.Client.ReleaseMembers(ctx, leaving, limit) {
+	for i, err := range allocate.ReleaseMembers(ctx, r.Client, leaving, limit) {
 		if err != nil {
 			framework.ReportUndone(diags, "release member "+gone[i]+" of the "+now.label(ctx), err)
 			continue
@@ -240,21 +241,21 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 		return
 	}
 	all, byKey := state.group(ctx)
-	if err := r.Client.ReleaseLeftovers(ctx, all); err != nil {
+	if err := allocate.ReleaseLeftovers(ctx, r.Client, all); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(ctx), err)
 		return // without a member the next refresh would forget the group, and its leftovers
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
-	kept := func(key string) bool { return r.Client.Run.HasTakenOver(provision.MarkCreation, byKey[key].ID) }
+	kept := func(key string) bool { return r.Client.Run.HasTakenOver(marks.MarkCreation, byKey[key].ID) }
 	if slices.ContainsFunc(keys, kept) {
 		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label(ctx))
 		keys = slices.DeleteFunc(keys, kept)
 	}
-	var members []*provision.Member
+	var members []*allocate.GroupMember
 	for _, key := range keys {
 		members = append(members, byKey[key])
 	}
-	for i, err := range r.Client.ReleaseGroup(ctx, members, provision.EndLeftQuarantine) {
+	for i, err := range allocate.ReleaseGroup(ctx, r.Client, members, deploy.EndLeftQuarantine) {
 		if err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "release member "+keys[i]+" of the "+state.label(ctx), err)
 		}
@@ -267,12 +268,12 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	if !ok {
 		return
 	}
-	found, first, err := r.Client.FindGroup(ctx, id)
+	found, first, err := allocate.FindGroup(ctx, r.Client, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import group "+id, err)
 		return
 	}
-	byKey := map[string]*provision.Member{}
+	byKey := map[string]*allocate.GroupMember{}
 	for _, m := range found.Members {
 		byKey[m.Name] = m
 	}

@@ -5,9 +5,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // adopted reports whether the machine runs what others have deployed on it.
@@ -19,7 +20,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	diags.Append(problems...)
 	id, instance := state.ID.ValueString(), state.InstanceID.ValueString()
 	machine, err := d.Client.Machine(ctx, id)
-	if ironic.IsNotFound(err) || d.Client.Run.HasTakenOver(provision.MarkReservation, id) {
+	if ironic.IsNotFound(err) || d.Client.Run.HasTakenOver(marks.MarkReservation, id) {
 		return
 	}
 	runs := false
@@ -27,7 +28,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 		err = state.disconnect(ctx, machine)
 	}
 	if err == nil {
-		runs, err = machine.EndAdoption(ctx, instance, limit)
+		runs, err = deploy.EndAdoption(ctx, machine, instance, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(diags, "end the adoption of node "+id, err)

@@ -11,8 +11,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var _ list.ListResourceWithConfigure = (*deployment)(nil)
@@ -44,7 +45,7 @@ func (d *deployment) List(ctx context.Context, req list.ListRequest, stream *lis
 	const all = 0 // Ironic cannot count the deployed nodes
 	stream.Results = framework.Listing[ironic.Node]{
 		Doing: "list deployments", Objects: d.Client.StreamNodes(ctx, asked, all, fields...),
-		Chosen: func(n *ironic.Node) bool { return provision.Occupied(n) && names.MatchString(n.Name) },
+		Chosen: func(n *ironic.Node) bool { return states.IsOccupied(n) && names.MatchString(n.Name) },
 		Label:  func(n *ironic.Node) (id, name string) { return n.UUID, n.Name },
 		Fill:   d.fill,
 	}.Results(ctx, req)
@@ -58,7 +59,7 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 		return diags
 	}
 	m.importNode(node)
-	if provision.RunsInstance(node) && !d.ignoresContent(&m) {
+	if instance.RunsInstance(node) && !d.ignoresContent(&m) {
 		m.importImage(ctx, node)
 	}
 	m.readBoot(ctx, node, deploy.Wanted{}, true)

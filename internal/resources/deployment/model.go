@@ -15,8 +15,10 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Values of attributes of metal_deployment.
@@ -109,11 +111,11 @@ func (m *model) configDrive(ctx context.Context) *configDriveModel {
 
 // deployment converts a configuration to a deployment of Ironic. It needs the configuration rather than the plan, because only
 // the configuration has the write-only values.
-func (m *model) deployment(ctx context.Context) (d provision.Deployment, diags diag.Diagnostics) {
+func (m *model) deployment(ctx context.Context) (d instance.Deployment, diags diag.Diagnostics) {
 	if image := m.image(ctx); image != nil {
-		d.Image = &provision.Image{
+		d.Image = &images.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
-			Type: provision.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
+			Type: images.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
 			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
 		}
 		if framework.IsSet(image.PullSecretWOVersion) {
@@ -196,7 +198,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 // volatile copies the values of the node that may change without this resource.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
-	m.PowerState, m.NodeName = framework.OrNull(provision.Power(node)), framework.OrNull(node.Name)
+	m.PowerState, m.NodeName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name)
 }
 
 // record completes a planned state with the node's values, so that all values are known.
@@ -223,7 +225,7 @@ func (m *model) importNode(node *ironic.Node) {
 
 // importImage copies the image that a node runs into the model. It omits the type if that is the default.
 func (m *model) importImage(ctx context.Context, node *ironic.Node) {
-	actual := provision.ImageOf(node)
+	actual := instance.ImageOf(node)
 	if actual == nil {
 		return
 	}
@@ -231,7 +233,7 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 		URL: framework.OrNull(actual.URL), Checksum: framework.OrNull(actual.Checksum), DiskFormat: framework.OrNull(actual.DiskFormat), Type: framework.OrNull(string(actual.Type)),
 		Kernel: framework.OrNull(actual.Kernel), Ramdisk: framework.OrNull(actual.Ramdisk), RootGB: framework.Positive(actual.RootGB), SwapMB: framework.Positive(actual.SwapMB),
 	}
-	if actual.Type == provision.ImageWholeDisk {
+	if actual.Type == images.ImageWholeDisk {
 		image.Type = types.StringNull()
 	}
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
@@ -241,9 +243,9 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 // converts an image.
 func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	image := m.image(ctx)
-	if image == nil || provision.ImageSource(node) == "" {
+	if image == nil || instance.ImageSource(node) == "" {
 		return
 	}
-	image.URL = types.StringValue(provision.ImageSource(node))
+	image.URL = types.StringValue(instance.ImageSource(node))
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }

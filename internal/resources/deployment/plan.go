@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -90,8 +91,8 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, p
 	}
 	s := seen(ctx, state, d.wishOf(ctx, state, diags), private, diags)
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
-		s.LosesNode = wish.Node.Unknown && d.Client.ReplacesHost(node)
-		s.PlannedName = d.Client.PlannedName(node)
+		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Client, node)
+		s.PlannedName = expect.PlannedName(d.Client, node)
 	}
 	return s
 }

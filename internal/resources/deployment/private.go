@@ -8,9 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Keys of private state.
@@ -60,11 +62,11 @@ func isNoted(ctx context.Context, private framework.GettablePrivate, key string,
 
 // footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
 // cannot be read; the next refresh writes it then.
-func footprint(ctx context.Context, machine *provision.Machine) provision.Footprint {
+func footprint(ctx context.Context, machine *machine.Machine) instance.Footprint {
 	if machine.Refresh(ctx) != nil {
-		return provision.Footprint{}
+		return instance.Footprint{}
 	}
-	return provision.FootprintOf(machine.Node())
+	return instance.FootprintOf(machine.Node())
 }
 
 // noteNames records the former names of a node. deployed reports whether the machine was just deployed, under its present name.
@@ -81,11 +83,11 @@ func noteNames(ctx context.Context, before framework.GettablePrivate, after fram
 }
 
 // noteCreation records how a creation has ended: with the footprint of the machine, or before Ironic had begun.
-func noteCreation(ctx context.Context, private framework.SettablePrivate, node *ironic.Node, runs provision.Footprint, failed error) diag.Diagnostics {
+func noteCreation(ctx context.Context, private framework.SettablePrivate, node *ironic.Node, runs instance.Footprint, failed error) diag.Diagnostics {
 	switch {
 	case failed == nil:
 		return remember(ctx, private, footprintKey, runs)
-	case provision.IsInterrupted(failed) && !deploy.Begun(ironic.State(node.ProvisionState)):
+	case failure.IsInterrupted(failed) && !deploy.Begun(ironic.State(node.ProvisionState)):
 		return remember(ctx, private, unbegunKey, true)
 	}
 	return nil
@@ -99,9 +101,9 @@ type privateState interface {
 
 // protectNew protects a machine that was just deployed. If that is impossible it warns: an error would taint the resource, and the
 // next apply would wipe the machine.
-func protectNew(ctx context.Context, machine *provision.Machine, diags *diag.Diagnostics) {
-	if err := machine.Protect(ctx, true); err != nil {
-		summary, detail := provision.Explain("protect node "+ironic.NodeLabel(machine.Node()), err)
+func protectNew(ctx context.Context, machine *machine.Machine, diags *diag.Diagnostics) {
+	if err := deploy.Protect(ctx, machine, true); err != nil {
+		summary, detail := failure.Explain("protect node "+ironic.NodeLabel(machine.Node()), err)
 		diags.AddWarning(summary, detail+"\n\nThe machine is deployed, and not protected. The next plan shows that, and its apply protects the machine.")
 	}
 }

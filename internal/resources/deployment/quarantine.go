@@ -8,9 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Values of on_failure, and the default of max_nodes.
@@ -48,10 +50,10 @@ func (m *model) mostNodes() int {
 
 // beginTry finishes the quarantine of a node that a killed run has left. Otherwise, if a failure leads to a quarantine, it checks that
 // the deployment may try another node. The returned value is nil if a failure leaves the node as it is.
-func (d *deployment) beginTry(ctx context.Context, plan *model, machine *provision.Machine, diags *diag.Diagnostics) (*provision.Try, error) {
+func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine.Machine, diags *diag.Diagnostics) (*deploy.Try, error) {
 	limit, problems := plan.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	if err := machine.FinishQuarantine(ctx, plan.AllocationID.ValueString(), limit); err != nil {
+	if err := deploy.FinishQuarantine(ctx, machine, plan.AllocationID.ValueString(), limit); err != nil {
 		return nil, errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
 	}
 	if !plan.quarantines() {
@@ -61,28 +63,28 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *provisi
 	if err != nil {
 		return nil, err
 	}
-	try, err := d.Client.CheckTries(ctx, allocation, plan.mostNodes())
+	try, err := deploy.CheckTries(ctx, d.Client, allocation, plan.mostNodes())
 	return &try, err
 }
 
 // endTry puts the machine of a failed creation into quarantine. It returns the error that the creation ends with, and whether the machine is in
 // quarantine. If it cannot be, endTry warns, and the failure is treated as without a quarantine.
-func (d *deployment) endTry(ctx context.Context, plan *model, machine *provision.Machine, try *provision.Try, failed error, diags *diag.Diagnostics) (quarantined bool, err error) {
-	if try == nil || !provision.IsDeployFailure(failed) || provision.ByAgent(machine.Node()) { // no BMC, no undeploy
+func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error, diags *diag.Diagnostics) (quarantined bool, err error) {
+	if try == nil || !deploy.IsDeployFailure(failed) || machine.ByAgent(on.Node()) { // no BMC, no undeploy
 		return false, failed
 	}
 	limit, problems := plan.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	label := ironic.NodeLabel(machine.Node())
-	err = machine.Quarantine(ctx, *try, failed, limit)
-	err = errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
+	label := ironic.NodeLabel(on.Node())
+	err = deploy.Quarantine(ctx, on, *try, failed, limit)
+	err = errors.Join(err, d.EndTemporary(ctx, on.Node(), limit))
 	switch {
-	case provision.Is(err, provision.KindQuarantined):
+	case failure.Is(err, deploy.KindQuarantined):
 		return true, err
-	case provision.IsSuperseded(err):
+	case marks.IsSuperseded(err):
 		return false, err
 	}
-	summary, detail := provision.Explain("put node "+label+" into quarantine", err)
+	summary, detail := failure.Explain("put node "+label+" into quarantine", err)
 	diags.AddWarning(summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")
 	return false, failed
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 type rescueModel struct {
@@ -62,28 +63,28 @@ func unsureRescue() types.Object {
 
 // readRescue refreshes rescue. It is null for a machine that this resource has not put into rescue mode.
 func (m *model) readRescue(node *ironic.Node, diags *diag.Diagnostics) {
-	mode := provision.RescueOf(ironic.State(node.ProvisionState))
+	mode := instance.RescueOf(ironic.State(node.ProvisionState))
 	switch {
 	case m.Rescue.IsNull():
-		if mode == provision.Rescued || mode == provision.RescueFailed {
+		if mode == instance.Rescued || mode == instance.RescueFailed {
 			diags.AddWarning("Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
 				"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))
 		}
-	case mode == provision.NotRescued:
+	case mode == instance.NotRescued:
 		m.Rescue = types.ObjectNull(rescueTypes)
-	case mode == provision.RescueFailed:
+	case mode == instance.RescueFailed:
 		m.Rescue = unsureRescue()
 	}
 }
 
 // rescueAfter returns rescue of the state after an update. A rescue that has failed, or whose password is not certain, is planned again.
 func (u *update) rescueAfter(node *ironic.Node, failed deploy.Phase, err error) types.Object {
-	switch mode := provision.RescueOf(ironic.State(node.ProvisionState)); {
+	switch mode := instance.RescueOf(ironic.State(node.ProvisionState)); {
 	case err == nil:
 		return u.plan.Rescue
-	case failed == deploy.EntersRescue && provision.IsInterrupted(err) && mode == provision.RescueChange:
+	case failed == deploy.EntersRescue && failure.IsInterrupted(err) && mode == instance.RescueChange:
 		return u.plan.Rescue // Ironic continues
-	case failed == deploy.EntersRescue && mode != provision.NotRescued:
+	case failed == deploy.EntersRescue && mode != instance.NotRescued:
 		return unsureRescue()
 	case failed > deploy.LeavesRescue && deploy.Has(u.steps, deploy.DoUnrescue):
 		return u.plan.Rescue // it has left it, and something else has failed

@@ -13,9 +13,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -58,25 +64,25 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), d.Client.NameHolder(err))
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Client, err))
 		return
 	}
-	d.Client.MadeDeployment(m.Node().InstanceUUID)
-	instance := reserved.instance
-	if reserved.by != nil && d.Client.Run.Announce(provision.MarkReservation, m.Node().UUID) {
+	instance.MadeDeployment(d.Client, m.Node().InstanceUUID)
+	instanceID := reserved.instance
+	if reserved.by != nil && d.Client.Run.Announce(marks.MarkReservation, m.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(m.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	power := plan.PowerState
-	plan.record(m.Node(), instance, 0)
+	plan.record(m.Node(), instanceID, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
 
 	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
-	options := provision.DeployOptions{
-		Instance: instance, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: provision.Connections{Wanted: plan.vifs()},
+	options := deploy.DeployOptions{
+		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: instance.Connections{Wanted: plan.vifs()},
 	}
 	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
@@ -89,19 +95,19 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if err == nil && deploy.Has(steps, deploy.DoProtect) {
 		protectNew(ctx, m, &resp.Diagnostics)
 	}
-	err = m.EndCreation(ctx, provision.MarkReservation, err)
-	if provision.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
+	err = m.EndCreation(ctx, marks.MarkReservation, err)
+	if marks.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	runs := provision.FootprintOf(m.Node()) // the answer to EndCreation contains it
-	if err == nil && !m.Ended(provision.MarkReservation) {
+	runs := instance.FootprintOf(m.Node()) // the answer to EndCreation contains it
+	if err == nil && !m.Ended(marks.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
 	framework.WarnCut(&resp.Diagnostics, m.Node(), m.Cut())
-	plan.record(m.Node(), instance, attempts)
-	if err == nil || provision.IsInterrupted(err) {
+	plan.record(m.Node(), instanceID, attempts)
+	if err == nil || failure.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
 	} else {
 		plan.Protected = types.BoolValue(m.Node().Protected)
@@ -114,16 +120,16 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
-func (d *deployment) install(ctx context.Context, plan, config *model, m *provision.Machine, wanted provision.Deployment, o provision.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted instance.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
 	label := ironic.NodeLabel(m.Node())
 	for _, step := range steps {
 		before := doing
 		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
 		case deploy.DoConnect:
-			err = m.Connect(ctx, step.Ports)
+			err = instance.Connect(ctx, m, step.Ports)
 		case deploy.DoAdopt:
 			doing = "adopt node " + label
-			err = m.Adopt(ctx, wanted, o.Instance, o.Timeout)
+			err = deploy.Adopt(ctx, m, wanted, o.Instance, o.Timeout)
 		case deploy.DoDeploy:
 			attempts, err = d.begin(ctx, plan, wanted, m, o, seen)
 		case deploy.DoPowerOn, deploy.DoPowerOff:
@@ -139,18 +145,18 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *provis
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
-func (d *deployment) begin(ctx context.Context, plan *model, wanted provision.Deployment, m *provision.Machine, o provision.DeployOptions, seen time.Time) (attempts int, err error) {
+func (d *deployment) begin(ctx context.Context, plan *model, wanted instance.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
 	iso := plan.liveISO(ctx)
 	if iso == nil {
-		return m.Deploy(ctx, wanted, o)
+		return deploy.Deploy(ctx, m, wanted, o)
 	}
-	if err := d.Client.Settle(ctx, iso.newImage(), seen); err != nil {
+	if err := images.Settle(ctx, d.Client, iso.newImage(), seen); err != nil {
 		return 0, err
 	}
 	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
 		return 0, err
 	}
-	return m.BootISO(ctx, wanted, o)
+	return deploy.BootISO(ctx, m, wanted, o)
 }
 
 // tries returns max_attempts, or its default.
@@ -159,26 +165,26 @@ func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
 // reservation is the reservation of a node for a new deployment.
 type reservation struct {
 	instance string
-	by       *provision.Creation // the mark of the killed run that has made it; nil if there is none
-	try      *provision.Try      // nil unless a failure leads to a quarantine
+	by       *marks.Creation // the mark of the killed run that has made it; nil if there is none
+	try      *deploy.Try     // nil unless a failure leads to a quarantine
 }
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
 // finished, or one that is adopted.
-func (r reservation) isOthers(failed error, plan *model, wanted provision.Deployment, node *ironic.Node) bool {
+func (r reservation) isOthers(failed error, plan *model, wanted instance.Deployment, node *ironic.Node) bool {
 	switch {
-	case failed == nil, provision.IsInterrupted(failed):
+	case failed == nil, failure.IsInterrupted(failed):
 		return false
 	case plan.adopted():
-		return provision.Occupied(node)
+		return states.IsOccupied(node)
 	case r.by != nil && !r.by.Done.IsZero():
 		return true
 	}
-	return provision.Is(failed, provision.KindRefused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
+	return failure.Is(failed, machine.KindRefused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
-func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *provision.Machine, r reservation, err error) {
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
 	if m, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
@@ -191,23 +197,23 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted provision.
 		}
 	}
 	if plan.adopted() {
-		r.instance, r.by, err = m.ReserveAdopted(ctx, plan.AllocationID.ValueString(), time.Now().Add(limit))
+		r.instance, r.by, err = deploy.ReserveAdopted(ctx, m, plan.AllocationID.ValueString(), time.Now().Add(limit))
 		return m, r, err
 	}
 	if err := m.CheckDeploy(ctx); err != nil {
 		return nil, r, err
 	}
-	r.instance, r.by, err = m.ReserveNew(ctx, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
+	r.instance, r.by, err = instance.ReserveNew(ctx, m, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
 	return m, r, err
 }
 
 // switchPower switches the node as configured.
-func (m *model) switchPower(ctx context.Context, on *provision.Machine, limit time.Duration) error {
+func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time.Duration) error {
 	switch m.PowerState.ValueString() {
 	case framework.PowerOn:
 		return on.SetPower(ctx, true, limit)
 	case framework.PowerOff:
-		return on.SwitchOff(ctx, provision.OffMode(m.PowerOffMode.ValueString()), limit)
+		return on.SwitchOff(ctx, machine.OffMode(m.PowerOffMode.ValueString()), limit)
 	}
 	return nil
 }
@@ -220,7 +226,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	twice := d.Client.DeploymentInState(state.ID.ValueString())
+	twice := instance.DeploymentInState(d.Client, state.ID.ValueString())
 	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
@@ -245,18 +251,18 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if imported {
 		state.importNode(node)
 	}
-	if reason := provision.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
+	if reason := instance.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
 		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s %s.", ironic.NodeLabel(node), reason))
 		resp.State.RemoveResource(ctx)
 		return
 	}
 	before := seen(ctx, &state, deploy.Wish{}, req.Private, &resp.Diagnostics)
 	switch {
-	case !provision.RunsInstance(node), d.ignoresContent(&state):
+	case !instance.RunsInstance(node), d.ignoresContent(&state):
 	case imported:
 		state.importImage(ctx, node)
 	case before.Runs.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, provision.FootprintOf(node))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, instance.FootprintOf(node))...)
 	case before.Runs.OtherImage(node):
 		state.showImage(ctx, node)
 	}
@@ -338,7 +344,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	node := m.Node
 	attempts, failed, err := u.run(ctx, d.Client, m)
 	framework.WarnCut(&resp.Diagnostics, node(), m.Cut())
-	restarts := failed == deploy.Restarts && provision.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
+	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	planned := *plan
 	switch {
@@ -346,11 +352,11 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	case !arrived: // the node still runs the former content: the state must say so
 		planned = *state
 		planned.ProvisionState = types.StringUnknown()
-	case failed == deploy.Deploys && !provision.IsInterrupted(err): // it has to be repeated, and counts then
+	case failed == deploy.Deploys && !failure.IsInterrupted(err): // it has to be repeated, and counts then
 		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
 	}
 	if err == nil {
-		m.ForgetCreation(ctx, provision.MarkReservation)
+		m.ForgetCreation(ctx, marks.MarkReservation)
 	}
 	planned.Rescue = u.rescueAfter(node(), failed, err)
 	rescueIsDue := err != nil && !planned.Rescue.Equal(plan.Rescue)
@@ -362,7 +368,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
 	framework.Keep(&next.LastError, planned.LastError)
 	framework.Keep(&next.Attempts, planned.Attempts)
-	if err != nil && !provision.IsInterrupted(err) {
+	if err != nil && !failure.IsInterrupted(err) {
 		next.Protected = types.BoolValue(node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
@@ -404,7 +410,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
 	case deploy.DoForget:
-		if !d.Client.Run.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+		if !d.Client.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
 			d.Client.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
 		}
 		return
@@ -415,15 +421,15 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if ironic.IsNotFound(err) {
 		return
 	}
-	if d.Client.Run.HasTakenOver(provision.MarkReservation, state.ID.ValueString()) {
+	if d.Client.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
 		return
 	}
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
-		defer d.Client.Deleting(state.ID.ValueString())(false)
+		defer enroll.Deleting(d.Client, state.ID.ValueString())(false)
 		if err = state.disconnect(ctx, m); err == nil {
-			lost, err = m.Undeploy(ctx, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 		}
 		label = ironic.NodeLabel(m.Node())

@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // deploymentIs checks an attribute of the deployment in state.
@@ -57,8 +57,8 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 				if node["provision_state"] != "available" || node["instance_uuid"] != kept["uuid"] || kept["node_uuid"] != node["uuid"] {
 					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
 				}
-				extra := node["extra"].(map[string]any)       //nolint:forcetypeassert // Ironic's schema
-				delete(extra, string(provision.MarkCreation)) // of the host, which stays
+				extra := node["extra"].(map[string]any)   //nolint:forcetypeassert // Ironic's schema
+				delete(extra, string(marks.MarkCreation)) // of the host, which stays
 				if info := acctest.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {
 					return fmt.Errorf("left on the node: instance_info %v, extra %v", info, node["extra"])
 				}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // foreseeRefusals says what Ironic will refuse to the user.
 func (d *deployment) foreseeRefusals(ctx context.Context, look deploy.Look, diags *diag.Diagnostics) {
-	var find provision.FindNode
+	var find expect.FindNode
 	switch {
 	case !look.Plan.Forecast.Fresh:
 		find = d.FindNode(look.Seen.ID)
@@ -32,14 +33,14 @@ func rights(look deploy.Look) (needs []framework.Right) {
 		}
 	}
 	w, s, p := look.Wish, look.Seen, look.Plan
-	need(p.Forecast.Fresh || p.Operates(), "node_id", provision.RuleProvision)
+	need(p.Forecast.Fresh || p.Operates(), "node_id", expect.RuleProvision)
 	if p.Forecast.Fresh {
 		needs[0].OnlyWarns = !w.Allocation.IsNull()
 		need(w.Allocation.IsNull(), "node_id", "node:update:instance_uuid")
 		need(!w.VIFs.IsNull(), "vifs", "node:vif:attach")
 		return needs
 	}
-	need(w.Rescue != s.Was.Rescue, "rescue", provision.RuleProvision)
+	need(w.Rescue != s.Was.Rescue, "rescue", expect.RuleProvision)
 	need(w.VIFs != s.Was.VIFs, "vifs", "node:vif:attach")
 	need(w.Protected.Set && w.Protected.V != s.Protected, "protected", "node:update")
 	need(w.Power.Set && w.Power != s.Power, "power_state", "node:set_power_state")
@@ -49,7 +50,7 @@ func rights(look deploy.Look) (needs []framework.Right) {
 
 // foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	if state.OnDestroy.ValueString() != destroyForget && provision.Occupied(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
-		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: provision.RuleProvision, OnlyWarns: true})
+	if state.OnDestroy.ValueString() != destroyForget && states.IsOccupied(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
+		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: expect.RuleProvision, OnlyWarns: true})
 	}
 }

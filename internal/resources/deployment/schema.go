@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 )
 
 // Schema describes metal_deployment.
@@ -156,7 +156,7 @@ func imageSchema() schema.Attribute {
 			},
 			"type": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "`whole-disk` (default) or `partition`.",
-				Validators: []validator.String{stringvalidator.OneOf(string(provision.ImageWholeDisk), string(provision.ImagePartition))},
+				Validators: []validator.String{stringvalidator.OneOf(string(images.ImageWholeDisk), string(images.ImagePartition))},
 			},
 			"kernel":  partition("Kernel: URL or image UUID."),
 			"ramdisk": partition("Initial ramdisk: URL or image UUID."),

@@ -13,7 +13,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // update executes the steps of a plan.
@@ -21,9 +23,9 @@ type update struct {
 	plan, config *model
 	prior        *model // the state
 	steps        []deploy.Step
-	what         provision.Deployment
+	what         instance.Deployment
 	limit        time.Duration
-	known        provision.Footprint // of the node as of the recorded deployment
+	known        instance.Footprint // of the node as of the recorded deployment
 	past         deploy.History
 	iso          bootiso.Want // as planned
 	seen         time.Time    // when the live ISO was first wanted
@@ -69,7 +71,7 @@ func (u *update) wanted(ctx context.Context) *model {
 }
 
 // run takes all steps. It returns the phase that failed, together with its error.
-func (u *update) run(ctx context.Context, client *provision.Site, machine *provision.Machine) (attempts int, failed deploy.Phase, err error) {
+func (u *update) run(ctx context.Context, client *machine.Site, machine *machine.Machine) (attempts int, failed deploy.Phase, err error) {
 	attempts = int(u.prior.Attempts.ValueInt64())
 	for phase := deploy.Unprotects; phase <= deploy.EntersRescue; phase++ {
 		step, planned := deploy.In(u.steps, phase)
@@ -89,47 +91,47 @@ func (u *update) run(ctx context.Context, client *provision.Site, machine *provi
 }
 
 // take takes a step that deploys nothing.
-func (u *update) take(ctx context.Context, machine *provision.Machine, step deploy.Step) error {
-	instance := u.prior.InstanceID.ValueString()
+func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy.Step) error {
+	instanceID := u.prior.InstanceID.ValueString()
 	switch step.Do {
 	case deploy.DoUnprotect:
-		return machine.Protect(ctx, false)
+		return deploy.Protect(ctx, machine, false)
 	case deploy.DoUnrescue:
-		return machine.LeaveRescue(ctx, instance, u.limit)
+		return instance.LeaveRescue(ctx, machine, instanceID, u.limit)
 	case deploy.DoConnect:
 		if err := u.isOurs(machine); err != nil {
 			return err
 		}
-		return machine.Connect(ctx, step.Ports)
+		return instance.Connect(ctx, machine, step.Ports)
 	case deploy.DoAdopt:
-		return machine.Adopt(ctx, u.what, instance, u.limit)
+		return deploy.Adopt(ctx, machine, u.what, instanceID, u.limit)
 	case deploy.DoDescribe:
 		return u.describe(ctx, machine)
 	case deploy.DoAsk:
 		if err := u.check(machine, step); err != nil {
 			return err
 		}
-		return machine.RecordBoot(ctx, u.what, step.Boot.Obsolete)
+		return instance.RecordBoot(ctx, machine, u.what, step.Boot.Obsolete)
 	case deploy.DoRestart:
 		return machine.Reboot(ctx, u.limit)
 	case deploy.DoPowerOn, deploy.DoPowerOff:
 		return u.config.switchPower(ctx, machine, u.limit)
 	case deploy.DoProtect:
-		return machine.Protect(ctx, true)
+		return deploy.Protect(ctx, machine, true)
 	case deploy.DoEnterRescue:
-		return machine.EnterRescue(ctx, instance, u.config.rescuePassword(ctx), u.limit)
+		return instance.EnterRescue(ctx, machine, instanceID, u.config.rescuePassword(ctx), u.limit)
 	case deploy.DoDeploy, deploy.DoContinue, deploy.DoRepeat, deploy.DoRebuild, deploy.DoBoot, deploy.DoUndeploy, deploy.DoForget, deploy.DoRelease:
 	}
 	return nil
 }
 
 // isOurs returns a ReservedError if another user has deployed or reserved the machine since the plan.
-func (u *update) isOurs(machine *provision.Machine) error {
-	return provision.CheckReservation(machine.Node(), u.prior.InstanceID.ValueString())
+func (u *update) isOurs(on *machine.Machine) error {
+	return machine.CheckReservation(on.Node(), u.prior.InstanceID.ValueString())
 }
 
 // check returns an error if a live ISO asks for something else than planned, as the node is now.
-func (u *update) check(machine *provision.Machine, step deploy.Step) error {
+func (u *update) check(machine *machine.Machine, step deploy.Step) error {
 	if err := u.isOurs(machine); err != nil {
 		return err
 	}
@@ -137,19 +139,19 @@ func (u *update) check(machine *provision.Machine, step deploy.Step) error {
 }
 
 // record notes on the node what is wanted of a machine that keeps running with a live ISO.
-func (u *update) record(ctx context.Context, machine *provision.Machine) error {
+func (u *update) record(ctx context.Context, machine *machine.Machine) error {
 	err := u.isOurs(machine)
 	switch {
 	case err != nil || u.what.LiveISO == nil:
 		return err
-	case provision.RunsInstance(machine.Node()) && provision.BootRecord(machine.Node()) == nil:
-		return machine.RecordBoot(ctx, u.what, nil)
+	case instance.RunsInstance(machine.Node()) && instance.BootRecord(machine.Node()) == nil:
+		return instance.RecordBoot(ctx, machine, u.what, nil)
 	}
-	return machine.NoteWanted(ctx, *u.what.LiveISO)
+	return instance.NoteWanted(ctx, machine, *u.what.LiveISO)
 }
 
 // describe gives an adopted machine another instance_info.
-func (u *update) describe(ctx context.Context, machine *provision.Machine) error {
+func (u *update) describe(ctx context.Context, machine *machine.Machine) error {
 	if err := u.isOurs(machine); err != nil {
 		return err
 	}
@@ -157,19 +159,19 @@ func (u *update) describe(ctx context.Context, machine *provision.Machine) error
 	if u.prior.adopted() {
 		former = slices.Collect(maps.Keys(framework.JSONObject(u.prior.InstanceInfo)))
 	}
-	return machine.Describe(ctx, u.what, former)
+	return deploy.Describe(ctx, machine, u.what, former)
 }
 
 // deploy continues an interrupted deployment, rebuilds the node, or boots it with another live ISO.
-func (u *update) deploy(ctx context.Context, client *provision.Site, machine *provision.Machine, step deploy.Step) (attempts int, err error) {
-	o := provision.DeployOptions{
-		Instance: u.prior.InstanceID.ValueString(), Other: provision.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: step.Ports,
+func (u *update) deploy(ctx context.Context, client *machine.Site, machine *machine.Machine, step deploy.Step) (attempts int, err error) {
+	o := deploy.DeployOptions{
+		Instance: u.prior.InstanceID.ValueString(), Other: deploy.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: step.Ports,
 	}
 	if step.Do == deploy.DoRebuild || step.Do == deploy.DoBoot {
-		o.Other = provision.RebuildOther
+		o.Other = deploy.RebuildOther
 	}
 	if u.what.LiveISO == nil {
-		return machine.Deploy(ctx, u.what, o)
+		return deploy.Deploy(ctx, machine, u.what, o)
 	}
 	attempts = int(u.prior.Attempts.ValueInt64())
 	check := func() error { return nil } // what an unfinished boot has booted is for the next plan to judge
@@ -179,33 +181,33 @@ func (u *update) deploy(ctx context.Context, client *provision.Site, machine *pr
 	if err := check(); err != nil {
 		return attempts, err
 	}
-	if err := client.Settle(ctx, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
+	if err := images.Settle(ctx, client, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
 		return attempts, err
 	}
 	if err := machine.Refresh(ctx); err != nil { // giving the image time to settle may have taken minutes
 		return attempts, err
 	}
 	if step.Do == deploy.DoBoot {
-		if err := machine.AwaitRest(ctx, u.limit); err != nil {
+		if err := deploy.AwaitRest(ctx, machine, u.limit); err != nil {
 			return attempts, err
 		}
 	}
 	if err := check(); err != nil {
 		return attempts, err
 	}
-	return machine.BootISO(ctx, u.what, o)
+	return deploy.BootISO(ctx, machine, u.what, o)
 }
 
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
 // next refresh must not show that as a change by others.
-func (u *update) footprint(ctx context.Context, machine *provision.Machine, err error) provision.Footprint {
+func (u *update) footprint(ctx context.Context, machine *machine.Machine, err error) instance.Footprint {
 	switch {
 	case err == nil && u.what.DeployedWith(machine.Node()):
 		return footprint(ctx, machine)
 	case err == nil && (u.prior.adopted() || u.plan.adopted()):
-		return provision.FootprintOf(machine.Node())
+		return instance.FootprintOf(machine.Node())
 	}
-	return provision.Footprint{}
+	return instance.Footprint{}
 }
 
 // wipes reports whether a step writes the disk of the machine.

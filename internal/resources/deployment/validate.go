@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 )
 
 // ValidateConfig checks rules that concern more than one attribute.
@@ -135,7 +135,7 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 		return
 	}
 	at := path.Root("image")
-	if provision.ImageType(m.Type.ValueString()) == provision.ImagePartition {
+	if images.ImageType(m.Type.ValueString()) == images.ImagePartition {
 		if m.RootGB.IsNull() {
 			diags.AddAttributeError(at.AtName("root_gb"), "Missing setting", "A partition image needs root_gb, the size of the root partition in GiB.")
 		}

@@ -14,8 +14,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 func vifsSchema() schema.Attribute {
@@ -43,9 +45,9 @@ func vifAttribute(element attr.Value, name string) types.String {
 }
 
 // vifs returns the VIFs of a model.
-func (m *model) vifs() (vifs []provision.VIF) {
+func (m *model) vifs() (vifs []instance.VIF) {
 	for _, element := range m.VIFs.Elements() {
-		vifs = append(vifs, provision.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()})
+		vifs = append(vifs, instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()})
 	}
 	return vifs
 }
@@ -72,7 +74,7 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 
 // readVIFs removes from the state the VIFs that are not attached any more. It cannot tell for a network interface that keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
-	if len(state.VIFs.Elements()) == 0 || !provision.KeepsVIFs(node) {
+	if len(state.VIFs.Elements()) == 0 || !instance.KeepsVIFs(node) {
 		return
 	}
 	attached, err := d.Client.VIFs(ctx, node.UUID)
@@ -89,13 +91,13 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 }
 
 // disconnect detaches the VIFs of a machine on which nothing was deployed. Ironic detaches those of a machine that it undeploys.
-func (m *model) disconnect(ctx context.Context, machine *provision.Machine) error {
-	if node := machine.Node(); provision.Occupied(node) || provision.InProgress(node) || node.InstanceUUID != m.InstanceID.ValueString() {
+func (m *model) disconnect(ctx context.Context, machine *machine.Machine) error {
+	if node := machine.Node(); states.IsOccupied(node) || states.IsInProgress(node) || node.InstanceUUID != m.InstanceID.ValueString() {
 		return nil
 	}
-	var c provision.Connections
+	var c instance.Connections
 	for _, vif := range m.vifs() {
 		c.Unwanted = append(c.Unwanted, vif.ID)
 	}
-	return machine.Connect(ctx, c)
+	return instance.Connect(ctx, machine, c)
 }

@@ -19,9 +19,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 var (
@@ -88,7 +91,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	text, _ := req.Private.GetKey(ctx, surveyKey)
 	seen := parseSurvey(text)
 	if seen == nil && state != nil { // the last refresh or apply has found no news
-		seen = &provision.Survey{}
+		seen = &enroll.Survey{}
 	}
 	remembered := seen != nil
 	if !remembered {
@@ -108,7 +111,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	plan.ID = plan.Name
 	for name, value := range plan.Hosts.Elements() {
 		if _, held := state.hosts()[name]; !held {
-			d.Client.ExpectName(name, hostID(value))
+			expect.ExpectName(d.Client, name, hostID(value))
 		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -131,7 +134,7 @@ func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 }
 
 // decide sets hosts and pending.
-func (m *discoveryModel) decide(seen *provision.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+func (m *discoveryModel) decide(seen *enroll.Survey, state *discoveryModel, diags *diag.Diagnostics) {
 	rules := m.rules()
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
@@ -281,7 +284,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	interrupted := false
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		interrupted = interrupted || ironic.IsInterrupted(problems[name])
-		_, detail := provision.Explain("", problems[name])
+		_, detail := failure.Explain("", problems[name])
 		lines = append(lines, fmt.Sprintf("%s (node %s): %s", name, hostID(hosts[name]), detail))
 		delete(hosts, name)
 	}
@@ -303,14 +306,14 @@ func machines(n int) string {
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
 // all its operations.
-func (d *discoveryImport) claim(ctx context.Context, id string, mark provision.Discovery) (err error) {
+func (d *discoveryImport) claim(ctx context.Context, id string, mark marks.Discovery) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
 			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
 		}
 	}()
-	return d.Client.ClaimDiscovered(ctx, id, mark)
+	return enroll.ClaimDiscovered(ctx, d.Client, id, mark)
 }
 
 // lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
@@ -325,7 +328,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 		diags.Append(remember(ctx, seen, private)...)
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
-		if _, detail := provision.Explain("", err); plan.Pending.IsUnknown() && !ironic.IsInterrupted(err) {
+		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !ironic.IsInterrupted(err) {
 			diags.AddAttributeWarning(path.Root("pending"), "Pending machines could not be read", "The next refresh reads them again. "+detail)
 		}
 	}
@@ -341,7 +344,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		if err := d.Client.MarkDiscovered(ctx, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
+		if err := enroll.MarkDiscovered(ctx, d.Client, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
 			diags.AddWarning("Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", name, err))
 		}
 	}
@@ -403,16 +406,16 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 }
 
 // survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.
-func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*provision.Survey, error) {
+func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*enroll.Survey, error) {
 	held := map[string]string{}
 	for name, value := range state.hosts() {
 		held[hostID(value)] = name
 	}
-	return d.Client.Survey(ctx, m.Name.ValueString(), held)
+	return enroll.TakeSurvey(ctx, d.Client, m.Name.ValueString(), held)
 }
 
 // remember stores in private state what the next plan needs of a survey.
-func remember(ctx context.Context, seen *provision.Survey, private framework.SettablePrivate) diag.Diagnostics {
+func remember(ctx context.Context, seen *enroll.Survey, private framework.SettablePrivate) diag.Diagnostics {
 	news := seen.News()
 	if news == nil {
 		return private.SetKey(ctx, surveyKey, nil)
@@ -424,8 +427,8 @@ func remember(ctx context.Context, seen *provision.Survey, private framework.Set
 	return private.SetKey(ctx, surveyKey, text)
 }
 
-func parseSurvey(text []byte) *provision.Survey {
-	var s provision.Survey
+func parseSurvey(text []byte) *enroll.Survey {
+	var s enroll.Survey
 	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
 		return nil
 	}

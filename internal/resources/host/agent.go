@@ -13,7 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // powerByAgent is the value of power_control.
@@ -31,11 +31,11 @@ func powerControlAttribute() attribute {
 		},
 		encode: func(_ context.Context, config *model, s ironic.Settings) {
 			if config.byAgent() {
-				maps.Copy(s, provision.AgentSettings())
+				maps.Copy(s, machine.AgentSettings())
 			}
 		},
 		read: func(_ context.Context, m *model, node *ironic.Node, everything bool) {
-			switch agent := node.Driver == provision.AgentDriver && provision.ByAgent(node); {
+			switch agent := node.Driver == machine.AgentDriver && machine.ByAgent(node); {
 			case everything && agent:
 				m.PowerControl = types.StringValue(powerByAgent)
 			case !agent:
@@ -58,7 +58,7 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("power_state"), "Power needs BMC credentials", "With power_control = \"agent\", Ironic can neither switch the machine on nor off. Remove power_state, "+
 			"or give the host a bmc with address, username and password_wo in place of power_control.")
 	}
-	settings := provision.AgentSettings()
+	settings := machine.AgentSettings()
 	for kind, chosen := range m.interfaces() {
 		if value := settings.Text(kind + "_interface"); value != "" && chosen != value {
 			at := interfacesPath(kind)

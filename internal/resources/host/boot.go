@@ -13,9 +13,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 const bootModeKey = "boot_mode"
@@ -56,7 +58,7 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 		switch actual := r.node(node); {
 		case everything, (*value).IsUnknown():
 			*value = null
-		case !(*value).IsNull() && !actual.IsNull() && !provision.Occupied(node):
+		case !(*value).IsNull() && !actual.IsNull() && !states.IsOccupied(node):
 			*value = actual
 		}
 	}
@@ -64,8 +66,8 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 }
 
 // bootSettings returns the configured boot mode and secure boot.
-func (m *model) bootSettings() provision.BootSettings {
-	return provision.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
+func (m *model) bootSettings() machine.BootSettings {
+	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
 }
 
 // validateBoot refuses settings that contradict each other.
@@ -83,7 +85,7 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 // cleaning. Ironic first verifies the BMC, and reads what it has.
 func (h *host) setBoot(ctx context.Context, c *change, step enroll.Step) error {
 	want := c.config.bootSettings()
-	if provision.Occupied(c.node()) {
+	if states.IsOccupied(c.node()) {
 		return nil
 	}
 	if step.Goal != "" && c.node().ProvisionState == targetEnroll {
@@ -92,7 +94,7 @@ func (h *host) setBoot(ctx context.Context, c *change, step enroll.Step) error {
 		}
 	}
 	err := c.machine.SetBoot(ctx, want, c.limit)
-	if err != nil && c.state != nil && !provision.IsInterrupted(err) { // the next plan tries again
+	if err != nil && c.state != nil && !failure.IsInterrupted(err) { // the next plan tries again
 		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
 	}
 	return err

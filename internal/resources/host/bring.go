@@ -8,9 +8,11 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // change is the desired change of a host, and a record of the parts that have been applied.
@@ -24,14 +26,14 @@ type change struct {
 	sendSecrets  bool
 	isMade       bool // this run has created the node
 
-	hardware provision.Hardware // known to be on the machine before
-	open     []provision.Part   // parts of the hardware configuration that are not known to be on the machine
+	hardware hardware.Hardware // known to be on the machine before
+	open     []hardware.Part   // parts of the hardware configuration that are not known to be on the machine
 
-	machine   *provision.Machine // as of Ironic's latest answer
-	seen      sight              // likewise, without the node; empty if the configuration has no ports
-	patched   bool               // Ironic has the settings
-	complete  bool               // and also traits, maintenance and ports
-	inspected bool               // this run has inspected the machine
+	machine   *machine.Machine // as of Ironic's latest answer
+	seen      sight            // likewise, without the node; empty if the configuration has no ports
+	patched   bool             // Ironic has the settings
+	complete  bool             // and also traits, maintenance and ports
+	inspected bool             // this run has inspected the machine
 
 	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
 }
@@ -47,7 +49,7 @@ func (h *host) bring(ctx context.Context, c *change) (doing string, err error) {
 }
 
 func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error) {
-	label, power, occupied := ironic.NodeLabel(c.node()), provision.Power(c.node()), provision.Occupied(c.node())
+	label, power, occupied := ironic.NodeLabel(c.node()), machine.Power(c.node()), states.IsOccupied(c.node())
 	if err := c.asPlanned(c.node()); err != nil {
 		return "change node " + label, err
 	}
@@ -63,7 +65,7 @@ func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error)
 	if err := h.change(ctx, c); err != nil {
 		return "change node " + label, err
 	}
-	if c.seen.Cables, err = c.machine.Cable(ctx, c.config.cablingOf(ctx, c.before), c.isMade); err != nil {
+	if c.seen.Cables, err = enroll.Cable(ctx, c.machine, c.config.cablingOf(ctx, c.before), c.isMade); err != nil {
 		return "set the ports of node " + label, err
 	}
 	c.complete = true
@@ -74,7 +76,7 @@ func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error)
 	if kept, keeps := c.todo.Find(enroll.DoKeepPower); keeps && kept.Power == power { // the walk may have switched it
 		step, switches = kept, true
 	}
-	if switches && !occupied && provision.PowerManaged(c.node()) && c.taken == nil {
+	if switches && !occupied && machine.PowerManaged(c.node()) && c.taken == nil {
 		if err := c.switchPower(ctx, step.Power); err != nil {
 			return "switch node " + label + " " + step.Power, err
 		}
@@ -85,7 +87,7 @@ func (h *host) bringUp(ctx context.Context, c *change) (doing string, err error)
 // asPlanned refuses a node whose provision state has changed since a plan that announced no walk: the way back may clean the
 // node. If a deployment has ended meanwhile, asPlanned accepts the node, and the next plan announces the walk.
 func (c *change) asPlanned(node *ironic.Node) error {
-	if c.state == nil || c.todo.Has(enroll.DoWalk, enroll.DoVerify) || provision.Deployed(c.state.node()) || !c.unsettled(node) {
+	if c.state == nil || c.todo.Has(enroll.DoWalk, enroll.DoVerify) || states.Deployed(c.state.node()) || !c.unsettled(node) {
 		return nil
 	}
 	before := c.state.ProvisionState.ValueString()
@@ -98,13 +100,13 @@ func (c *change) asPlanned(node *ironic.Node) error {
 
 // unsettled reports whether a node is not in its target state yet.
 func (c *change) unsettled(node *ironic.Node) bool {
-	return c.mayBePrepared() && c.todo.Goal != enroll.GoalEnroll && !provision.Settled(c.todo.Goal, ironic.State(node.ProvisionState))
+	return c.mayBePrepared() && c.todo.Goal != enroll.GoalEnroll && !states.Settled(c.todo.Goal, ironic.State(node.ProvisionState))
 }
 
 // mayBePrepared reports whether Ironic can prepare the machine, and metal oneview sync has not taken it out of service: that returns it when the
 // hardware is free.
 func (c *change) mayBePrepared() bool {
-	return provision.Preparable(c.node()) && (!sharing.OutOfService(c.node()) || !c.config.Maintenance.IsNull())
+	return machine.Preparable(c.node()) && (!sharing.OutOfService(c.node()) || !c.config.Maintenance.IsNull())
 }
 
 // switchPower switches the machine as configured.
@@ -112,16 +114,16 @@ func (c *change) switchPower(ctx context.Context, want string) error {
 	if want == framework.PowerOn {
 		return c.machine.SetPower(ctx, true, c.limit)
 	}
-	return c.machine.SwitchOff(ctx, provision.OffMode(c.config.PowerOffMode.ValueString()), c.limit)
+	return c.machine.SwitchOff(ctx, machine.OffMode(c.config.PowerOffMode.ValueString()), c.limit)
 }
 
 // leavePool makes an available node that is to be retired manageable, because Ironic retires no available node. The machine is not
 // touched.
 func (h *host) leavePool(ctx context.Context, c *change) error {
-	if !c.todo.Has(enroll.DoLeavePool) || c.node().Retired || !provision.InPool(c.node()) {
+	if !c.todo.Has(enroll.DoLeavePool) || c.node().Retired || !states.InPool(c.node()) {
 		return nil
 	}
-	return h.reach(ctx, c, provision.GoalManageable)
+	return h.reach(ctx, c, states.GoalManageable)
 }
 
 // change brings settings, traits and maintenance of the node to the configuration.
@@ -131,12 +133,12 @@ func (h *host) change(ctx context.Context, c *change) (err error) {
 	want.KeepsRetired, want.DropsReason = c.keepsQuarantine(), c.plan.RetiredReason.IsNull()
 	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
 	if c.todo.Has(enroll.DoInspectAgain) {
-		want.Inspects = provision.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
+		want.Inspects = hardware.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
 	}
 	if err := sharing.KeepsHardware(c.node(), want.Edits(c.node())); err != nil {
 		return err
 	}
-	c.patched, err = c.machine.ChangeHost(ctx, want)
+	c.patched, err = enroll.ChangeHost(ctx, c.machine, want)
 	return err
 }
 
@@ -166,14 +168,14 @@ func (h *host) prepareBy(ctx context.Context, c *change, step enroll.Step) error
 	case enroll.DoInspect, enroll.DoInspectAgain:
 		return h.inspect(ctx, c)
 	case enroll.DoVerify, enroll.DoWalk:
-		if !provision.Settled(step.Goal, ironic.State(c.node().ProvisionState)) {
+		if !states.Settled(step.Goal, ironic.State(c.node().ProvisionState)) {
 			if err := h.reach(ctx, c, step.Goal); err != nil {
 				return err
 			}
 		} else if err := h.EndTemporary(ctx, c.node(), c.limit); err != nil {
 			return err
 		}
-		if step.Goal == provision.GoalAvailable && !c.todo.Has(enroll.DoSwitchPower) {
+		if step.Goal == states.GoalAvailable && !c.todo.Has(enroll.DoSwitchPower) {
 			return c.learnPower(ctx)
 		}
 	case enroll.DoLearnPower:
@@ -187,7 +189,7 @@ func (h *host) prepareBy(ctx context.Context, c *change, step enroll.Step) error
 // if it is never off.
 func (c *change) learnPower(ctx context.Context) error {
 	node := c.node()
-	if node.PowerState != "" || !provision.PowerManaged(node) || provision.Deployed(node) {
+	if node.PowerState != "" || !machine.PowerManaged(node) || states.Deployed(node) {
 		return nil
 	}
 	return c.machine.SetPower(ctx, node.DisablePowerOff, c.limit)
@@ -195,7 +197,7 @@ func (c *change) learnPower(ctx context.Context) error {
 
 // reach walks the node to a goal. It then removes the temporary server profile that sharing.Pool.Check may have created on the
 // way, even if the walk has failed. After an interruption the machine still needs the profile, and a later run removes it.
-func (h *host) reach(ctx context.Context, c *change, goal provision.Goal) error {
+func (h *host) reach(ctx context.Context, c *change, goal states.Goal) error {
 	err := c.machine.Reach(ctx, goal, c.limit)
 	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
 }

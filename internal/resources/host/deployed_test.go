@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // deployedHost is a configuration with the host "h", with further settings, and its deployment.
@@ -49,7 +49,7 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() { // a killed run
-				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": provision.ReasonChanging})
+				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": machine.ReasonChanging})
 			},
 			Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has("no-bios", false, nil),
 		},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // planDestroy says what destroying a host does to its node, and tells the other hosts of the run that it gives up everything. Terraform may
@@ -29,6 +28,6 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 	framework.Show(diags, decided.Notices...)
 	if decided.Has(enroll.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
-		h.Client.PlanHost(provision.Intent{Candidate: provision.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+		enroll.PlanHost(h.Client, enroll.Intent{Candidate: enroll.Candidate{UUID: state.ID.ValueString()}, Ends: true})
 	}
 }

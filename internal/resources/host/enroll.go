@@ -6,32 +6,34 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names
 // in this run is known by its name alone.
-func (h *host) takesOver(ctx context.Context, config *model) *provision.Found {
+func (h *host) takesOver(ctx context.Context, config *model) *enroll.Found {
 	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	who := provision.Candidate{Name: config.Name.ValueString(), Tenant: provision.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
+	who := enroll.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
 	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		who = provision.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
+		who = enroll.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
 	}
-	return h.Client.WouldTakeOver(ctx, who)
+	return enroll.WouldTakeOver(ctx, h.Client, who)
 }
 
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
 // to say.
-func (h *host) announces(diags *diag.Diagnostics, host string, found *provision.Found) (discovered bool) {
+func (h *host) announces(diags *diag.Diagnostics, host string, found *enroll.Found) (discovered bool) {
 	switch label := ironic.NodeLabel(found.Node); {
 	case found.Obstacle != "":
 		diags.AddWarning("Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID))
-	case !h.Client.Run.Announce(provision.MarkCreation, found.Node.UUID):
+	case !h.Client.Run.Announce(marks.MarkCreation, found.Node.UUID):
 	case found.By != nil:
 		framework.WarnTakenOver(diags, "node "+label, found.By)
 	default:

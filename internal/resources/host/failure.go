@@ -9,8 +9,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -23,7 +25,7 @@ const (
 // mayFail reports whether a failure is a warning: Ironic has the node with its configuration, but could not prepare or switch the machine, and
 // on_failure says that the apply goes on without it.
 func mayFail(onFailure types.String, complete bool, err error) bool {
-	return err != nil && complete && onFailure.ValueString() == onFailureWarn && !provision.IsInterrupted(err) && !provision.IsSuperseded(err)
+	return err != nil && complete && onFailure.ValueString() == onFailureWarn && !failure.IsInterrupted(err) && !marks.IsSuperseded(err)
 }
 
 // tolerates reports whether the error of bring is a warning.
@@ -44,7 +46,7 @@ func (c *change) report(diags *diag.Diagnostics, doing string, err error) {
 		framework.Report(diags, doing, err)
 		return
 	}
-	summary, detail := provision.Explain(doing, err)
+	summary, detail := failure.Explain(doing, err)
 	diags.AddWarning(summary, detail+"\n\nThe apply goes on without this host, because of on_failure = \"warn\". The next apply tries again.")
 }
 
@@ -56,7 +58,7 @@ func (c *change) takeOut(ctx context.Context, failed error) error {
 	if !errors.As(failed, &taken) || errors.As(failed, &left) || !enroll.LeavesService(c.plan.wish(ctx, c.config, c.state)) || !sharing.MayLeaveService(c.node()) {
 		return failed
 	}
-	if err := c.machine.SetMaintenance(ctx, provision.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
+	if err := c.machine.SetMaintenance(ctx, machine.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
 		return errors.Join(failed, err)
 	}
 	c.taken = taken

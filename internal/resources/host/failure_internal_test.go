@@ -7,7 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 func TestMayFail(t *testing.T) {
@@ -25,7 +26,7 @@ func TestMayFail(t *testing.T) {
 		"default":                     {types.StringNull(), true, broken, false},
 		"error":                       {types.StringValue(onFailureError), true, broken, false},
 		"interrupted":                 {warn, true, context.Canceled, false},
-		"taken over by another run":   {warn, true, &provision.Error{Kind: provision.KindSuperseded}, false},
+		"taken over by another run":   {warn, true, &failure.Error{Kind: marks.KindSuperseded}, false},
 		"failed, and another failure": {warn, true, errors.Join(broken, broken), true},
 	} {
 		if got := mayFail(tt.onFailure, tt.complete, tt.err); got != tt.want {

@@ -21,8 +21,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // Values of hardware_changes.on_active.
@@ -203,11 +203,11 @@ func (m *model) hardwareChanges() (live, noRamdisk bool) {
 var (
 	unknownSettings = map[string]string{"": "unknown"}
 	unknownVolume   = ironic.LogicalDisk{Name: "unknown"}
-	unknownImages   = map[string]provision.Firmware{"": {URL: "unknown"}}
+	unknownImages   = map[string]hardware.Firmware{"": {URL: "unknown"}}
 )
 
 // hardware returns the hardware configuration. known is false if parts of it are not known yet.
-func (m *model) hardware(ctx context.Context) (h provision.Hardware, known bool) {
+func (m *model) hardware(ctx context.Context) (h hardware.Hardware, known bool) {
 	if m.BIOSSettings.IsNull() && m.RAID.IsNull() && m.Firmware.IsNull() {
 		return h, true
 	}
@@ -227,8 +227,8 @@ func (m *model) hardware(ctx context.Context) (h provision.Hardware, known bool)
 	return h, known
 }
 
-func (m *model) raid(ctx context.Context) *provision.RAID {
-	raid := &provision.RAID{Volumes: []ironic.LogicalDisk{}}
+func (m *model) raid(ctx context.Context) *hardware.RAID {
+	raid := &hardware.RAID{Volumes: []ironic.LogicalDisk{}}
 	var block raidModel
 	var volumes []volumeModel
 	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
@@ -251,22 +251,22 @@ func (m *model) raid(ctx context.Context) *provision.RAID {
 	return raid
 }
 
-func (m *model) firmware(ctx context.Context) map[string]provision.Firmware {
-	images := map[string]provision.Firmware{}
+func (m *model) firmware(ctx context.Context) map[string]hardware.Firmware {
+	images := map[string]hardware.Firmware{}
 	var components map[string]firmwareModel
 	if !framework.FullyKnown(ctx, m.Firmware) || m.Firmware.ElementsAs(ctx, &components, false).HasError() {
 		return unknownImages
 	}
 	for name, image := range components {
-		images[name] = provision.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
+		images[name] = hardware.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
 	}
 	return images
 }
 
 // partsValue returns parts as a value; the empty set if there are none.
-func partsValue(parts []provision.Part) types.Set {
+func partsValue(parts []hardware.Part) types.Set {
 	values := []attr.Value{}
-	for _, name := range provision.PartNames(parts) {
+	for _, name := range hardware.PartNames(parts) {
 		values = append(values, types.StringValue(name))
 	}
 	return types.SetValueMust(types.StringType, values)
@@ -309,8 +309,8 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 func (h *host) configure(ctx context.Context, c *change, step enroll.Step) error {
 	wanted, _ := c.config.hardware(ctx)
 	_, noRamdisk := c.config.hardwareChanges()
-	stay := slices.DeleteFunc(slices.Clone(c.open), func(part provision.Part) bool { return slices.Contains(step.Parts, part) })
-	open, err := c.machine.Configure(ctx, provision.HardwareChange{
+	stay := slices.DeleteFunc(slices.Clone(c.open), func(part hardware.Part) bool { return slices.Contains(step.Parts, part) })
+	open, err := hardware.Configure(ctx, c.machine, hardware.HardwareChange{
 		Want: wanted.Only(step.Parts), Applied: c.hardware, Live: step.Do == enroll.DoService, NoRamdisk: noRamdisk,
 	}, c.limit)
 	c.open = append(stay, open...)

@@ -9,16 +9,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
 // managed until now.
-func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) provision.Intent {
-	who := provision.Intent{
-		Candidate: provision.Candidate{
+func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) enroll.Intent {
+	who := enroll.Intent{
+		Candidate: enroll.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
 			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: config.bonds(ctx),
 		},
@@ -81,12 +82,12 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 		return
 	}
 	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
-	h.Client.PlanHost(who)
+	enroll.PlanHost(h.Client, who)
 	if !who.Moves {
 		return
 	}
-	if err := h.Client.CheckMove(ctx, who); err != nil {
-		h.Client.Moved(who.UUID)
+	if err := enroll.CheckMove(ctx, h.Client, who); err != nil {
+		enroll.Moved(h.Client, who.UUID)
 		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
 }
@@ -98,41 +99,41 @@ func (h *host) move(ctx context.Context, c *change) error {
 	}
 	who := c.plan.intent(ctx, c.config, c.state, c.node().DriverInfo, c.before)
 	who.Moves = who.Moves || who.Name != "" && who.Name != c.node().Name
-	h.Client.PlanHost(who)
+	enroll.PlanHost(h.Client, who)
 	if !who.Moves {
 		return nil
 	}
-	return h.Client.Move(ctx, who, func(ctx context.Context, r provision.Release) error { return c.machine.GiveUp(ctx, r) }, time.Now().Add(c.limit))
+	return enroll.Move(ctx, h.Client, who, func(ctx context.Context, r enroll.Release) error { return enroll.GiveUp(ctx, c.machine, r) }, time.Now().Add(c.limit))
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
 func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, doing string, err error) {
-	taken := provision.TakenOf(err)
+	taken := enroll.TakenOf(err)
 	if taken == nil {
 		framework.ReportUndone(diags, doing, err)
 		return
 	}
-	summary, detail := provision.Explain(doing, err)
+	summary, detail := failure.Explain(doing, err)
 	diags.AddAttributeError(config.pathOf(ctx, taken), summary, detail)
 }
 
 // pathOf returns the attribute whose value belongs to another node.
-func (m *model) pathOf(ctx context.Context, taken *provision.Taken) path.Path {
+func (m *model) pathOf(ctx context.Context, taken *enroll.Taken) path.Path {
 	switch taken.What {
-	case provision.SharedBMC:
+	case enroll.SharedBMC:
 		if m.BMC.IsNull() {
 			return path.Root("driver_info")
 		}
 		return path.Root("bmc").AtName("address")
-	case provision.SharedAddress:
+	case enroll.SharedAddress:
 		return path.Root("ports").AtMapKey(taken.Value)
-	case provision.SharedBond:
+	case enroll.SharedBond:
 		for key, group := range m.portGroups(ctx) {
 			if group.MAC.ValueString() == taken.Value {
 				return path.Root("port_groups").AtMapKey(key).AtName("mac")
 			}
 		}
-	case provision.SharedName:
+	case enroll.SharedName:
 	}
 	return path.Root("name")
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -20,7 +22,7 @@ import (
 type question struct {
 	plan, config, state *model
 	wish                enroll.Wish
-	open                []provision.Part // hardware settings that are not known to be on the machine
+	open                []hardware.Part // hardware settings that are not known to be on the machine
 	diags               *diag.Diagnostics
 }
 
@@ -70,7 +72,7 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 }
 
 // lookAtHardware reads what the machine has of the hardware settings that are not known to be on it; nil if it is not known.
-func (h *host) lookAtHardware(ctx context.Context, q question) *provision.Seen {
+func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 	if q.state == nil {
 		over := h.takesOver(ctx, q.config)
 		if over == nil || over.By == nil {
@@ -80,16 +82,16 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *provision.Seen {
 		if err != nil {
 			return nil
 		}
-		seen, _ := h.Client.SeeHardware(ctx, node, []provision.Part{provision.PartRAID}) // RAID is in the node
+		seen, _ := hardware.SeeHardware(ctx, h.Client, node, []hardware.Part{hardware.PartRAID}) // RAID is in the node
 		return &seen
 	}
 	if q.config.tooOld(ctx, h) {
 		return nil // checkVersions reports it
 	}
 	node, err := h.Client.NodeForRefresh(ctx, q.state.ID.ValueString())
-	var seen provision.Seen
+	var seen hardware.Seen
 	if err == nil {
-		seen, err = h.Client.SeeHardware(ctx, node, q.open)
+		seen, err = hardware.SeeHardware(ctx, h.Client, node, q.open)
 	}
 	if err != nil {
 		framework.ReportUndone(q.diags, "read the hardware settings of host "+q.plan.describe(), err)
@@ -174,9 +176,9 @@ func (h *host) sharedWithout(plan, config *model) string {
 
 // lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not
 // known.
-func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *provision.NetworkBoot, open bool) {
+func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *machine.NetworkBoot, open bool) {
 	if q.plan.hasBootPort(ctx) {
-		return &provision.NetworkBoot{}, false
+		return &machine.NetworkBoot{}, false
 	}
 	id := q.plan.ID.ValueString()
 	if q.state == nil {
@@ -185,11 +187,11 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *provision.N
 			id = over.Node.UUID
 		}
 	}
-	boot = &provision.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
-	if !provision.BootsFromPort(boot.Interface) {
+	boot = &machine.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
+	if !machine.BootsFromPort(boot.Interface) {
 		return boot, false
 	}
-	open = provision.InspectionBringsPorts(q.plan.Driver.ValueString(), h.effective(ctx, "inspect", id, q))
+	open = machine.InspectionBringsPorts(q.plan.Driver.ValueString(), h.effective(ctx, "inspect", id, q))
 	var err error
 	if boot.Ports, err = h.portsAfter(ctx, id, q.plan, q.state); err != nil {
 		return nil, false // the apply reports it
@@ -211,7 +213,7 @@ func (h *host) effective(ctx context.Context, kind, id string, q question) strin
 			return map[string]string{"boot": node.BootInterface, "inspect": node.InspectInterface}[kind]
 		}
 	}
-	driver := h.Client.DefaultsOf(ctx, q.plan.Driver.ValueString())
+	driver := expect.DefaultsOf(ctx, h.Client, q.plan.Driver.ValueString())
 	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
 }
 
@@ -237,7 +239,7 @@ func (h *host) portsAfter(ctx context.Context, id string, plan, state *model) (m
 		if err != nil {
 			return nil, err
 		}
-		after = provision.PXEPorts(ports)
+		after = machine.PXEPorts(ports)
 	}
 	if state != nil {
 		for mac := range state.ports(ctx) {

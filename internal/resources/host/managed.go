@@ -8,8 +8,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
@@ -104,16 +105,16 @@ func (c *model) managedBy(ctx context.Context) managed {
 }
 
 // hostSettings returns what a configuration makes of the settings of a node. before is what was managed until now.
-func (c *model) hostSettings(ctx context.Context, before managed) *provision.HostSettings {
+func (c *model) hostSettings(ctx context.Context, before managed) *enroll.HostSettings {
 	now := c.managedBy(ctx)
 	lost := slices.DeleteFunc(slices.Clone(before), func(path string) bool { return slices.Contains(now, path) })
-	want := &provision.HostSettings{
+	want := &enroll.HostSettings{
 		Settings: c.settings(ctx), Secrets: c.secrets(ctx), Capabilities: framework.StringMap(c.Capabilities), Traits: framework.StringSet(c.Traits),
 		WithoutCapabilities: lost.below("/capabilities"), WithoutTraits: lost.below("/traits"), Without: slices.DeleteFunc(lost, isPseudo),
 		WrittenInfo: before.below("/driver_info"),
 	}
 	if framework.IsSet(c.Maintenance) || before.has("/maintenance") {
-		want.Maintenance = &provision.Maintenance{On: c.Maintenance.ValueBool(), Reason: c.MaintenanceReason.ValueString()}
+		want.Maintenance = &machine.Maintenance{On: c.Maintenance.ValueBool(), Reason: c.MaintenanceReason.ValueString()}
 	}
 	return want
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // bmcOf is a bmc block with a write-only password, of version 1.
@@ -62,8 +63,8 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			t.Parallel()
 			ctx, fake := t.Context(), &fakeironic.Server{}
 			h := &host{}
-			h.Client = provision.New(provision.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}})
-			node, err := h.Client.Enroll(ctx, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
+			h.Client = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}})
+			node, err := enroll.Enroll(ctx, h.Client, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,9 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Keys in private state.
@@ -98,7 +101,7 @@ func notePending(ctx context.Context, node *ironic.Node, p framework.SettablePri
 
 // pendingInspection returns the fingerprint of the triggers whose inspection is still to come; empty if there is none.
 func pendingInspection(node *ironic.Node) string {
-	if triggers, succeeded := provision.RequestedInspection(node); !succeeded {
+	if triggers, succeeded := hardware.RequestedInspection(node); !succeeded {
 		return triggers
 	}
 	return ""
@@ -106,7 +109,7 @@ func pendingInspection(node *ironic.Node) string {
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.
 func quarantineOf(node *ironic.Node) string {
-	if quarantine := provision.QuarantineOf(node); quarantine != nil {
+	if quarantine := marks.QuarantineOf(node); quarantine != nil {
 		return quarantine.String()
 	}
 	return ""
@@ -115,14 +118,14 @@ func quarantineOf(node *ironic.Node) string {
 // noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
 // inventory though Ironic's own inspection has not run.
 func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !provision.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
+	if !machine.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
 		noteInspected(ctx, node, p, diags)
 		return
 	}
 	inventory, err := h.Client.Inventory(ctx, node.UUID)
 	switch {
 	case err != nil:
-		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+provision.Sentence(err))
+		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))
 	case inventory != nil:
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 	}
@@ -139,7 +142,7 @@ func (c *change) noteInspected(ctx context.Context, p framework.SettablePrivate,
 
 // noteInspected records in private state that a node has been inspected, if Ironic says so.
 func noteInspected(ctx context.Context, node *ironic.Node, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !provision.InspectedAt(node).IsZero() {
+	if !machine.InspectedAt(node).IsZero() {
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 	}
 }
@@ -152,7 +155,7 @@ func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
 
 // noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
 func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
-	if c.todo.Has(enroll.DoVerify) && provision.PowerManaged(c.node()) && c.node().ProvisionState == string(enroll.GoalEnroll) {
+	if c.todo.Has(enroll.DoVerify) && machine.PowerManaged(c.node()) && c.node().ProvisionState == string(enroll.GoalEnroll) {
 		return p.SetKey(ctx, unverifiedKey, []byte("true"))
 	}
 	return p.SetKey(ctx, unverifiedKey, nil)

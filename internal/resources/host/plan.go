@@ -12,9 +12,11 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.
@@ -61,7 +63,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(writePlan(ctx, resp.Private, decided)...)
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, req, resp)
-		h.Client.ExpectHost(plan.expected(ctx))
+		expect.ExpectHost(h.Client, plan.expected(ctx))
 	}
 }
 
@@ -80,8 +82,8 @@ func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes 
 }
 
 // expected returns what other resources of the run may expect of the host.
-func (m *model) expected(ctx context.Context) provision.ExpectedHost {
-	e := provision.ExpectedHost{
+func (m *model) expected(ctx context.Context) expect.ExpectedHost {
+	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
 		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), BootPort: m.hasBootPort(ctx),
 	}
@@ -96,8 +98,8 @@ func (h *host) checkDriver(ctx context.Context, plan, config, state *model, diag
 	if !h.Known() || !framework.IsSet(plan.Driver) || state != nil && plan.Driver.Equal(state.Driver) {
 		return
 	}
-	if err := h.Client.CheckDriver(ctx, plan.Driver.ValueString()); err != nil {
-		summary, detail := provision.Explain("plan host "+plan.describe(), err)
+	if err := expect.CheckDriver(ctx, h.Client, plan.Driver.ValueString()); err != nil {
+		summary, detail := failure.Explain("plan host "+plan.describe(), err)
 		framework.Show(diags, decide.Refuse(config.addressAt(), summary, detail))
 	}
 }
@@ -109,7 +111,7 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 		return types.BoolUnknown()
 	}
 	s := m.hostSettings(ctx, nil).Enrollment()
-	if managed := ironic.AddressKey(s.Keys("driver_info")) != ""; managed || !provision.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name")}) {
+	if managed := ironic.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name")}) {
 		return types.BoolValue(managed)
 	}
 	return types.BoolUnknown()
@@ -142,7 +144,7 @@ func (m *model) settle(ctx context.Context, config, state *model, before managed
 		return
 	}
 	m.PendingChanges = state.PendingChanges
-	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == provision.ReasonChanging { // a killed run has set it
+	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == machine.ReasonChanging { // a killed run has set it
 		m.Maintenance, m.MaintenanceReason = types.BoolValue(false), types.StringNull()
 	}
 	m.PowerManaged = state.PowerManaged

@@ -17,7 +17,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // cabled is the setting of ports and port groups: entries such as `bond0 = {}`, and the bodies of the ports by their number.
@@ -172,7 +172,7 @@ func TestAccHost_isRecabledInMaintenance(t *testing.T) {
 			ConfigStateChecks: has(map[string]bond{"bond0": {nil, []int{2}}}, true, "by hand"),
 		},
 		resource.TestStep{
-			PreConfig:         byHand(provision.ReasonChanging), // a killed run
+			PreConfig:         byHand(machine.ReasonChanging), // a killed run
 			Config:            config(``, map[int]string{1: "", 2: ""}),
 			ConfigStateChecks: has(map[string]bond{}, false, nil),
 		},

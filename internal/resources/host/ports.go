@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 type portModel struct {
@@ -264,8 +264,8 @@ func (p *portModel) spec(mac string, before managed) ironic.PortSpec {
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.
-func (m *model) cablingOf(ctx context.Context, before managed) provision.Cabling {
-	want := provision.Cabling{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
+func (m *model) cablingOf(ctx context.Context, before managed) enroll.Cabling {
+	want := enroll.Cabling{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
 	for key, group := range m.portGroups(ctx) {
 		want.Groups[key] = group.spec()
 	}

@@ -12,9 +12,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -63,7 +66,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	machine, found, err := h.Client.EnrollHost(ctx, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
+	machine, found, err := enroll.EnrollHost(ctx, h.Client, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	if err != nil {
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
@@ -75,7 +78,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	if found != nil {
 		change.written, change.sendSecrets = ironic.Settings{}, true // the node has nothing of the configuration yet
 	}
-	if provision.Deployed(change.node()) { // a killed run has deployed it
+	if states.Deployed(change.node()) { // a killed run has deployed it
 		change.todo.Steps = nil
 	}
 	recorded := plan
@@ -88,16 +91,16 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	doing, err := h.bring(ctx, change)
 	gone := false
 	if change.isMade {
-		gone, err = machine.Unmake(ctx, err)
+		gone, err = enroll.Unmake(ctx, machine, err)
 	}
 	if gone {
 		resp.State.RemoveResource(ctx)
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	err = change.machine.EndCreation(ctx, provision.MarkCreation, err)
-	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !provision.IsInterrupted(err) && !change.tolerates(err)
-	if othersMade || provision.IsSuperseded(err) { // as a tainted resource, it would be deleted
+	err = change.machine.EndCreation(ctx, marks.MarkCreation, err)
+	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.tolerates(err)
+	if othersMade || marks.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
 		return
@@ -164,7 +167,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
-	defer h.Client.Moved(state.ID.ValueString())
+	defer enroll.Moved(h.Client, state.ID.ValueString())
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
 	if err == nil {
@@ -181,7 +184,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	}
 	doing, err := h.bring(ctx, change)
 	if err == nil {
-		change.machine.ForgetCreation(ctx, provision.MarkCreation)
+		change.machine.ForgetCreation(ctx, marks.MarkCreation)
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
 	if change.complete || change.patched {
@@ -240,9 +243,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	gone, ended := false, h.Client.Deleting(state.ID.ValueString())
+	gone, ended := false, enroll.Deleting(h.Client, state.ID.ValueString())
 	defer func() { ended(gone) }()
-	if h.Client.Run.HasTakenOver(provision.MarkCreation, state.ID.ValueString()) {
+	if h.Client.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
@@ -268,7 +271,7 @@ func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool,
 	if ironic.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && provision.Discovered(node), err
+	return err == nil && enroll.Discovered(node), err
 }
 
 // ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS".
@@ -298,12 +301,12 @@ func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk
 	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
 	if failed != nil {
 		if err := h.readAgain(ctx, c); err != nil {
-			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+provision.Sentence(err))
+			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+failure.Sentence(err))
 		}
 	}
 	framework.WarnCut(diags, c.node(), c.machine.Cut())
 	planned := *c.plan
-	if node := c.node(); failed == nil && planned.PowerManaged.IsUnknown() && !provision.Preparable(node) && !provision.Deployed(node) {
+	if node := c.node(); failed == nil && planned.PowerManaged.IsUnknown() && !machine.Preparable(node) && !states.Deployed(node) {
 		framework.Show(diags, enroll.WithoutBMC(c.plan.wish(ctx, c.config, c.state), ironic.State(node.ProvisionState))...)
 	}
 	c.seen.node = c.node()
@@ -318,6 +321,6 @@ func (h *host) readAgain(ctx context.Context, c *change) (err error) {
 		return err
 	}
 	groups := c.config.cablingOf(ctx, c.before).HasGroups() || !c.plan.PortGroups.IsNull()
-	c.seen.Cables, err = h.Client.ReadCables(ctx, c.node().UUID, groups)
+	c.seen.Cables, err = enroll.ReadCables(ctx, h.Client, c.node().UUID, groups)
 	return err
 }

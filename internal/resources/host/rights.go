@@ -8,14 +8,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 )
 
 // attributeRules are the rules of Ironic's policy that a change of an attribute needs.
 var attributeRules = map[string]string{
 	"automated_clean":        "node:update",
-	"bios_settings":          provision.RuleProvision,
+	"bios_settings":          expect.RuleProvision,
 	"bmc":                    "node:update:driver_info",
 	"boot_mode":              "node:set_boot_mode",
 	"capabilities":           "node:update:properties",
@@ -26,7 +26,7 @@ var attributeRules = map[string]string{
 	"driver_info":            "node:update:driver_info",
 	"driver_info_wo_version": "node:update:driver_info",
 	"extra":                  "node:update_extra",
-	"firmware":               provision.RuleProvision,
+	"firmware":               expect.RuleProvision,
 	"hardware_interfaces":    "node:update:driver_interfaces",
 	"lessee":                 "node:update:lessee",
 	"maintenance":            "node:set_maintenance",
@@ -37,8 +37,8 @@ var attributeRules = map[string]string{
 	"parent_node":            "node:update:parent_node",
 	"power_state":            "node:set_power_state",
 	"properties":             "node:update:properties",
-	"provision_state":        provision.RuleProvision,
-	"raid":                   provision.RuleProvision,
+	"provision_state":        expect.RuleProvision,
+	"raid":                   expect.RuleProvision,
 	"resource_class":         "node:update",
 	"retired":                "node:update:retired",
 	"retired_reason":         "node:update:retired",

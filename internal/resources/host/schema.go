@@ -20,7 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Schema describes metal_host.
@@ -134,7 +134,7 @@ func (m *model) validateDriver(ctx context.Context, diags *diag.Diagnostics) {
 			follows, from = bmc.Driver, "the address of bmc"
 		}
 	} else if m.byAgent() {
-		follows, from = provision.AgentDriver, "power_control"
+		follows, from = machine.AgentDriver, "power_control"
 	}
 	if follows != "" && framework.IsSet(m.Driver) && m.Driver.ValueString() != follows {
 		diags.AddAttributeError(path.Root("driver"), "Driver does not fit", fmt.Sprintf("The driver follows from %s, and is %s. Remove driver here.", from, follows))

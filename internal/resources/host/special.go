@@ -16,7 +16,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
@@ -32,7 +34,7 @@ func driverAttribute() attribute {
 	a.plan = func(_ context.Context, m, config, state *model, _ managed) {
 		switch {
 		case config.byAgent():
-			m.Driver = types.StringValue(provision.AgentDriver)
+			m.Driver = types.StringValue(machine.AgentDriver)
 		case config.Driver.IsNull() && config.BMC.IsNull() && state != nil:
 			m.Driver = state.Driver
 		}
@@ -204,7 +206,7 @@ func extraAttribute() attribute {
 		switch {
 		case everything:
 			extra := maps.Clone(node.Extra)
-			maps.DeleteFunc(extra, func(key string, _ any) bool { return provision.OwnKey(key) })
+			maps.DeleteFunc(extra, func(key string, _ any) bool { return marks.OwnKey(key) })
 			m.Extra = framework.DynamicObject(ctx, extra)
 		case m.Extra.IsUnknown():
 			m.Extra = types.DynamicNull()
@@ -286,7 +288,7 @@ func targetStateAttribute() attribute {
 	a := row[types.String]{
 		name: "target_state", later: true,
 		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to `available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
-			stringvalidator.OneOf(targetEnroll, string(provision.GoalManageable), string(provision.GoalAvailable))),
+			stringvalidator.OneOf(targetEnroll, string(states.GoalManageable), string(states.GoalAvailable))),
 		of: func(m *model) *types.String { return &m.TargetState },
 	}.attribute()
 	keeps := a.plan
@@ -294,7 +296,7 @@ func targetStateAttribute() attribute {
 		keeps(ctx, m, config, state, before)
 		arrives := state != nil && config.TargetState.IsNull() && !config.BMC.IsNull()
 		if arrives && state.TargetState.ValueString() == targetEnroll && state.ProvisionState.ValueString() == targetEnroll {
-			m.TargetState = types.StringValue(string(provision.GoalManageable))
+			m.TargetState = types.StringValue(string(states.GoalManageable))
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
@@ -310,10 +312,10 @@ func targetOf(node *ironic.Node) string {
 	switch {
 	case node.ProvisionState == targetEnroll:
 		return targetEnroll
-	case node.InstanceUUID != "" || provision.Settled(provision.GoalAvailable, ironic.State(node.ProvisionState)):
-		return string(provision.GoalAvailable)
+	case node.InstanceUUID != "" || states.Settled(states.GoalAvailable, ironic.State(node.ProvisionState)):
+		return string(states.GoalAvailable)
 	}
-	return string(provision.GoalManageable)
+	return string(states.GoalManageable)
 }
 
 // powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.
@@ -326,12 +328,12 @@ func powerStateAttribute() attribute {
 		of: func(m *model) *types.String { return &m.PowerState },
 	}.attribute()
 	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
-		if provision.ByAgent(node) { // Ironic's power state of such a machine is not real
+		if machine.ByAgent(node) { // Ironic's power state of such a machine is not real
 			m.PowerState = types.StringNull()
 			return
 		}
-		if node.PowerState != "" || m.PowerState.IsUnknown() || provision.PowerManaged(node) {
-			m.PowerState = framework.OrNull(provision.Power(node))
+		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) {
+			m.PowerState = framework.OrNull(machine.Power(node))
 		}
 	}
 	a.omit = func(m *model, before managed) {
@@ -363,7 +365,7 @@ func powerManagedAttribute() attribute {
 			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, and with `power_control`.",
 		},
 		of:   func(m *model) *types.Bool { return &m.PowerManaged },
-		node: func(n *ironic.Node) types.Bool { return types.BoolValue(provision.PowerManaged(n)) },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(machine.PowerManaged(n)) },
 	}.attribute()
 	a.plan = nil
 	return a

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // bare is a model in which everything is null.
@@ -27,7 +27,7 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		ctx, fake := t.Context(), ironictest.Fleet(1)
 		h := &host{}
-		h.Client = provision.New(provision.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
+		h.Client = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
 		allocation, _ := ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": "baremetal", "name": "web"})["uuid"].(string)
 		time.Sleep(time.Minute)
 		id, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations/web", nil)["node_uuid"].(string)

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
@@ -22,13 +22,13 @@ func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag
 // sight is what Ironic has of a host.
 type sight struct {
 	node *ironic.Node
-	provision.Cables
+	enroll.Cables
 }
 
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, ironic.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	h.Client.HostInState(m.ID.ValueString())
+	enroll.HostInState(h.Client, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {
 		node, err := h.Client.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {
@@ -48,7 +48,7 @@ func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight
 		return s, nil
 	}
 	groups, err := h.Client.PortGroupsForRefresh(ctx, node.UUID)
-	s.Groups = provision.GroupsByKey(groups)
+	s.Groups = enroll.GroupsByKey(groups)
 	return s, err
 }
 
@@ -71,7 +71,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
 	before := readManaged(ctx, private)
-	if err != nil || m.lostSecret(found.node, before) || known.Pending != pendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !provision.InspectedAt(found.node).IsZero() {
+	if err != nil || m.lostSecret(found.node, before) || known.Pending != pendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	was := m

@@ -8,8 +8,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -34,7 +35,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		w.Target = decide.Value[string]{} // Decide has the default
 	}
 	if state != nil {
-		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != provision.ReasonChanging
+		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w
 }
@@ -119,7 +120,7 @@ func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
 	case !framework.FullyKnown(ctx, m.InspectTriggers):
 		return decide.Unknown[string]()
 	}
-	return decide.Known(provision.Fingerprint(framework.StringMap(m.InspectTriggers)))
+	return decide.Known(hardware.Fingerprint(framework.StringMap(m.InspectTriggers)))
 }
 
 // scheme returns the BMC address of a model, and what it means; "" and nil if it has none.

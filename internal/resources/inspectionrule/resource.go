@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
 var (
@@ -43,7 +44,7 @@ func (r *inspectionRule) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, takenOver, err := r.Client.CreateRule(ctx, plan.body())
+	made, takenOver, err := procedure.CreateRule(ctx, r.Client, plan.body())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
 		return
@@ -83,7 +84,7 @@ func (r *inspectionRule) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := r.Client.UpdateRule(ctx, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateRule(ctx, r.Client, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}
@@ -107,7 +108,7 @@ func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportSta
 	if !ok {
 		return
 	}
-	found, err := r.Client.FindRule(ctx, id)
+	found, err := procedure.FindRule(ctx, r.Client, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import inspection rule "+id, err)
 		return

@@ -21,8 +21,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -251,7 +251,7 @@ func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileMode
 	label, runs := state.NodeID.ValueString(), ""
 	if node, err := o.Client.NodeForRefresh(ctx, label); err == nil {
 		label = ironic.NodeLabel(node)
-		if !provision.Parked(ironic.State(node.ProvisionState)) {
+		if !states.Parked(ironic.State(node.ProvisionState)) {
 			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
 				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
 		}
@@ -377,7 +377,7 @@ func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, s
 // changed since the plan.
 func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
 	node, err := o.Client.Node(ctx, id)
-	if err != nil || provision.Parked(ironic.State(node.ProvisionState)) {
+	if err != nil || states.Parked(ironic.State(node.ProvisionState)) {
 		return nil, err
 	}
 	return node, nil

@@ -9,7 +9,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provision"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
 var (
@@ -42,7 +43,7 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, by, err := r.Client.CreateProcedure(ctx, ironic.Runbooks, plan.body(), func(p *ironic.Procedure) bool {
+	made, by, err := procedure.CreateProcedure(ctx, r.Client, ironic.Runbooks, plan.body(), func(p *ironic.Procedure) bool {
 		return plan.is(p, framework.SameSteps(ctx, framework.ByPosition, plan.Steps, p.Steps))
 	})
 	if err != nil {
@@ -55,8 +56,8 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
 	}
-	err = r.Client.EndProcedure(ctx, ironic.Runbooks, made, by, plan.body(), plan.traits())
-	if provision.IsSuperseded(err) {
+	err = procedure.EndProcedure(ctx, r.Client, ironic.Runbooks, made, by, plan.body(), plan.traits())
+	if marks.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
 	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)
@@ -89,7 +90,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := r.Client.UpdateProcedure(ctx, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateProcedure(ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}

@@ -1,0 +1,378 @@
+package allocate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// allocationLost is how long an allocation may stay in state allocating. After that its conductor has lost it, and it must be
+// created again (reference/ironic.md#lost-allocations). Each time that it is created again, it may take twice as long.
+const allocationLost = time.Minute
+
+// marked returns extra with the mark of a creation.
+func marked(extra map[string]any, mark *marks.Creation) map[string]any {
+	all := map[string]any{string(marks.MarkCreation): mark.Value()}
+	maps.Copy(all, extra)
+	return all
+}
+
+// finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
+func finishAllocation(ctx context.Context, c *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
+	if r.Name == "" {
+		return nil, nil, nil
+	}
+	read := func(ctx context.Context) (*marks.Creation, error) {
+		if a, err = c.Allocation(ctx, r.Name); err != nil {
+			return nil, err
+		}
+		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+		on, err := extraOf(ctx, c, a)
+		if err != nil {
+			return nil, err
+		}
+		isLeft := c.Run.Unfinished(mark, on) || r.isBroken && c.Run.IsDead(mark) && c.Run.IsRecent(mark)
+		if !isLeft || !r.mayTakeOver(mark) {
+			return nil, c.Run.RefuseTakeOver(mark)
+		}
+		if same, err := sameRequest(ctx, c, r, a); err != nil || !same {
+			return nil, errors.Join(err, marks.ErrTakenOver)
+		}
+		return mark, nil
+	}
+	_, err = read(ctx)
+	if err == nil {
+		by, err = c.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+	}
+	if err == nil {
+		a, err = c.Allocation(ctx, a.UUID) // with the mark of this run
+	}
+	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	return a, by, err
+}
+
+// leftovers are the allocations of the site, read once: a run needs them only to warn.
+type leftovers struct {
+	once sync.Once
+	all  []ironic.Allocation
+	err  error
+}
+
+// LeftAllocations returns the allocations without a name that killed runs have created for the class of a new one. They cannot be
+// recognised, so no run takes them over. All creations of the run share one list.
+func LeftAllocations(ctx context.Context, c *machine.Site, spec ironic.AllocationSpec) (left []ironic.Allocation, err error) {
+	if spec.Name != "" {
+		return nil, nil
+	}
+	known := machine.Kept(c, func(*machine.Site) *leftovers { return &leftovers{} })
+	known.once.Do(func() {
+		known.all, known.err = c.ListAllocations(ctx, nil)
+	})
+	for _, a := range known.all {
+		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.Run.IsLeft(mark, nil) {
+			left = append(left, a)
+		}
+	}
+	return left, known.err
+}
+
+// extraOf returns the extra of the node of an allocation; nil if it has none.
+func extraOf(ctx context.Context, c *machine.Site, a *ironic.Allocation) (map[string]any, error) {
+	if a.NodeUUID == "" {
+		return nil, nil
+	}
+	node, err := c.Node(ctx, a.NodeUUID)
+	if err != nil {
+		return nil, err
+	}
+	return node.Extra, nil
+}
+
+// sameRequest reports whether an allocation was requested with the same class, traits, owner and nodes, or with nodes that meet the
+// requirements.
+func sameRequest(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
+	spec := r.AllocationSpec
+	same := func(wanted, have []string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
+	}
+	if (machine.Tenant{Project: c.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
+		return false, nil
+	}
+	var candidates []string
+	for _, ref := range spec.CandidateNodes {
+		node, err := c.Node(ctx, ref)
+		if err != nil {
+			return false, err
+		}
+		candidates = append(candidates, node.UUID)
+	}
+	if r.Require != nil {
+		strange := func(id string) bool { return !slices.Contains(candidates, id) }
+		if spec.ResourceClass != a.ResourceClass || len(candidates) > 0 && slices.ContainsFunc(a.CandidateNodes, strange) {
+			return false, nil
+		}
+		return meets(ctx, c, r, a)
+	}
+	if spec.Node == "" {
+		return spec.ResourceClass == a.ResourceClass && same(candidates, a.CandidateNodes), nil
+	}
+	node, err := c.Node(ctx, spec.Node)
+	return err == nil && node.UUID == a.NodeUUID, err
+}
+
+// EndAllocation is Machine.EndCreation for an allocation.
+func EndAllocation(ctx context.Context, c *machine.Site, a *ironic.Allocation, failed error) error {
+	return c.Run.EndCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
+		now, err := c.Allocation(ctx, a.UUID)
+		if err != nil {
+			return nil, err
+		}
+		return now.Extra, nil
+	}, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+}
+
+// ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
+func ForgetAllocationMark(ctx context.Context, c *machine.Site, a *ironic.Allocation) {
+	if !c.Run.IsDead(marks.CreationOf(a.Extra, marks.MarkCreation)) {
+		return
+	}
+	if err := c.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
+		c.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
+	}
+}
+
+// AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
+// creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
+// NoMatchError. The allocation stays when the user interrupts the run, when the time-out ends, and with an UnwatchedError.
+func AwaitAllocation(ctx context.Context, c *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+	spec := r.spec()
+	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
+	for {
+		switch a.State {
+		case ironic.AllocationActive:
+			c.ForgetNode(a.NodeUUID)
+			c.ForgetAllocation(a.UUID)
+			return a, nil
+		case ironic.AllocationError:
+			return a, abandon(ctx, c, r, a)
+		case ironic.AllocationAllocating:
+		}
+		if time.Since(renewed) > patience {
+			c.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
+			if err := renew(ctx, c, spec); err != nil {
+				return a, err
+			}
+		}
+		polled, err := c.PollAllocation(ctx, spec.UUID, time.Until(deadline))
+		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !ironic.IsNotFound(err) {
+			return a, unseen
+		}
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return nil, fmt.Errorf("allocation %s is still allocating after %s", spec.UUID, timeout)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a = polled
+	}
+}
+
+// QuarantineEnd finishes the quarantine that a killed run has begun on a node because a deployment failed for an allocation. It reports
+// whether there was one. See EndLeftQuarantine.
+type QuarantineEnd func(ctx context.Context, s *machine.Site, node *ironic.Node, allocation string) (ended bool, err error)
+
+// Release deletes an allocation. It lets end finish a quarantine of the node, and returns a RefusedError if anything else is deployed on it: in maintenance,
+// Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
+func Release(ctx context.Context, c *machine.Site, id, nodeID string, end QuarantineEnd) error {
+	if nodeID != "" {
+		node, err := c.Node(ctx, nodeID)
+		ended := false
+		if err == nil && node.InstanceUUID == id && end != nil {
+			ended, err = end(ctx, c, node, id)
+		}
+		switch {
+		case ironic.IsNotFound(err):
+		case err != nil:
+			return err
+		case node.InstanceUUID != id, ended:
+		case states.IsOccupied(node):
+			return machine.RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. "+
+				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
+		}
+	}
+	return c.DeleteAllocation(ctx, id)
+}
+
+// renew deletes a lost allocation and creates it again with the same UUID.
+func renew(ctx context.Context, c *machine.Site, spec ironic.AllocationSpec) error {
+	if err := c.DeleteAllocation(ctx, spec.UUID); err != nil {
+		return err
+	}
+	_, err := failure.CreateAllocation(ctx, c.Client, spec)
+	return err
+}
+
+// abandon deletes a failed allocation and explains why no node matched. All allocations that have failed meanwhile share a list.
+func abandon(ctx context.Context, c *machine.Site, r Request, a *ironic.Allocation) error {
+	none := &NoMatch{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
+	if all, asked, err := stockSince(ctx, c, none.asked); err == nil {
+		none.asked = asked
+		none.Census, _, _ = examine(ctx, c, r, all, inventoriesOfRun)
+		none.gaps = expect.GapsOf(r.AllocationSpec, all)
+	}
+	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
+		none.Left = true
+		return errors.Join(none.Err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
+	}
+	return none.Err()
+}
+
+// KindNoMatch is the kind of an error which says that no node matches an allocation.
+const KindNoMatch failure.Kind = "no match"
+
+// NoMatch is what an error of KindNoMatch knows: why no node matches.
+type NoMatch struct {
+	Request   Request
+	LastError string // the allocation's last_error in Ironic
+	Left      bool   // the failed allocation could not be deleted
+	Census    Census
+
+	gaps  []expect.Gap
+	asked time.Time // when the list of the census was requested
+}
+
+// noMatchOf returns what an error of KindNoMatch knows; nil for other errors.
+func noMatchOf(err error) *NoMatch { return failure.AboutOf[*NoMatch](err, KindNoMatch) }
+
+// Err returns the error, which counts the nodes by the first requirement that each one misses.
+func (e *NoMatch) Err() error {
+	return &failure.Error{Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), Words: e.LastError, Advice: e.advice()}
+}
+
+// advice says what the user can do.
+func (e *NoMatch) advice() string {
+	what := e.Request.what()
+	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what + ", so that it waits for them. "
+	coming, states := e.Census.coming()
+	switch {
+	case len(e.gaps) > 0:
+		var lines []string
+		for _, g := range e.gaps {
+			lines = append(lines, g.String())
+		}
+		return strings.Join(lines, " ") + " Correct the demand, or give a node what it lacks. " + strings.TrimSpace(dependsOn)
+	case e.Census.Matching > 0:
+		return "Other allocations took the matching nodes in the meantime. Apply again."
+	case e.Census.Unread > 0:
+		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), or set properties of the nodes.", inventoriesOfRun)
+	case coming > 0:
+		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the " + what + " may wait."
+	case e.Census.NoPower > 0:
+		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
+	}
+	return e.Census.remedy() + dependsOn + "To wait for nodes that others release or make, set wait_for_capacity."
+}
+
+// remedy says what can make nodes match, in sentences with a space at the end.
+func (c Census) remedy() string {
+	if c.Backfill {
+		return "Only a node that is active, without maintenance and without a reservation, can be allocated as backfill_node. "
+	}
+	text := ""
+	for _, r := range []struct {
+		nodes    int
+		sentence string
+	}{
+		{c.Maintenance, "Take nodes out of maintenance when they work again (maintenance = false on their metal_host). "},
+		{c.Reserved, "Destroy the metal_allocation or metal_deployment that reserves a node. "},
+		{c.Own, "Set owner to the owner or lessee of the nodes. "},
+	} {
+		if r.nodes > 0 {
+			text += r.sentence
+		}
+	}
+	if text != "" && c.Unavailable == 0 && len(c.Traits) == 0 && len(c.Lacks) == 0 {
+		return text
+	}
+	return text + "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. "
+}
+
+// ReservedNode is what a plan must know of the node that an allocation has reserved. It can be stored as JSON, so that each plan
+// decides from the same facts until the next refresh.
+type ReservedNode struct {
+	UUID   string   `json:"uuid"`
+	Name   string   `json:"name,omitempty"`
+	Class  string   `json:"class,omitempty"`
+	Traits []string `json:"traits,omitempty"`
+	Owner  string   `json:"owner,omitempty"`
+	Lessee string   `json:"lessee,omitempty"`
+	Group  string   `json:"conductor_group,omitempty"`
+
+	// Properties has the hardware that requirements compare.
+	Properties map[string]any `json:"properties,omitempty"`
+
+	Deployed bool   `json:"deployed,omitempty"` // something runs on it, or an operation is in progress
+	Unusable string `json:"unusable,omitempty"` // why nothing can be deployed on it, such as "it is in maintenance"; empty if something can
+}
+
+// ReservedBy returns the facts about the node of an allocation. node is nil if it does not exist any more.
+func ReservedBy(allocation, id string, node *ironic.Node) ReservedNode {
+	if node == nil {
+		return ReservedNode{UUID: id, Unusable: "it does not exist any more"}
+	}
+	return ReservedNode{
+		UUID: node.UUID, Name: node.Name, Class: node.ResourceClass, Traits: node.Traits, Owner: node.Owner, Lessee: node.Lessee,
+		Group: node.ConductorGroup, Properties: compared(node.Properties), Deployed: !states.Parked(ironic.State(node.ProvisionState)), Unusable: unusable(allocation, node),
+	}
+}
+
+// compared returns the properties that requirements compare.
+func compared(properties map[string]any) map[string]any {
+	all := maps.Clone(properties)
+	maps.DeleteFunc(all, func(key string, _ any) bool { return !slices.Contains(comparedProperties, key) })
+	return all
+}
+
+// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory could tell.
+func (n ReservedNode) Lacks(r *Requirements) string {
+	node := &ironic.Node{UUID: n.UUID, Name: n.Name, ConductorGroup: n.Group, Properties: n.Properties}
+	return r.judge(node, nil).lacks
+}
+
+// Label names the node in messages.
+func (n ReservedNode) Label() string {
+	return ironic.NodeLabel(&ironic.Node{UUID: n.UUID, Name: n.Name})
+}
+
+// unusable returns why nothing can be deployed on the node of an allocation; "" if something can, or if something runs on it.
+func unusable(allocation string, node *ironic.Node) string {
+	switch {
+	case !states.Parked(ironic.State(node.ProvisionState)):
+		return ""
+	case node.InstanceUUID != "" && node.InstanceUUID != allocation:
+		return "instance " + node.InstanceUUID + " has taken it"
+	case node.Fault != "":
+		return fmt.Sprintf("it has the fault %q", node.Fault)
+	case node.Maintenance && node.MaintenanceReason != "":
+		return fmt.Sprintf("it is in maintenance (%s)", node.MaintenanceReason)
+	case node.Maintenance:
+		return "it is in maintenance"
+	}
+	return ""
+}

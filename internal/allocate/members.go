@@ -1,0 +1,241 @@
+package allocate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// RefreshGroup reads the members of a group again, and reports whether any of them exists. A member whose allocation is gone has
+// neither an ID nor a node afterwards, unless the provider will create the allocation again.
+func RefreshGroup(ctx context.Context, c *machine.Site, g *Group) (exists bool, err error) {
+	if _, err := c.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
+		return false, err
+	}
+	var found atomic.Bool
+	errs := eachMember(g.Members, func(m *GroupMember) error {
+		if m.ID == "" {
+			return nil
+		}
+		is, err := refreshMember(ctx, c, g, m)
+		if is {
+			found.Store(true)
+		}
+		return err
+	})
+	return found.Load(), worst(errs)
+}
+
+// FindLeftovers returns the names of the allocations that a killed run has created for a group which does not have them: the run was killed
+// while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them.
+func FindLeftovers(ctx context.Context, c *machine.Site, g *Group) (names []string, err error) {
+	all, err := c.AllocationsForPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	isBroken := false
+	for _, a := range all {
+		isBroken = isBroken || isUnfinishedMember(c, g, a)
+	}
+	for _, a := range all {
+		if isLeftover(c, g, a, isBroken) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, nil
+}
+
+// ReleaseLeftovers releases the Leftovers of a group that is deleted, and no others.
+func ReleaseLeftovers(ctx context.Context, c *machine.Site, g *Group) error {
+	if len(g.Leftovers) == 0 {
+		return nil
+	}
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(a ironic.Allocation) bool { return !slices.Contains(g.Leftovers, a.Name) })
+	return releaseLeftovers(ctx, c, g, all, false)
+}
+
+// refreshMember reads a member again, and reports whether it exists.
+func refreshMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
+	a, err := c.AllocationForRefresh(ctx, m.ID)
+	switch {
+	case ironic.IsNotFound(err):
+		suspended, err := c.IsSuspended(ctx, m.ID, m.NodeID)
+		if err == nil && !suspended {
+			m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
+		}
+		return suspended, err
+	case err != nil:
+		return false, err
+	}
+	m.Name, m.NodeID = a.Name, a.NodeUUID
+	if a.NodeUUID == "" {
+		m.NodeName, m.Domain = "", ""
+		return true, nil
+	}
+	node, err := c.NodeForRefresh(ctx, a.NodeUUID)
+	switch {
+	case ironic.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return true, err
+	}
+	m.NodeName, m.Domain = node.Name, g.Spread.Domain(node)
+	return true, nil
+}
+
+// RenameMembers gives the allocations of members their names (API 1.57). It leaves out those that do not exist any more.
+func RenameMembers(ctx context.Context, c *machine.Site, members []*GroupMember) error {
+	return worst(eachMember(members, func(m *GroupMember) error {
+		if m.ID == "" {
+			return nil
+		}
+		done, _, err := c.Hold(ctx, m.ID) // an undeployment would create it again with the old name
+		if err != nil {
+			return err
+		}
+		defer done()
+		if err := c.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
+			return fmt.Errorf("rename allocation %s to %s: %w", m.ID, m.Name, err)
+		}
+		return nil
+	}))
+}
+
+// ReleaseGroup releases members, and returns an error for each of them, or nil. See Release.
+func ReleaseGroup(ctx context.Context, c *machine.Site, members []*GroupMember, end QuarantineEnd) []error {
+	return eachMember(members, func(m *GroupMember) error {
+		if m.ID == "" {
+			return nil
+		}
+		return Release(ctx, c, m.ID, m.NodeID, end)
+	})
+}
+
+// ReleaseMembers releases members that leave their group, and returns an error for each of them, or nil. It waits until nothing is deployed on
+// their nodes: the deployments are deleted in the same apply, in any order. The error is a MemberInUseError after the time-out.
+func ReleaseMembers(ctx context.Context, c *machine.Site, members []*GroupMember, timeout time.Duration) []error {
+	deadline := time.Now().Add(timeout)
+	return eachMember(members, func(m *GroupMember) error {
+		if m.ID == "" {
+			return nil
+		}
+		err := releaseIdle(ctx, c, *m, deadline)
+		if err == nil {
+			m.ID, m.NodeID = "", ""
+		}
+		return err
+	})
+}
+
+// releaseIdle releases a member as soon as nothing is deployed on its node. It returns a MemberInUseError after the deadline.
+func releaseIdle(ctx context.Context, c *machine.Site, m GroupMember, deadline time.Time) error {
+	for {
+		node, err := tryRelease(ctx, c, m, deadline)
+		if err != nil || node == nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return memberInUse(node)
+		}
+		for inUse(node, m.ID) {
+			polled, _, err := c.PollNode(ctx, m.NodeID, time.Until(deadline))
+			switch {
+			case errors.Is(err, ironic.ErrNoPoll):
+				return memberInUse(node)
+			case ironic.IsNotFound(err):
+				return c.DeleteAllocation(ctx, m.ID)
+			case err != nil:
+				return err
+			}
+			node = polled
+		}
+	}
+}
+
+// tryRelease releases a member, or returns its node if something is deployed on it. If this run undeploys the node, it waits for that.
+func tryRelease(ctx context.Context, c *machine.Site, m GroupMember, deadline time.Time) (*ironic.Node, error) {
+	held, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	done, _, err := c.Hold(held, m.ID)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil:
+		defer done()
+	}
+	if m.NodeID != "" {
+		node, rerr := c.Node(ctx, m.NodeID)
+		switch {
+		case rerr == nil && (err != nil || inUse(node, m.ID)):
+			return node, nil
+		case rerr != nil && !ironic.IsNotFound(rerr):
+			return nil, rerr
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.DeleteAllocation(ctx, m.ID)
+}
+
+// inUse reports whether something is deployed on the node of an allocation, or whether the allocation is created again once the node is
+// undeployed.
+func inUse(node *ironic.Node, allocation string) bool {
+	if node.InstanceUUID == "" {
+		spec := marks.SuspendedAllocation(node)
+		return spec != nil && spec.UUID == allocation
+	}
+	return node.InstanceUUID == allocation && !states.Parked(ironic.State(node.ProvisionState))
+}
+
+// FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group, NAME/SIZE,
+// or the UUID of the first member.
+func FindGroup(ctx context.Context, c *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	byName := map[string]*ironic.Allocation{}
+	name, size := ref, 0
+	if text, number, cut := strings.Cut(ref, "/"); cut {
+		name = text
+		if size, err = strconv.Atoi(number); err != nil || size < 1 {
+			return nil, nil, fmt.Errorf("%q is not NAME/SIZE, such as k8s/10", ref)
+		}
+	}
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+		if all[i].UUID == ref {
+			name = strings.TrimSuffix(all[i].Name, MemberName("", 0))
+		}
+	}
+	g = &Group{Name: name}
+	for i := 0; size == 0 || i < size; i++ {
+		a := byName[MemberName(name, i)]
+		if a == nil {
+			break
+		}
+		g.Members = append(g.Members, &GroupMember{Name: a.Name, ID: a.UUID, NodeID: a.NodeUUID})
+	}
+	if g.Size = len(g.Members); g.Size == 0 || g.Size < size {
+		return nil, nil, fmt.Errorf("there is no allocation with the name %s", MemberName(name, g.Size))
+	}
+	return g, byName[MemberName(name, 0)], nil
+}
+
+// MemberName returns the name of a member of a group.
+func MemberName(group string, i int) string { return fmt.Sprintf("%s-%d", group, i) }

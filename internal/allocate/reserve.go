@@ -1,0 +1,441 @@
+package allocate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+const (
+	// membersAtOnce is how many members of a group are reserved or released at once.
+	membersAtOnce = 10
+	// releaseGrace is how long a run that the user has interrupted may release what it has reserved for a group.
+	releaseGrace = time.Minute
+)
+
+// Group is a request for the allocations of a group: either all of its members get a node, or none does.
+type Group struct {
+	Request        // of each member, without a name and a UUID
+	Name    string // the marks of the members have it
+	Size    int    // how many members the group will have
+	Members []*GroupMember
+	Spread  Spread
+
+	FormerName string   // the name before a rename; "" if there is none
+	Leftovers  []string // names in state: see FindLeftovers. Their marks may have a former name of the group
+
+	EndQuarantine QuarantineEnd // of an allocation that is released; nil: it is not finished
+
+	by *marks.Creation // the killed run whose members this one has taken over; nil if there is none
+}
+
+// GroupMember is an allocation of a group. One without a node needs one.
+type GroupMember struct {
+	Name   string // of the allocation
+	ID     string // UUID of the allocation; "" if there is none
+	NodeID string
+
+	NodeName, Domain string // of the node
+
+	request *Request           // nil if the member had a node from the start
+	made    *ironic.Allocation // nil if this run has reserved nothing for it
+	asked   bool               // the allocation may exist
+}
+
+// lacking returns the members without a node.
+func (g *Group) lacking() (all []*GroupMember) {
+	for _, m := range g.Members {
+		if m.NodeID == "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// used counts the members with a node by domain.
+func (g *Group) used() map[string]int {
+	used := map[string]int{}
+	for _, m := range g.Members {
+		if m.NodeID != "" {
+			used[m.Domain]++
+		}
+	}
+	return used
+}
+
+// prepare makes the requests of the members that need a node.
+func (g *Group) prepare(c *machine.Site) {
+	g.begin()
+	g.group = g.Name
+	if g.enough = max(enoughNodes, len(g.Members)); g.Spread.By != "" {
+		g.enough = inventoriesOfRun
+	}
+	for _, m := range g.lacking() {
+		mark := c.Run.Begun()
+		mark.Group = g.Name
+		request := g.Request
+		request.UUID, request.Name, request.Extra = cmp.Or(m.ID, ironic.NewUUID()), m.Name, marked(nil, mark)
+		if request.Require == nil {
+			request.Require = &Requirements{} // the provider chooses the node of each member
+		}
+		m.request = &request
+	}
+}
+
+// take records what an allocation has reserved. node is its node.
+func (g *Group) take(m *GroupMember, a *ironic.Allocation, node *ironic.Node) {
+	m.made, m.ID, m.NodeID, m.NodeName, m.Domain = a, a.UUID, node.UUID, node.Name, g.Spread.Domain(node)
+}
+
+// ReserveGroup reserves a node for each member of a group that has none. It takes over the members that a killed run has created, and
+// then also returns the mark of that run. It releases what such a run has created and the group does not have. If a node is missing, if
+// anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not
+// release keep their ID. Groups of one resource class reserve one after the other, over all runs: two groups that compete for nodes could
+// otherwise each get too few. ReserveGroup sends each allocation with one candidate, because Ironic chooses at random from several.
+func ReserveGroup(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) (by *marks.Creation, err error) {
+	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+		return nil, err
+	}
+	g.prepare(c)
+	err = reserveAll(ctx, c, g, timeout)
+	if err == nil {
+		err = worst(eachMember(g.Members, func(m *GroupMember) error { return endMember(ctx, c, m) }))
+	}
+	if err != nil && !marks.IsSuperseded(err) {
+		err = withdraw(ctx, c, g, err)
+	}
+	return g.by, err
+}
+
+// lock returns the lock under which groups of a resource class reserve. The time-out of the creation bounds the wait for it.
+func (g *Group) lock(timeout time.Duration) throttle.Lock {
+	return throttle.Lock{
+		Name: "group:" + g.ResourceClass, Description: "terraform-provider-metal: a run reserves nodes for a group of allocations",
+		For: fmt.Sprintf("reserve nodes of class %s for a group", g.ResourceClass), Wait: timeout,
+	}
+}
+
+// reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
+func reserveAll(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
+	if g.Spread.needsAllFields() {
+		if err := stockOf(c).readWhole(ctx); err != nil {
+			return err
+		}
+	}
+	if len(g.lacking()) > 0 {
+		// This reads inventories before the run takes the lock. Whether there are enough nodes matters only then.
+		if _, err := pick(ctx, c, g, time.Now().Add(-stockAge)); err != nil && !failure.Is(err, KindShortGroup) {
+			return err
+		}
+	}
+	for logged := false; ; logged = true {
+		err := c.Locks().With(ctx, g.lock(timeout), func(ctx context.Context) error { return reserveNow(ctx, c, g, timeout) })
+		short := failure.AboutOf[*NoMatch](err, KindShortGroup)
+		if short == nil || !g.waits() {
+			return err
+		}
+		if left := withdraw(ctx, c, g, nil); left != nil {
+			return errors.Join(err, left)
+		}
+		if !logged {
+			c.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
+		}
+		for err != nil {
+			oldest, stop := nextStock(ctx, c, short.asked)
+			if stop != nil {
+				return stop
+			}
+			if _, err = pick(ctx, c, g, oldest); err == nil {
+				break
+			}
+			now := failure.AboutOf[*NoMatch](err, KindShortGroup)
+			if now == nil && !ironic.MayPass(err) || !g.waits() {
+				return err
+			}
+			short = cmp.Or(now, short)
+		}
+	}
+}
+
+// reserveNow takes over members, and reserves nodes for the others. It chooses other nodes for members that have lost theirs to another
+// client.
+func reserveNow(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
+	if err := collect(ctx, c, g, timeout); err != nil {
+		return err
+	}
+	pause := rest.Backoff{First: time.Second, Max: 10 * time.Second, Factor: 2}
+	for races := 1; len(g.lacking()) > 0; races++ {
+		chosen, err := pick(ctx, c, g, time.Now())
+		if err != nil {
+			return err
+		}
+		nodeFor := map[*GroupMember]*ironic.Node{}
+		for i, m := range g.lacking() {
+			nodeFor[m] = chosen[i]
+		}
+		err = worst(eachMember(g.lacking(), func(m *GroupMember) error { return reserveMember(ctx, c, g, m, nodeFor[m], timeout) }))
+		if err != nil && (!isLostRace(err) || races >= mostRaces) {
+			return err
+		}
+		if err != nil {
+			if err := rest.Sleep(ctx, pause.Next()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pick chooses a node for each member that has none, from a list that is not older than oldest.
+func pick(ctx context.Context, c *machine.Site, g *Group, oldest time.Time) ([]*ironic.Node, error) {
+	all, asked, err := stockSince(ctx, c, oldest)
+	if err != nil {
+		return nil, err
+	}
+	census, free, err := examine(ctx, c, g.Request, all, inventoriesOfRun)
+	if err != nil {
+		return nil, err
+	}
+	need := len(g.lacking())
+	chosen := g.Spread.choose(free, g.used(), need)
+	if len(chosen) < need {
+		none := noMatch(c, &g.Request, census)
+		none.asked = asked
+		return nil, shortGroup(none, g.Spread, need, len(free), len(chosen))
+	}
+	return chosen, nil
+}
+
+// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. An error of KindNoMatch says
+// that another client has taken the node.
+func reserveMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember, node *ironic.Node, timeout time.Duration) error {
+	if !stockOf(c).claimOne(m.request, node) {
+		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).Err()
+	}
+	m.asked = true
+	a, err := failure.CreateAllocation(ctx, c.Client, m.request.spec())
+	if err == nil {
+		m.made = a
+		a, err = AwaitAllocation(ctx, c, *m.request, a, timeout)
+	}
+	return settleMember(c, g, m, a, node, err)
+}
+
+// settleMember records how the wait for an allocation has ended.
+func settleMember(c *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation, node *ironic.Node, err error) error {
+	stock := stockOf(c)
+	if err != nil {
+		stock.release(m.request, "")
+		if isLostRace(err) {
+			m.made, m.asked = nil, false // AwaitAllocation has deleted it
+		}
+		return err
+	}
+	stock.release(m.request, a.NodeUUID)
+	g.take(m, a, node)
+	return nil
+}
+
+// collect finds the members that exist already. It takes over those that a killed run has created, and releases those that the group does
+// not have any more.
+func collect(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
+	all, err := c.ListAllocations(ctx, nil)
+	if err != nil {
+		return err
+	}
+	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return isUnfinishedMember(c, g, &a) })
+	var found []*GroupMember
+	for _, m := range g.lacking() {
+		m.request.isBroken = isBroken
+		i := slices.IndexFunc(all, func(a ironic.Allocation) bool { return a.UUID == m.ID || a.Name == m.Name })
+		if i < 0 {
+			continue
+		}
+		if err := continueMember(ctx, c, g, m, &all[i]); err != nil {
+			return err
+		}
+		if m.made != nil {
+			found = append(found, m)
+		}
+	}
+	if err := releaseLeftovers(ctx, c, g, all, isBroken); err != nil {
+		return err
+	}
+	err = worst(eachMember(found, func(m *GroupMember) error {
+		a, err := AwaitAllocation(ctx, c, *m.request, m.made, timeout)
+		var node *ironic.Node
+		if err == nil {
+			node, err = c.Node(ctx, a.NodeUUID)
+		}
+		return settleMember(c, g, m, a, node, err)
+	}))
+	if isLostRace(err) {
+		return nil // the member gets another node
+	}
+	return err
+}
+
+// releaseLeftovers releases the leftovers of a group: those that Leftovers names, because a plan has announced that, and those that
+// isLeftover recognises.
+func releaseLeftovers(ctx context.Context, c *machine.Site, g *Group, all []ironic.Allocation, isBroken bool) error {
+	var failed []error
+	for _, a := range all {
+		if !isLeftover(c, g, &a, isBroken || slices.Contains(g.Leftovers, a.Name)) {
+			continue
+		}
+		if err := Release(ctx, c, a.UUID, a.NodeUUID, g.EndQuarantine); err != nil {
+			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w", a.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark any
+// more was renamed, so it is in the state of another group.
+func isOfKilledRun(c *machine.Site, g *Group, a *ironic.Allocation) bool {
+	mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+	isKnown := slices.Contains(g.Leftovers, a.Name)
+	switch {
+	case mark == nil || mark.Group == "" || !c.Run.IsDead(mark) || !c.Run.IsRecent(mark) && !isKnown:
+		return false
+	case (machine.Tenant{Project: c.Project()}).IsForeign(a.Owner, g.Owner):
+		return false
+	}
+	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
+	if _, err := strconv.Atoi(number); !isNamed || err != nil {
+		return false
+	}
+	return mark.Group == g.Name || mark.Group == g.FormerName || isKnown
+}
+
+// isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.
+func isUnfinishedMember(c *machine.Site, g *Group, a *ironic.Allocation) bool {
+	return isOfKilledRun(c, g, a) && marks.CreationOf(a.Extra, marks.MarkCreation).Done.IsZero()
+}
+
+// isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
+// how long ago the creation was finished.
+func isLeftover(c *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
+	isMember := func(m *GroupMember) bool { return m.ID == a.UUID || m.Name == a.Name }
+	return isOfKilledRun(c, g, a) && (atAnyAge || c.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+}
+
+// continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.
+func continueMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation) error {
+	if a.UUID != m.ID {
+		taken, by, err := finishAllocation(ctx, c, m.request)
+		switch {
+		case err != nil:
+			return err
+		case taken == nil:
+			return nameTaken(m.Name, a.UUID)
+		}
+		a, g.by = taken, by
+	}
+	m.asked = true
+	if a.State == ironic.AllocationError {
+		err := c.DeleteAllocation(ctx, a.UUID)
+		m.asked = err != nil
+		return err
+	}
+	m.request.Continue(a)
+	m.made = a
+	return nil
+}
+
+// endMember writes into the mark of a new member that its creation is finished, or removes the mark of a killed run.
+func endMember(ctx context.Context, c *machine.Site, m *GroupMember) error {
+	if m.made == nil {
+		return nil
+	}
+	ForgetAllocationMark(ctx, c, m.made)
+	return EndAllocation(ctx, c, m.made, nil)
+}
+
+// withdraw releases what this run has reserved for a group, also after an interruption. It joins its errors to a cause, which may be nil.
+func withdraw(ctx context.Context, c *machine.Site, g *Group, cause error) error {
+	ctx, stop := rest.OutlastFor(ctx, releaseGrace)
+	defer stop()
+	left := errors.Join(eachMember(g.Members, func(m *GroupMember) error {
+		if m.request == nil || !m.asked {
+			return nil
+		}
+		id := m.request.UUID
+		now, err := c.Allocation(ctx, id)
+		if err == nil {
+			m.ID = id // until it is released
+			if lost := c.Run.Superseded("allocation "+id, now.Extra, marks.MarkCreation); lost != nil {
+				return lost
+			}
+			err = Release(ctx, c, id, now.NodeUUID, g.EndQuarantine)
+		}
+		if err != nil && !ironic.IsNotFound(err) {
+			return fmt.Errorf("release allocation %s: %w", id, err)
+		}
+		m.made, m.asked, m.ID, m.NodeID, m.NodeName, m.Domain = nil, false, "", "", "", ""
+		return nil
+	})...)
+	if left == nil {
+		return cause
+	}
+	return errors.Join(cause, left)
+}
+
+// eachMember calls do for members, several at once, and returns their errors. It turns a panic into an error, because a panic outside the
+// goroutine of an RPC would end the process.
+func eachMember(members []*GroupMember, do func(*GroupMember) error) []error {
+	errs := make([]error, len(members))
+	places := make(chan struct{}, membersAtOnce)
+	var all sync.WaitGroup
+	for i, m := range members {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					errs[i] = fmt.Errorf("the provider has a bug: %v\n%s", r, debug.Stack())
+				}
+				<-places
+			}()
+			errs[i] = do(m)
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// worst returns the most serious of the errors that members have met: that another run has taken over the group, then any other than
+// the loss of a node, which only needs another try.
+func worst(errs []error) error {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case isLostRace(err):
+			return 1
+		case marks.IsSuperseded(err):
+			return 3
+		}
+		return 2
+	}
+	return slices.MaxFunc(append(errs, nil), func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// isLostRace reports whether an allocation has found its node taken, and does not exist any more.
+func isLostRace(err error) bool {
+	none := noMatchOf(err)
+	return none != nil && !none.Left
+}

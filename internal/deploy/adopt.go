@@ -1,0 +1,99 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// CheckAdoption returns a RefusedError unless something runs on the node that can be adopted, or Ironic can adopt the machine
+// (reference/ironic.md#adopting-a-node).
+func CheckAdoption(n *ironic.Node) error {
+	state := ironic.State(n.ProvisionState)
+	if state == nodes.Active || n.InstanceUUID != "" && states.Finished(state) || states.Adoptable(state) {
+		return nil
+	}
+	return machine.RefusedFor(n, states.ReasonNoAdopt.String())
+}
+
+// ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the
+// reservation of a machine that runs a deployment already, or makes one, with the mark of a creation. allocation is the reservation that the
+// caller expects, or "". As ReserveNew, it takes over what a killed run has begun, and then also returns the mark of that run.
+func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, deadline time.Time) (instanceID string, by *marks.Creation, err error) {
+	if err := CheckAdoption(m.Node()); err != nil {
+		return "", nil, err
+	}
+	if allocation != "" {
+		return allocation, nil, machine.CheckReservation(m.Node(), allocation)
+	}
+	if by, err = instance.FinishReservation(ctx, m, "", func() bool { return true }, deadline); err != nil {
+		return "", nil, err
+	}
+	if m.Node().InstanceUUID != "" && (by != nil || states.Finished(m.State())) {
+		return m.Node().InstanceUUID, by, nil
+	}
+	if err := machine.CheckReservation(m.Node(), ""); err != nil {
+		return "", nil, err
+	}
+	mark := m.Site().NewReservation(m.Node().UUID)
+	return mark.Instance, nil, instance.Claim(ctx, m, mark.Instance, mark)
+}
+
+// Adopt lets Ironic take the machine over as it runs: nothing is written to its disks. It waits for an adoption that an earlier run has
+// started, repeats one that has failed, and does nothing to a machine that Ironic knows as deployed. Some boot interfaces need the
+// deployment's instance_info.
+func Adopt(ctx context.Context, m *machine.Machine, d instance.Deployment, instanceID string, timeout time.Duration) error {
+	if states.Finished(m.State()) {
+		return machine.CheckReservation(m.Node(), instanceID)
+	}
+	if m.State() != nodes.Adopting {
+		if err := Describe(ctx, m, d, instance.MarkerOf(m.Node()).Keys); err != nil {
+			return err
+		}
+	}
+	return m.Walk(ctx, states.GoalAdopted, instanceID, ironic.Order{}, timeout)
+}
+
+// Describe gives instance_info of an adopted machine the additional keys of a deployment, and removes former keys that the deployment
+// does not have. It does not touch the machine.
+func Describe(ctx context.Context, m *machine.Machine, d instance.Deployment, former []string) error {
+	patch := editsOf(m.Node().InstanceInfo, d.InstanceInfo, slices.Clone(former))
+	if len(patch) == 0 {
+		return nil
+	}
+	mark := instance.MarkerOf(m.Node())
+	mark.Keys = slices.DeleteFunc(mark.Keys, func(key string) bool { return slices.Contains(former, key) })
+	mark.Keys = append(mark.Keys, slices.Collect(maps.Keys(d.InstanceInfo))...)
+	slices.Sort(mark.Keys)
+	mark.Keys = slices.Compact(mark.Keys)
+	patch.Set("/instance_info/"+marks.KeyMarker, mark)
+	return m.Patch(ctx, patch)
+}
+
+// EndAdoption ends an adoption that has not succeeded, after the end of one in progress: the node goes back to manageable and is not
+// reserved any more. runs reports whether Ironic has adopted the machine after all: then it keeps running and stays reserved. EndAdoption
+// does nothing to a node that another instance has. The caller must have just read the node.
+func EndAdoption(ctx context.Context, m *machine.Machine, instance string, timeout time.Duration) (runs bool, err error) {
+	if m.Node().InstanceUUID != instance {
+		return false, nil
+	}
+	err = m.Reach(ctx, states.GoalManageable, timeout)
+	switch {
+	case states.IsOccupied(m.Node()) && (err == nil || failure.Is(err, machine.KindRefused)):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	_, err = release(ctx, m, instance, nil, timeout)
+	return false, err
+}

@@ -1,0 +1,290 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// Other says what Deploy does with a node that runs something other than the deployment.
+type Other int
+
+// What Deploy may do with a node that runs something else.
+const (
+	RefuseOther  Other = iota // return an error of KindRefused
+	KeepOther                 // keep what it runs, which is what the configuration means as far as the record shows
+	RebuildOther              // rebuild it, which erases its root disk
+)
+
+// DeployOptions say how to deploy.
+type DeployOptions struct {
+	Instance string        // the reservation that must exist: the UUID of an allocation or of Reserve
+	Other    Other         // what to do with a node that runs something else
+	Attempts int           // how often to try; at least once
+	Timeout  time.Duration // for each attempt, without the time spent waiting for a slot
+
+	// Connections are made before Ironic deploys the node, and on a node that runs the deployment already.
+	Connections instance.Connections
+
+	// Known is the footprint of the node when the state was last known to match it. With RebuildOther, Deploy keeps a node that a
+	// killed run has deployed with the deployment since then.
+	Known instance.Footprint
+
+	// Creates says that the deployment is new in Terraform: the node gets the mark of its creation.
+	Creates bool
+}
+
+// protectedReason is the protected_reason of a node that this provider protects.
+const protectedReason = "protected by Terraform"
+
+// Protect sets Ironic's flag that keeps the node from being rebuilt, undeployed and deleted, or clears it. It sends nothing if the
+// record shows the wanted flag. Ironic sets the flag only on a node in state active or rescue.
+func Protect(ctx context.Context, m *machine.Machine, on bool) error {
+	if m.Node().Protected == on {
+		return nil
+	}
+	var patch ironic.Patch
+	patch.Set("/protected", on)
+	if on {
+		patch.Set("/protected_reason", protectedReason)
+	}
+	return m.Patch(ctx, patch)
+}
+
+// Deploy deploys a reserved machine and returns the number of attempts. It waits for a deployment that an earlier run has started,
+// and keeps one that has succeeded. The caller must have just read the node, because Deploy decides by that record what to write.
+func Deploy(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+	if err := m.CheckDeploy(ctx); err != nil {
+		return 0, err
+	}
+	return deployNow(ctx, m, d, o)
+}
+
+// deployNow is Deploy for a node that was just read and that may be deployed.
+func deployNow(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+	if err := endUndeploy(ctx, m, o); err != nil {
+		return 0, err
+	}
+	if !states.UndeployUnfinished(m.Node()) && machine.CheckReservation(m.Node(), o.Instance) == nil {
+		if err := instance.CleanAgain(ctx, m); err != nil {
+			return 0, err
+		}
+	}
+	if attempts, err = attempt(ctx, m, d, o); err != nil {
+		return attempts, err
+	}
+	if err := instance.CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
+		m.Site().Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
+	}
+	return attempts, nil
+}
+
+// attempt deploys as often as the options allow.
+func attempt(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+	for {
+		before := m.Node()
+		todo, err := decideDeploy(m.Node(), d, o, attempts)
+		if err != nil {
+			return attempts, err
+		}
+		switch todo {
+		case deployKept:
+			return attempts, instance.Connect(ctx, m, o.Connections)
+		case deployDone:
+			return max(attempts, 1), instance.Connect(ctx, m, o.Connections)
+		case deployPrepared:
+			if err := prepare(ctx, m, d, o); err != nil {
+				if m.State() == nodes.Active {
+					restoreInstanceInfo(ctx, m, before)
+				}
+				return attempts, err
+			}
+		case deployAwaited:
+		}
+		goal := states.GoalDeployed
+		if m.State() == nodes.Active {
+			goal = states.GoalRebuilt
+		}
+		attempts++
+		err = m.Walk(ctx, goal, o.Instance, orderOf(d), o.Timeout)
+		if err != nil && todo == deployPrepared && goal == states.GoalRebuilt {
+			restoreInstanceInfo(ctx, m, before)
+		}
+		if err == nil && todo == deployAwaited {
+			continue // the operation has ended: decide again
+		}
+		if !failure.Is(err, failure.KindFailed) || attempts >= o.Attempts || (todo == deployPrepared && m.State() != nodes.DeployFail) {
+			return attempts, err
+		}
+	}
+}
+
+// todo says what to do with a machine to deploy it.
+type todo int
+
+const (
+	deployPrepared todo = iota // write the deployment, then deploy or rebuild
+	deployAwaited              // a deployment is in progress: wait for its end
+	deployDone                 // the machine runs the deployment
+	deployKept                 // the machine runs something else, which is kept
+)
+
+// decideDeploy decides what to do with a node, which was just read, so that it runs a deployment. attempts is how often this run
+// has tried.
+func decideDeploy(n *ironic.Node, d instance.Deployment, o DeployOptions, attempts int) (todo, error) {
+	state := ironic.State(n.ProvisionState)
+	if states.UndeployUnfinished(n) { // an earlier run was killed while it undeployed the node
+		return 0, instance.Refusal(n)
+	}
+	if err := machine.CheckReservation(n, o.Instance); err != nil {
+		return 0, err
+	}
+	switch move := states.NextMove(states.GoalDeployed, state, false); {
+	case move.Kind == states.Wait && !states.Occupied(state):
+		return 0, instance.Refusal(n) // for example, it is being cleaned: continuing from there would deploy it without an image
+	case move.Kind == states.Wait:
+		return deployAwaited, nil
+	case move.Kind == states.Refuse:
+		return 0, instance.Refusal(n)
+	case state != nodes.Active:
+		return deployPrepared, nil
+	case d.RunsOn(n, o.Known), d.DeployedWith(n) && (attempts > 0 || o.Other != RebuildOther):
+		return deployDone, nil
+	}
+	switch o.Other {
+	case KeepOther:
+		return deployKept, nil
+	case RefuseOther:
+		return 0, machine.RefusedFor(n, "it runs something that this resource did not deploy. "+
+			"Import it (terraform import <address of the metal_deployment> "+n.UUID+"), or undeploy it first")
+	case RebuildOther:
+	}
+	return deployPrepared, nil
+}
+
+// endUndeploy finishes an undeploy that an earlier run started in order to deploy the node again for the same instance, or that has
+// failed, and restores the reservation.
+func endUndeploy(ctx context.Context, m *machine.Machine, o DeployOptions) error {
+	spec := marks.SuspendedAllocation(m.Node())
+	suspended := spec != nil && spec.UUID == o.Instance
+	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !instance.DeployedAgain(m.Node(), o.Instance)) {
+		return nil
+	}
+	allocation := ""
+	if suspended {
+		allocation = o.Instance
+	}
+	if _, err := undeploy(ctx, m, o.Instance, allocation, o.Timeout); err != nil {
+		return err
+	}
+	if suspended {
+		return m.Refresh(ctx)
+	}
+	return instance.Reserve(ctx, m, o.Instance)
+}
+
+func orderOf(d instance.Deployment) ironic.Order {
+	return ironic.Order{DeploySteps: d.DeploySteps, ConfigDrive: d.ConfigDrive}
+}
+
+// prepare writes instance_info and the marker, and connects the machine. Ironic validates them when it receives the verb.
+func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) error {
+	node, want := m.Node(), d.AsInstanceInfo()
+	before, lost := instance.MarkerOf(node), instance.Lost(ctx, m, o.Instance)
+	if _, given := want[instance.KeyTraits]; !given && slices.Contains(before.Keys, instance.KeyTraits) && node.AllocationUUID != "" {
+		a, err := m.Site().Allocation(ctx, node.AllocationUUID)
+		if err != nil {
+			return err
+		}
+		want[instance.KeyTraits] = a.Traits // the traits at the time of the reservation
+	}
+	stale := slices.Concat(instance.DeploymentKeys, instance.ImageKeys, before.Keys)
+	if d.ConfigDrive == nil {
+		stale = append(stale, instance.KeyConfigDrive)
+	}
+	want[marks.KeyMarker] = instance.Marker{Digest: d.Digest(), State: m.State(), Since: instance.Since(node), Keys: slices.Sorted(maps.Keys(want))}
+	for key, value := range lost.Info {
+		if _, given := want[key]; !given {
+			want[key] = value
+		}
+	}
+	patch := editsOf(node.InstanceInfo, want, stale)
+	if d.LiveISO != nil {
+		if d.ConfigDrive != nil && !instance.CarriesConfigDrive(node) {
+			return instance.NoConfigDrive(node)
+		}
+		patch.Set("/extra/"+marks.KeyBoot, instance.BootNoteFor(node, *d.LiveISO))
+	}
+	marks.EndQuarantine(&patch, node) // an operator has returned the node
+	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {
+		mine := m.Site().Run.Begun()
+		if mine.Instance = o.Instance; mark != nil && mark.Instance == o.Instance {
+			mine.Origin = mark.Origin
+		}
+		patch.Set("/extra/"+string(marks.MarkReservation), mine.Value())
+	}
+	if err := m.Patch(ctx, patch); err != nil {
+		return err
+	}
+	return instance.ConnectAgain(ctx, m, o.Connections, lost.VIFs)
+}
+
+// restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The
+// machine runs what the old values describe, and a rebuild by another client must not install anything else. The function leaves
+// values that Ironic masks as they are, gives up after five seconds, and only logs a failure.
+func restoreInstanceInfo(ctx context.Context, m *machine.Machine, before *ironic.Node) {
+	if m.AwaitsAnswer() {
+		return // Ironic may begin to rebuild it later
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := m.Refresh(ctx) // polls do not contain instance_info
+	if err == nil {
+		if m.State() != nodes.Active || !m.Node().ProvisionUpdatedAt.Truncate(time.Second).Equal(before.ProvisionUpdatedAt.Truncate(time.Second)) || m.Node().InstanceUUID != before.InstanceUUID {
+			return
+		}
+		now, was := maps.Clone(m.Node().InstanceInfo), maps.Clone(before.InstanceInfo)
+		for key := range m.Node().InstanceInfo {
+			if now[key] == ironic.Masked || was[key] == ironic.Masked {
+				delete(now, key)
+				delete(was, key)
+			}
+		}
+		maps.DeleteFunc(was, func(_ string, value any) bool { return value == ironic.Masked })
+		patch := editsOf(now, was, slices.Collect(maps.Keys(now)))
+		if note, exists := before.Extra[marks.KeyBoot]; exists && !ironic.SameJSON(m.Node().Extra[marks.KeyBoot], note) {
+			patch.Set("/extra/"+marks.KeyBoot, note)
+		}
+		err = m.Patch(ctx, patch)
+	}
+	if err != nil {
+		m.Site().Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt", append(machine.NodeAttributes(m.Node()), "error", err)...)
+	}
+}
+
+// editsOf returns the edits that give instance_info the wanted values and remove stale keys that are not wanted.
+func editsOf(info, want map[string]any, stale []string) (patch ironic.Patch) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !ironic.SameJSON(info[key], want[key]) {
+			patch.Set("/instance_info/"+key, want[key])
+		}
+	}
+	slices.Sort(stale)
+	for _, key := range slices.Compact(stale) {
+		_, wanted := want[key]
+		if _, exists := info[key]; exists && !wanted {
+			patch.Remove("/instance_info/" + key)
+		}
+	}
+	return patch
+}

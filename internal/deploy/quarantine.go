@@ -1,0 +1,163 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// quarantineAge is how long a quarantine counts against the number of nodes that a deployment may try.
+const quarantineAge = 24 * time.Hour
+
+// Try says for which allocation a deployment is tried, and on how many nodes it may be tried.
+type Try struct {
+	Allocation *ironic.Allocation
+	Max        int
+	failed     []*ironic.Node // in quarantine for the allocation
+}
+
+// CheckTries counts the nodes that are in quarantine because a deployment for an allocation of this name failed on them within the last
+// day. It returns an error of KindTried if no more may be tried. max is at least 1.
+func CheckTries(ctx context.Context, s *machine.Site, allocation *ironic.Allocation, most int) (Try, error) {
+	try := Try{Allocation: allocation, Max: most}
+	retired, err := allocate.RetiredNodes(ctx, s)
+	if err != nil {
+		return try, err
+	}
+	for i := range retired {
+		q := marks.QuarantineOf(&retired[i])
+		if q != nil && q.Allocation == allocation.Name && s.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+			try.failed = append(try.failed, &retired[i])
+		}
+	}
+	slices.SortFunc(try.failed, func(a, b *ironic.Node) int {
+		return cmp.Or(marks.QuarantineOf(a).Since.Compare(marks.QuarantineOf(b).Since), cmp.Compare(a.UUID, b.UUID))
+	})
+	if len(try.failed) >= most {
+		return try, triedError(try)
+	}
+	return try, nil
+}
+
+// IsDeployFailure reports whether err says that Ironic has failed to deploy a machine. Other errors do not speak against the machine.
+func IsDeployFailure(err error) bool {
+	failed := failure.As(err, failure.KindFailed)
+	return failed != nil && (failed.Goal == states.GoalDeployed || failed.Goal == states.GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail
+}
+
+// Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
+// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note is
+// written, and another error if it could not be written.
+func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
+	q := &marks.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
+	var patch ironic.Patch
+	if !m.Node().Retired {
+		patch.Set("/retired", true)
+	}
+	patch.Set("/retired_reason", q.Reason())
+	patch.Set("/extra/"+marks.KeyQuarantine, q)
+	if _, exists := m.Node().Extra[marks.KeyAllocation]; exists { // it is not created again
+		patch.Remove("/extra/" + marks.KeyAllocation)
+	}
+	if err := m.Patch(ctx, patch); err != nil {
+		return err
+	}
+	try.failed = append(slices.Clone(try.failed), m.Node())
+	return finishQuarantine(ctx, m, q, &try, failed, timeout)
+}
+
+// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the
+// machine is in no such quarantine.
+func FinishQuarantine(ctx context.Context, m *machine.Machine, allocation string, timeout time.Duration) error {
+	q := marks.UnfinishedQuarantine(m.Node(), allocation)
+	if q == nil {
+		return nil
+	}
+	return finishQuarantine(ctx, m, q, nil, nil, timeout)
+}
+
+func finishQuarantine(ctx context.Context, m *machine.Machine, q *marks.Quarantine, try *Try, failed error, timeout time.Duration) error {
+	left := undeployQuarantined(ctx, m, q, timeout)
+	if marks.IsSuperseded(left) {
+		return left
+	}
+	return quarantined(m.Node(), q, try, failed, left)
+}
+
+// undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine meanwhile: the
+// machine may wait for a slot for hours.
+func undeployQuarantined(ctx context.Context, m *machine.Machine, q *marks.Quarantine, timeout time.Duration) error {
+	defer m.OnlyIn(q)()
+	_, err := Undeploy(ctx, m, q.Instance, "", timeout)
+	return err
+}
+
+// KindQuarantined is the kind of an error which says that a deployment has failed on a node, and that the node is in quarantine.
+const KindQuarantined failure.Kind = "quarantined"
+
+// quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment failed. left says
+// why the node is not undeployed yet; nil if it is.
+func quarantined(node *ironic.Node, q *marks.Quarantine, try *Try, failed, left error) *failure.Error {
+	e := &failure.Error{Kind: KindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
+	if why := failure.As(failed, failure.KindFailed); why != nil {
+		e.Fact, e.Words = why.Fact, why.Words
+	}
+	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", node.ProvisionState)
+	next := "Apply again, which reserves and deploys another node."
+	switch {
+	case ironic.IsInterrupted(left):
+		is, next = "The node is retired. The run was interrupted before the node was undeployed.", "Apply again, which finishes that; the apply after it deploys another node."
+	case left != nil:
+		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + failure.Sentence(left)
+		next = "Fix the cause and apply again."
+	}
+	if try != nil && left == nil {
+		next = fmt.Sprintf("This was node %d of at most %d (max_nodes). %s", len(try.failed), try.Max, next)
+		if len(try.failed) >= try.Max {
+			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the cause first.", len(try.failed), try.Max)
+		}
+	}
+	e.Advice = is + " " + next + "\n\n" + returning
+	return e
+}
+
+// returning says how a node leaves its quarantine.
+const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: baremetal node unset <node> --retired, then baremetal node provide <node>."
+
+// KindTried is the kind of an error which says that a deployment has failed on as many nodes as it may try.
+const KindTried failure.Kind = "tried"
+
+func triedError(try Try) *failure.Error {
+	var names []string
+	for _, node := range try.failed {
+		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), marks.QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
+	}
+	return &failure.Error{
+		Kind: KindTried, Fact: fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", try.Allocation.Name, len(try.failed), try.Max, strings.Join(names, ", ")),
+		Advice: "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return these nodes to use, or raise max_nodes.\n\n" + returning,
+	}
+}
+
+// leftTimeout is how long EndLeftQuarantine waits for the undeploy of a node.
+const leftTimeout = time.Hour
+
+// EndLeftQuarantine undeploys a node that a killed run has put into quarantine for an allocation. It reports whether there was such a
+// quarantine.
+func EndLeftQuarantine(ctx context.Context, s *machine.Site, node *ironic.Node, allocation string) (ended bool, err error) {
+	if !marks.InQuarantineFor(node, allocation) {
+		return false, nil
+	}
+	return true, undeployQuarantined(ctx, s.Record(node), marks.QuarantineOf(node), leftTimeout)
+}

@@ -1,0 +1,50 @@
+package deploy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+// A quarantine counts for a day, for allocations of the same name, and until an operator returns the node.
+func TestQuarantine_countsForADay(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, now := ironictest.Fleet(5), time.Now()
+		for i, note := range []struct {
+			allocation string
+			age        time.Duration
+			retired    bool
+		}{{"web", time.Hour, true}, {"web", 23 * time.Hour, true}, {"web", 25 * time.Hour, true}, {"db", time.Hour, true}, {"web", time.Hour, false}} {
+			id := fake.Nodes()[i].UUID
+			fake.Set(id, "provision_state", "manageable")
+			fake.Set(id, "retired", note.retired)
+			since := now.Add(-note.age).UTC().Format(time.RFC3339)
+			fake.Set(id, "retired_reason", "quarantine: the deployment for allocation "+note.allocation+" failed on it at "+since)
+			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{"allocation": note.allocation, "instance": ironic.NewUUID(), "since": since}})
+		}
+		web := &ironic.Allocation{UUID: ironic.NewUUID(), Name: "web"}
+		if _, err := deploy.CheckTries(t.Context(), sitetest.NewClient(fake).Site, web, 3); err != nil {
+			t.Errorf("got %v", err)
+		}
+		client := sitetest.NewClient(fake)
+		_, err := deploy.CheckTries(t.Context(), client.Site, web, 2)
+		if !failure.Is(err, deploy.KindTried) || !strings.Contains(err.Error(), "on 2 of at most 2 nodes (max_nodes)") {
+			t.Fatalf("got %v", err)
+		}
+		older, newer := strings.Index(err.Error(), fake.Nodes()[1].UUID), strings.Index(err.Error(), fake.Nodes()[0].UUID)
+		if older < 0 || newer < older {
+			t.Errorf("the nodes are not named in the order of their failures: %v", err)
+		}
+		_, _ = deploy.CheckTries(t.Context(), client.Site, web, 9)
+		if lists := ironictest.Count(fake, "GET", "/v1/nodes"); lists > 2 {
+			t.Errorf("two runs sent %d lists", lists)
+		}
+	})
+}

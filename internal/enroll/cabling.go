@@ -1,0 +1,350 @@
+package enroll
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// portError says that the port with a MAC address could not be set.
+type portError struct {
+	address string
+	err     error
+}
+
+// Error names the port.
+func (e *portError) Error() string { return fmt.Sprintf("port %s: %v", e.address, e.err) }
+
+// Unwrap returns the cause.
+func (e *portError) Unwrap() error { return e.err }
+
+// Cabling is what a configuration says of the ports and port groups of a node.
+type Cabling struct {
+	Ports   map[string]ironic.PortSpec      // by MAC address
+	Members map[string]string               // by MAC address of a port: the key of its group, "" if it leaves its group
+	Groups  map[string]ironic.PortGroupSpec // by key
+
+	WithoutPorts, WithoutGroups []string // what the configuration does not contain any more
+}
+
+// Cables are the ports and port groups that Ironic has of a node.
+type Cables struct {
+	Ports  map[string]ironic.Port      // by MAC address
+	Groups map[string]ironic.PortGroup // by key; empty if they were not read
+}
+
+// GroupOf returns the key of the group that a port belongs to; "" if it belongs to none, or the groups were not read.
+func (has Cables) GroupOf(port ironic.Port) string {
+	for key, group := range has.Groups {
+		if group.UUID == port.PortGroupUUID {
+			return key
+		}
+	}
+	return ""
+}
+
+// isEmpty reports whether the configuration says nothing, and never did.
+func (want Cabling) isEmpty() bool {
+	return len(want.Ports)+len(want.Groups)+len(want.WithoutPorts)+len(want.WithoutGroups) == 0
+}
+
+// HasGroups reports whether the port groups matter.
+func (want Cabling) HasGroups() bool {
+	return len(want.Groups)+len(want.Members)+len(want.WithoutGroups) > 0
+}
+
+// leaving returns the ports that must leave their group before anything else changes: the group is removed, the port gets another or
+// none, or its physical network changes, which must be the same in the whole group.
+func (want Cabling) leaving(has Cables) (ports []string) {
+	for mac, port := range has.Ports {
+		key := has.GroupOf(port)
+		group, asked := want.Members[mac]
+		network := want.Ports[mac].PhysicalNetwork
+		// A group with a network of its own gives that to its ports.
+		moves := network != "" && network != port.PhysicalNetwork && has.Groups[key].PhysicalNetwork == ""
+		if port.PortGroupUUID != "" && (slices.Contains(want.WithoutGroups, key) || asked && (group != key || moves)) {
+			ports = append(ports, mac)
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+// reconnects reports whether the connectivity of an existing port changes.
+func (want Cabling) reconnects(has Cables) bool {
+	if len(want.leaving(has)) > 0 {
+		return true
+	}
+	for mac, spec := range want.Ports {
+		port, exists := has.Ports[mac]
+		group, asked := want.Members[mac]
+		if exists && (spec.Reconnects(port) || asked && group != has.GroupOf(port)) {
+			return true
+		}
+	}
+	return false
+}
+
+// givingUp returns the keys that must give up their values first, because other keys get them and the values are unique in Ironic.
+func givingUp(has, wants map[string]string) (keys []string) {
+	takers := map[string]string{}
+	for key, value := range wants {
+		takers[value] = key
+	}
+	for key, value := range has {
+		if taker, taken := takers[value]; taken && value != "" && taker != key {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Cable brings the ports and port groups of the node to a configuration, and returns those that Ironic has then, also on error. A node that this
+// run has just created has none. Where Ironic demands it, the node is in maintenance meanwhile.
+func Cable(ctx context.Context, m *machine.Machine, want Cabling, isNew bool) (Cables, error) {
+	if want.isEmpty() {
+		return Cables{}, nil
+	}
+	c := &cabler{site: m.Site(), node: m.Node().UUID, want: want, has: Cables{Ports: map[string]ironic.Port{}, Groups: map[string]ironic.PortGroup{}}}
+	if !isNew {
+		var err error
+		if c.has, err = ReadCables(ctx, m.Site(), c.node, want.HasGroups()); err != nil {
+			return c.has, err
+		}
+	}
+	if !want.reconnects(c.has) {
+		return c.has, c.rewire(ctx)
+	}
+	err := m.Reconnect(ctx, func() error { return c.rewire(ctx) })
+	return c.has, err
+}
+
+// ReadCables reads the ports of a node, and its port groups if they matter.
+func ReadCables(ctx context.Context, c *machine.Site, node string, groups bool) (has Cables, err error) {
+	if has.Ports, err = c.Ports(ctx, node); err != nil || !groups {
+		return has, err
+	}
+	all, err := c.PortGroups(ctx, node)
+	has.Groups = GroupsByKey(all)
+	return has, err
+}
+
+// cabler changes the ports and port groups of a node.
+type cabler struct {
+	site *machine.Site
+	node string // UUID
+	want Cabling
+	has  Cables // as of Ironic's latest answer
+}
+
+// rewire removes and takes apart first, then makes the groups, then their ports.
+func (c *cabler) rewire(ctx context.Context) error {
+	if err := c.takeApart(ctx); err != nil {
+		return err
+	}
+	if err := c.freeAddresses(ctx); err != nil {
+		return err
+	}
+	if err := c.bringGroups(ctx, true); err != nil {
+		return err
+	}
+	if err := c.freeNames(ctx); err != nil {
+		return err
+	}
+	for _, mac := range slices.Sorted(maps.Keys(c.want.Ports)) {
+		if err := c.bringPort(ctx, mac); err != nil {
+			return err
+		}
+	}
+	return c.bringGroups(ctx, false)
+}
+
+// takeApart removes ports, takes ports out of their groups, and removes groups.
+func (c *cabler) takeApart(ctx context.Context) error {
+	if err := c.removePorts(ctx, c.want.WithoutPorts); err != nil {
+		return err
+	}
+	for _, mac := range c.want.leaving(c.has) {
+		if err := c.movePort(ctx, mac, ""); err != nil {
+			return err
+		}
+	}
+	for _, key := range c.want.WithoutGroups {
+		if group, exists := c.has.Groups[key]; exists {
+			if err := c.site.DeletePortGroup(ctx, group); err != nil {
+				return fmt.Errorf("port group %s: %w", key, err)
+			}
+			delete(c.has.Groups, key)
+		}
+	}
+	return nil
+}
+
+// removePorts deletes those of some ports that exist.
+func (c *cabler) removePorts(ctx context.Context, macs []string) error {
+	for _, mac := range macs {
+		if port, exists := c.has.Ports[mac]; exists {
+			if err := c.site.DeletePort(ctx, port); err != nil {
+				return &portError{mac, err}
+			}
+			delete(c.has.Ports, mac)
+		}
+	}
+	return nil
+}
+
+// freeNames takes away the names of ports that other ports of the node get.
+func (c *cabler) freeNames(ctx context.Context) error {
+	has, wants := map[string]string{}, map[string]string{}
+	for mac, port := range c.has.Ports {
+		has[mac] = port.Name
+	}
+	for mac, spec := range c.want.Ports {
+		wants[mac] = spec.Name
+	}
+	for _, mac := range givingUp(has, wants) {
+		port, err := c.site.RemovePortName(ctx, c.has.Ports[mac])
+		if err := c.record(mac, port, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeAddresses takes away the MAC addresses of port groups that other groups of the node get.
+func (c *cabler) freeAddresses(ctx context.Context) error {
+	has, wants := map[string]string{}, map[string]string{}
+	for key, group := range c.has.Groups {
+		has[key] = group.Address
+	}
+	for key, spec := range c.want.Groups {
+		wants[key] = spec.Address
+	}
+	for _, key := range givingUp(has, wants) {
+		without, err := c.site.RemovePortGroupAddress(ctx, c.has.Groups[key])
+		if err != nil {
+			return fmt.Errorf("port group %s: %w", key, err)
+		}
+		c.has.Groups[key] = *without
+	}
+	return nil
+}
+
+// bringGroups creates and changes port groups. Before the ports have changed, an existing group keeps standalone_ports, if it is to
+// become false: Ironic refuses that while a port of the group may boot alone.
+func (c *cabler) bringGroups(ctx context.Context, first bool) error {
+	for _, key := range slices.Sorted(maps.Keys(c.want.Groups)) {
+		spec := c.want.Groups[key]
+		group, exists := c.has.Groups[key]
+		var now *ironic.PortGroup
+		var err error
+		if exists {
+			if first && spec.StandalonePorts != nil && !*spec.StandalonePorts {
+				spec.StandalonePorts = nil
+			}
+			now, err = c.site.UpdatePortGroup(ctx, group, spec)
+		} else {
+			spec.Name = groupName(key, c.node)
+			now, err = c.site.CreatePortGroup(ctx, c.node, spec)
+		}
+		if err != nil {
+			return fmt.Errorf("port group %s: %w", key, err)
+		}
+		c.has.Groups[key] = *now
+		if exists && now.PhysicalNetwork != group.PhysicalNetwork {
+			for mac, port := range c.has.Ports {
+				if port.PortGroupUUID == now.UUID {
+					port.PhysicalNetwork = now.PhysicalNetwork
+					c.has.Ports[mac] = port
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// bringPort creates or changes a port, and puts it into its group.
+func (c *cabler) bringPort(ctx context.Context, mac string) error {
+	spec, key := c.want.Ports[mac], c.want.Members[mac]
+	port, exists := c.has.Ports[mac]
+	if !exists {
+		spec.Group = c.has.Groups[key].UUID
+		made, err := c.site.CreatePort(ctx, c.node, spec)
+		return c.record(mac, made, err)
+	}
+	changed, err := c.site.UpdatePort(ctx, port, spec)
+	if err = c.record(mac, changed, err); err != nil || key == "" {
+		return err
+	}
+	return c.movePort(ctx, mac, key)
+}
+
+// movePort puts a port into the group with a key, or takes it out of its group if the key is empty.
+func (c *cabler) movePort(ctx context.Context, mac, key string) error {
+	moved, err := c.site.MovePort(ctx, c.has.Ports[mac], c.has.Groups[key].UUID)
+	return c.record(mac, moved, err)
+}
+
+// record keeps Ironic's answer to a change of a port.
+func (c *cabler) record(mac string, port *ironic.Port, err error) error {
+	if err != nil {
+		return &portError{mac, err}
+	}
+	c.has.Ports[mac] = *port
+	return nil
+}
+
+// GiveUp gives up what the change of a host takes away from the node anyway, because another host of the run gets it. If the run is killed
+// afterwards, the next plan shows the difference.
+func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
+	if r.Name {
+		if err := m.Patch(ctx, ironic.Patch{}.With("/name", TemporaryName(m.Node().UUID))); err != nil {
+			return err
+		}
+	}
+	c := &cabler{site: m.Site(), node: m.Node().UUID}
+	if len(r.Addresses) > 0 {
+		var err error
+		if c.has.Ports, err = m.Site().Ports(ctx, c.node); err != nil {
+			return err
+		}
+		if err := c.removePorts(ctx, r.Addresses); err != nil {
+			return err
+		}
+	}
+	if len(r.Bonds) == 0 {
+		return nil
+	}
+	groups, err := m.Site().PortGroups(ctx, c.node)
+	for i := 0; err == nil && i < len(groups); i++ {
+		if slices.Contains(r.Bonds, strings.ToLower(groups[i].Address)) {
+			_, err = m.Site().RemovePortGroupAddress(ctx, groups[i])
+		}
+	}
+	return err
+}
+
+// groupName returns the name in Ironic of a node's port group. Names of port groups are unique over all nodes.
+func groupName(key, nodeID string) string { return key + "-" + nodeID }
+
+// GroupsByKey returns the port groups of a node by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
+// another client has made.
+func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
+	byKey := map[string]ironic.PortGroup{}
+	for _, group := range groups {
+		key, ours := strings.CutSuffix(group.Name, groupName("", group.NodeUUID))
+		if key == "" {
+			key = group.UUID
+		}
+		if _, taken := byKey[key]; ours || !taken {
+			byKey[key] = group
+		}
+	}
+	return byKey
+}

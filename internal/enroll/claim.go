@@ -1,0 +1,197 @@
+package enroll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// claimNamespace is the namespace of the UUIDs that claims take their second half from.
+const claimNamespace = "0c1a1a5e-6d65-5461-9f3a-636c61696d73"
+
+// newClaim returns the instance UUID of a claim of a node. Its first half is random, and its second half follows from the node, so that the
+// reservation of another client is not taken for a claim.
+func newClaim(node string) string {
+	half := len("00000000-0000-0000-")
+	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
+}
+
+// isClaim reports whether an instance UUID is a claim of a node.
+func isClaim(instance, node string) bool {
+	half := len("00000000-0000-0000-")
+	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
+}
+
+// Abandoned reports whether a node is held by a claim that a dead run has left behind.
+func Abandoned(c *machine.Site, n *ironic.Node) bool {
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
+		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+}
+
+// KindClaimLost is the kind of an error which says that a discovered machine could not be claimed.
+const KindClaimLost failure.Kind = "claim lost"
+
+func claimLost(reason string) *failure.Error {
+	return &failure.Error{Kind: KindClaimLost, Fact: reason}
+}
+
+// ClaimDiscovered names a discovered node and records which discovery it belongs to. If several runs try this, exactly one
+// succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
+// (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
+// node cannot be claimed.
+func ClaimDiscovered(ctx context.Context, c *machine.Site, id string, mark marks.Discovery) error {
+	node, err := c.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return errGone()
+	}
+	if err != nil {
+		return err
+	}
+	if d := marks.DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
+		if d.Name != mark.Name {
+			return claimLost("another run of " + d.Owner + " has named it " + d.Name)
+		}
+		return restoreName(ctx, c, node, d)
+	}
+	claim := newClaim(id)
+	taken, err := take(ctx, c, node, claim)
+	if err != nil {
+		return err
+	}
+	if reason := claimObstacle(taken); reason != "" {
+		return errors.Join(claimLost(reason), releaseClaim(ctx, c, id, claim))
+	}
+	var patch ironic.Patch
+	patch.Set("/name", mark.Name)
+	patch.Set("/extra/"+marks.KeyDiscovery, mark)
+	patch.Remove("/instance_uuid")
+	_, err = c.PatchNode(ctx, id, patch)
+	if err == nil {
+		return nil
+	}
+	// The answer may be lost although Ironic applied the patch: release only a node without the record.
+	if now, look := c.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
+		if d := marks.DiscoveryOf(now); d != nil && *d == mark {
+			return nil
+		}
+	}
+	switch {
+	case ironic.IsStatus(err, http.StatusConflict, "already exists"):
+		err = claimLost(fmt.Sprintf("the name %s is taken by now", mark.Name))
+	case ironic.IsNotFound(err):
+		return errGone()
+	}
+	return errors.Join(err, releaseClaim(ctx, c, id, claim))
+}
+
+func errGone() error { return claimLost("the node does not exist any more") }
+
+// restoreName restores the name of a node that this discovery has claimed.
+func restoreName(ctx context.Context, c *machine.Site, node *ironic.Node, d *marks.Discovery) error {
+	var patch ironic.Patch
+	if node.Name == "" {
+		patch.Set("/name", d.Name)
+	}
+	if node.InstanceUUID != "" && Abandoned(c, node) {
+		patch.Remove("/instance_uuid")
+	}
+	if len(patch) == 0 {
+		return nil
+	}
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	return err
+}
+
+// MarkDiscovered restores the discovery record of a node that another client has removed. It keeps a record that the node has.
+func MarkDiscovered(ctx context.Context, c *machine.Site, id string, mark marks.Discovery) error {
+	node, err := c.Node(ctx, id)
+	if err != nil || marks.DiscoveryOf(node) != nil {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Set("/extra/"+marks.KeyDiscovery, mark)
+	_, err = c.PatchNode(ctx, id, patch)
+	return err
+}
+
+// take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
+func take(ctx context.Context, c *machine.Site, node *ironic.Node, claim string) (*ironic.Node, error) {
+	if Abandoned(c, node) {
+		if err := freeAbandoned(ctx, c, node); err != nil {
+			return nil, err
+		}
+	} else if node.InstanceUUID != "" {
+		return nil, errClaimed()
+	}
+	var patch ironic.Patch
+	patch.Set("/instance_uuid", claim)
+	_, err := c.PatchNode(ctx, node.UUID, patch)
+	var now *ironic.Node
+	if err == nil || ironic.IsStatus(err, http.StatusConflict, "associated") {
+		now, err = c.Node(ctx, node.UUID)
+	}
+	switch {
+	case ironic.IsNotFound(err):
+		return nil, errGone()
+	case err != nil: // Ironic may have applied the claim
+		return nil, errors.Join(err, releaseClaim(ctx, c, node.UUID, claim))
+	case now.InstanceUUID != claim:
+		return nil, errClaimed()
+	}
+	return now, nil
+}
+
+func errClaimed() error { return claimLost("another run is claiming it") }
+
+// freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
+func freeAbandoned(ctx context.Context, c *machine.Site, node *ironic.Node) error {
+	lock := throttle.Lock{
+		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
+		For: "claim node " + node.UUID, Wait: marks.TakeOverWait,
+	}
+	err := c.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, c, node.UUID, node.InstanceUUID) })
+	var locked *throttle.LockedError
+	if errors.As(err, &locked) {
+		return errClaimed()
+	}
+	return err
+}
+
+// claimObstacle returns why a reserved node must not be named; "" if it may be named.
+func claimObstacle(n *ironic.Node) string {
+	switch d := marks.DiscoveryOf(n); {
+	case d != nil:
+		return "it belongs to " + d.Owner
+	case n.Name != "":
+		return "another client has named it " + n.Name
+	case ironic.State(n.ProvisionState) != nodes.Enroll:
+		return "it is in state " + n.ProvisionState
+	}
+	return ""
+}
+
+// releaseClaim removes a claim if it is still there, also after an interruption, because a claim that stays delays all other runs.
+func releaseClaim(ctx context.Context, c *machine.Site, id, claim string) error {
+	ctx = context.WithoutCancel(ctx)
+	node, err := c.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || node.InstanceUUID != claim {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Remove("/instance_uuid")
+	_, err = c.PatchNode(ctx, id, patch)
+	return err
+}

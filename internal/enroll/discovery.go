@@ -1,0 +1,313 @@
+package enroll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+)
+
+// abandonedAfter is the age after which a claim counts as left behind by a run that died.
+const abandonedAfter = 10 * time.Minute
+
+// ownRecord is DiscoveryOf without the records on nodes of other projects, whose users may have written them.
+func ownRecord(c *machine.Site, n *ironic.Node) *marks.Discovery {
+	if c.IsOfOthers(n) {
+		return nil
+	}
+	return marks.DiscoveryOf(n)
+}
+
+// Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
+// metal_host manages it.
+func Enroll(ctx context.Context, c *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
+	settings = settings.Clone()
+	settings.SetKey("extra", string(marks.MarkCreation), c.Run.Begun().Value())
+	if settings.Text("name") == "" {
+		settings.SetKey("extra", marks.KeyEnrolled, true)
+	}
+	node, err := failure.CreateNode(ctx, c.Client, id, settings)
+	return node, c.ExplainDriver(ctx, settings.Text("driver"), err)
+}
+
+// TakeDiscovered adds the edits to a patch which record that the metal_host with a name manages the node, if discovery needs to
+// know that and the node does not say so yet. name may be empty.
+func TakeDiscovered(p *ironic.Patch, n *ironic.Node, name string) {
+	switch d := marks.DiscoveryOf(n); {
+	case d != nil && !d.Taken:
+		d.Taken = true
+		p.Set("/extra/"+marks.KeyDiscovery, *d)
+	case d == nil && n.Driver == machine.FakeDriver && machine.LooksDiscovered(n): // its power is not real
+		p.Set("/extra/"+marks.KeyDiscovery, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339), Taken: true})
+	case d == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[marks.KeyEnrolled] == nil:
+		p.Set("/extra/"+marks.KeyEnrolled, true)
+	}
+}
+
+// enrolledManually reports whether an operator or a client enrolled the node, judging by its driver_info. Ironic sets none on a node that it
+// discovers, and ironic-inspector sets the IPMI address of the BMC only. Inspection rules may set more, but then the node has an
+// inventory.
+func enrolledManually(n *ironic.Node, inventory *ironic.Inventory) bool {
+	_, byInspector := n.DriverInfo["ipmi_address"]
+	isTold := len(n.DriverInfo) > 1 || len(n.DriverInfo) == 1 && !byInspector
+	return n.Extra[marks.KeyEnrolled] != nil || isTold && inventory == nil
+}
+
+// surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
+// with all other fields.
+var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error", "owner", "lessee"}
+
+// Survey is the part of a site that matters for one discovery. It can be stored as JSON.
+type Survey struct {
+	Hosts []discovery.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share a MAC or BMC address with one of them
+	Names []string         `json:"names"` // names of all other nodes
+
+	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
+
+	Exists   map[string]bool   `json:"-"` // nodes by UUID
+	Replaced map[string]string `json:"-"` // held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
+
+	held  map[string]string // UUIDs of held hosts, with the names that they were given
+	fresh bool              // there are new machines
+}
+
+// News returns the part of the survey that a plan needs: nil if no machine is new and no held host has lost its record. It has
+// nothing of held hosts that changes while they are prepared and deployed, so that it stays the same while no other machine
+// changes.
+func (s *Survey) News() *Survey {
+	if !s.fresh && len(s.Unmarked) == 0 {
+		return nil
+	}
+	news := &Survey{Hosts: slices.Clone(s.Hosts), Names: s.Names, Unmarked: s.Unmarked}
+	for i, h := range news.Hosts {
+		if s.held[h.ID] != "" {
+			news.Hosts[i].State, news.Hosts[i].LastError = "", ""
+			news.Hosts[i].CreatedAt, news.Hosts[i].ChangedAt = time.Time{}, time.Time{}
+			news.Hosts[i].Locked, news.Hosts[i].Reserved = false, false
+		}
+	}
+	return news
+}
+
+// All returns the hosts to decide about: those of the survey, and one for every other name that is in use.
+func (s *Survey) All() []discovery.Host {
+	all := slices.Clone(s.Hosts)
+	for _, name := range s.Names {
+		all = append(all, discovery.Host{ID: "named " + name, Name: name})
+	}
+	return all
+}
+
+// TakeSurvey reads a site for the discovery of an owner, which may be "". held are the known nodes with the names that they were
+// given. A site without new machines costs one list of its nodes. Otherwise Survey also lists the nodes in enroll and the ports,
+// and reads the inventory of each new machine.
+func TakeSurvey(ctx context.Context, c *machine.Site, owner string, held map[string]string) (*Survey, error) {
+	all, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
+	if err != nil {
+		return nil, err
+	}
+	held, replaced := follow(held, all)
+	isNew := func(n *ironic.Node) bool {
+		mark := ownRecord(c, n)
+		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
+	}
+	facts, err := factsOf(ctx, c, all, isNew)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{Exists: map[string]bool{}, Replaced: replaced, held: held, fresh: len(facts.inventories) > 0}
+	for i := range all {
+		node := &all[i]
+		s.Exists[node.UUID] = true
+		switch name := held[node.UUID]; {
+		case name != "":
+			if marks.DiscoveryOf(node) == nil {
+				s.Unmarked = append(s.Unmarked, node.UUID)
+			}
+			h := discovered(c, node, facts)
+			h.Owner, h.OwnerName = owner, name
+			s.Hosts = append(s.Hosts, h)
+		case isNew(node) || facts.sharesAddress(node):
+			s.Hosts = append(s.Hosts, discovered(c, node, facts))
+		case node.Name != "":
+			s.Names = append(s.Names, node.Name)
+		}
+	}
+	slices.Sort(s.Names)
+	return s, nil
+}
+
+// follow returns the held hosts with their present nodes. A host was replaced if its node was deleted and another node was
+// enrolled under its name. A node with a discovery record does not count: it was discovered again.
+func follow(held map[string]string, all []ironic.Node) (now, replaced map[string]string) {
+	exists := ironic.ByUUID(all, func(n *ironic.Node) string { return n.UUID })
+	named := ironic.ByUUID(all, func(n *ironic.Node) string { return n.Name })
+	now, replaced = maps.Clone(held), map[string]string{}
+	for id, name := range held {
+		heir := named[name]
+		if exists[id] != nil || heir == nil || held[heir.UUID] != "" || marks.DiscoveryOf(heir) != nil {
+			continue
+		}
+		delete(now, id)
+		now[heir.UUID], replaced[name] = name, heir.UUID
+	}
+	return now, replaced
+}
+
+// facts are the ports of all nodes, and the inventories and addresses of the new machines. All are empty if there are no new
+// machines.
+type facts struct {
+	ports       map[string][]ironic.Port
+	inventories map[string]*ironic.Inventory
+	addresses   map[string]bool // MAC addresses
+	bmcs        map[string]bool
+}
+
+func factsOf(ctx context.Context, c *machine.Site, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
+	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}, bmcs: map[string]bool{}}
+	for i := range all {
+		if !isNew(&all[i]) {
+			continue
+		}
+		inventory, err := c.Inventory(ctx, all[i].UUID)
+		if err != nil {
+			return nil, fmt.Errorf("inventory of node %s: %w", all[i].UUID, err)
+		}
+		f.inventories[all[i].UUID] = inventory
+		for _, address := range inventory.Addresses() {
+			f.addresses[address] = true
+		}
+		if inventory != nil {
+			for _, bmc := range inventory.BMCHosts() {
+				f.bmcs[bmc] = true
+			}
+		}
+	}
+	if len(f.inventories) == 0 {
+		return f, nil
+	}
+	if err := errors.Join(readEnrolled(ctx, c, all), readBMCs(ctx, c, all, f)); err != nil {
+		return nil, err
+	}
+	ports, err := ironic.List[ironic.Port](ctx, c.Client, "ports/detail", "ports", nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range ports {
+		f.ports[port.NodeUUID] = append(f.ports[port.NodeUUID], port)
+		if _, isNew := f.inventories[port.NodeUUID]; isNew {
+			f.addresses[strings.ToLower(port.Address)] = true
+		}
+	}
+	return f, nil
+}
+
+// readBMCs adds their driver_info to all nodes, if a new machine reports the address of its BMC.
+func readBMCs(ctx context.Context, c *machine.Site, all []ironic.Node, f *facts) error {
+	if len(f.bmcs) == 0 {
+		return nil
+	}
+	listed, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
+	if err != nil {
+		return err
+	}
+	known := ironic.ByUUID(listed, func(n *ironic.Node) string { return n.UUID })
+	for i := range all {
+		if node := known[all[i].UUID]; node != nil {
+			all[i].DriverInfo = node.DriverInfo
+		}
+	}
+	return nil
+}
+
+// readEnrolled adds the times of creation and change and the driver_info to the nodes in enroll, for which discovery needs them.
+func readEnrolled(ctx context.Context, c *machine.Site, all []ironic.Node) error {
+	enrolled, err := c.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
+	if err != nil {
+		return err
+	}
+	known := ironic.ByUUID(enrolled, func(n *ironic.Node) string { return n.UUID })
+	for i := range all {
+		if node := known[all[i].UUID]; node != nil {
+			all[i].CreatedAt, all[i].UpdatedAt, all[i].DriverInfo = node.CreatedAt, node.UpdatedAt, node.DriverInfo
+		}
+	}
+	return nil
+}
+
+// sharesAddress reports whether a node has a MAC address or a BMC that a new machine reports.
+func (f *facts) sharesAddress(n *ironic.Node) bool {
+	return slices.ContainsFunc(ironic.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
+		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
+}
+
+// discovered converts a node into a discovery.Host.
+func discovered(c *machine.Site, node *ironic.Node, f *facts) discovery.Host {
+	h := discovery.Host{
+		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
+		Reserved: node.InstanceUUID != "" && !Abandoned(c, node), Locked: node.Reservation != "",
+	}
+	if mark := ownRecord(c, node); mark != nil {
+		h.Owner, h.OwnerName = mark.Owner, mark.Name
+	}
+	for _, port := range f.ports[node.UUID] {
+		h.PortMACs = append(h.PortMACs, strings.ToLower(port.Address))
+		if port.PXEEnabled {
+			h.PXEMACs = append(h.PXEMACs, strings.ToLower(port.Address))
+		}
+	}
+	slices.Sort(h.PortMACs)
+	slices.Sort(h.PXEMACs)
+	for _, host := range ironic.BMCHosts(node.DriverInfo) {
+		if f.bmcs[host] { // the others do not matter, and may change with the configuration of the host
+			h.DriverBMCs = append(h.DriverBMCs, host)
+		}
+	}
+	i := f.inventories[node.UUID]
+	h.ByHand = enrolledManually(node, i)
+	if i == nil {
+		return h
+	}
+	h.HasInventory = true
+	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
+	h.BMCAddress, h.BMCv6Address, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.BMCv6, i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	for _, d := range i.Disks {
+		if d.Name != "" {
+			h.Disks = append(h.Disks, discovery.Disk{Name: d.Name, Bytes: d.Size})
+		}
+	}
+	for _, nic := range i.Interfaces {
+		h.Interfaces = append(h.Interfaces, discovery.Interface{
+			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,
+		})
+	}
+	return h
+}
+
+// unnamed reports whether a node was discovered and has no name yet.
+func unnamed(ctx context.Context, c *machine.Site, n *ironic.Node) (bool, error) {
+	if n.Name != "" || !machine.Unmanaged(n) {
+		return false, nil
+	}
+	if marks.DiscoveryOf(n) != nil || !enrolledManually(n, nil) {
+		return true, nil
+	}
+	inventory, err := c.Inventory(ctx, n.UUID)
+	return err == nil && !enrolledManually(n, inventory), err
+}
+
+// Discovered reports whether a node may have been discovered: it has this provider's record or no name.
+func Discovered(n *ironic.Node) bool {
+	return marks.DiscoveryOf(n) != nil || (n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll)
+}

@@ -1,0 +1,191 @@
+package enroll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+)
+
+// report is what the machine of a discovered node says of itself. Ironic does not know its BMC otherwise.
+type report struct {
+	BMCs      []string
+	addresses []string // MAC addresses of all network cards
+}
+
+// withReported adds to the conflicts of a candidate the discovered nodes whose machines report the BMC of the candidate. It takes back
+// the registration of the candidate if these are the only conflicts.
+func withReported(ctx context.Context, c *machine.Site, l *lists, who Candidate, found []conflict) ([]conflict, error) {
+	known := catalogOf(c)
+	wanted := entryOf(who)
+	if _, err := netip.ParseAddr(wanted.bmc.Host()); err != nil { // no BMC, or one with a name, which no machine reports
+		return found, nil //nolint:nilerr // no address
+	}
+	reports, err := known.readReports(ctx, l)
+	var more []conflict
+	if err == nil {
+		more = reportedConflicts(wanted, found, known.unclaimed(l), reports)
+	}
+	if len(found) == 0 && (err != nil || len(more) > 0) {
+		NotMade(c, who.UUID)
+	}
+	return append(found, more...), err
+}
+
+// reportedConflicts returns the entries whose machines report the BMC of a wanted node. If the wanted node shares its name or a MAC address
+// with one that reports this BMC, there are none: other machines then share the BMC. If the wanted node has MAC addresses and the
+// machine has others, the conflict is doubtful. Of several nodes that Ironic has made for one machine, it returns the one with ports.
+func reportedConflicts(wanted *entry, found []conflict, entries []*entry, reports map[string]*report) (more []conflict) {
+	for _, e := range entries {
+		r := reports[e.node.UUID]
+		if r == nil || !slices.Contains(r.BMCs, wanted.bmc.Host()) {
+			continue
+		}
+		if slices.ContainsFunc(found, func(x conflict) bool { return x.node.UUID == e.node.UUID }) {
+			return nil
+		}
+		known := slices.Concat(r.addresses, e.addresses)
+		shares := slices.ContainsFunc(wanted.addresses, func(address string) bool { return slices.Contains(known, address) })
+		more = append(more, conflict{entry: e, what: SharedBMC, value: wanted.bmc.String(), by: wanted, doubtful: len(wanted.addresses) > 0 && !shares})
+	}
+	all := slices.Clone(more)
+	return slices.DeleteFunc(more, func(ghost conflict) bool {
+		return len(ghost.addresses) == 0 && slices.ContainsFunc(all, func(x conflict) bool {
+			return slices.ContainsFunc(x.addresses, func(address string) bool { return slices.Contains(reports[ghost.node.UUID].addresses, address) })
+		})
+	})
+}
+
+// unclaimed returns the nodes of the lists that exist and that no creation of this run has taken over.
+func (c *catalog) unclaimed(l *lists) (entries []*entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range l.entries {
+		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// readReports reads the inventories of the discovered nodes without a BMC, once for all callers with the same lists.
+func (c *catalog) readReports(ctx context.Context, l *lists) (map[string]*report, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if l.reports != nil {
+		return l.reports, nil
+	}
+	reports := map[string]*report{}
+	for _, e := range l.entries {
+		if !Discovered(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(ironic.BMCHosts(e.node.DriverInfo)) > 0 {
+			continue
+		}
+		inventory, err := c.client.Inventory(ctx, e.node.UUID)
+		if err != nil && !ironic.IsNotFound(err) && !ironic.IsForbidden(err) {
+			return nil, err
+		}
+		if err == nil && inventory != nil {
+			reports[e.node.UUID] = &report{BMCs: inventory.BMCHosts(), addresses: inventory.Addresses()}
+		}
+	}
+	l.reports = reports
+	return reports, nil
+}
+
+// Sharing is a property that two nodes must not share.
+type Sharing string
+
+// Properties that two nodes must not share.
+const (
+	SharedName    Sharing = "name"
+	SharedBMC     Sharing = "BMC"
+	SharedAddress Sharing = "MAC address"
+	SharedBond    Sharing = "MAC address of a port group"
+)
+
+// KindTaken is the kind of an error which says that another node already has the name, BMC or MAC address of a new one.
+const KindTaken failure.Kind = "taken"
+
+// Taken is what an error of KindTaken knows.
+type Taken struct {
+	What  Sharing
+	Value string
+	Node  *ironic.Node // the node that has it
+	// Making is the mark of another run that creates the node at the same time; nil if there is none.
+	Making *marks.Creation
+	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another node.
+	Obstacle string
+	// For is the node that was to get it by a change; nil for a new one.
+	For *ironic.Node
+	// Exchanged: the run gives the node, in turn, what the changed node has.
+	Exchanged bool
+}
+
+// TakenOf returns what an error of KindTaken knows; nil for other errors.
+func TakenOf(err error) *Taken { return failure.AboutOf[*Taken](err, KindTaken) }
+
+// Err returns the error, which names the node.
+func (e *Taken) Err() error {
+	return &failure.Error{Kind: KindTaken, About: e, Fact: e.fact(), Advice: e.advice()}
+}
+
+func (e *Taken) fact() string {
+	label := ironic.NodeLabel(e.Node)
+	switch e.What {
+	case SharedName:
+		return fmt.Sprintf("a node with name %s already exists: %s", e.Value, e.Node.UUID)
+	case SharedBMC:
+		return fmt.Sprintf("node %s has the BMC %s already", label, e.Value)
+	case SharedBond:
+		return fmt.Sprintf("a port group with MAC address %s already exists, on node %s", e.Value, label)
+	case SharedAddress:
+	}
+	return fmt.Sprintf("a port with MAC address %s already exists, on node %s", e.Value, label)
+}
+
+func (e *Taken) advice() string {
+	if e.Making != nil {
+		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
+	}
+	switch {
+	case e.For != nil:
+		return e.adviceForChange()
+	case e.Obstacle != "":
+		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the provider does not take it over, because %s. "+
+			"If the machine is yours, import it:\n\n  terraform import <address of the metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
+	case e.What == SharedBMC:
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
+			"  terraform import <address of the metal_host> " + e.Node.UUID
+	case e.What == SharedBond:
+		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n  terraform import <address of the metal_host> " + e.Node.UUID
+	}
+	return failure.AdviseConflict(failure.Sentence(errors.New(e.fact())))
+}
+
+// adviceForChange says what to do about a change that gives a host what another node has.
+func (e *Taken) adviceForChange() string {
+	other := ironic.NodeLabel(e.Node)
+	switch {
+	case e.Exchanged:
+		return fmt.Sprintf("This run gives node %s, in turn, the BMC that this host has now. Two nodes on one BMC are one machine, and an interrupted apply would leave them so. "+
+			"Give one of them an address that no machine has, and apply; then give both their new addresses.", other)
+	case e.What == SharedBMC:
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address. If the machine now belongs to this host, " +
+			"give node " + other + " another address first, or delete it."
+	}
+	unique := "A MAC address belongs to one node only. Correct it"
+	if e.What == SharedName {
+		unique = "Names are unique in Ironic. Choose another name"
+	}
+	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first (-target).", unique, other)
+}

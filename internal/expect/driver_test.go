@@ -1,0 +1,47 @@
+package expect_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+func TestCheckDriver(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	client := sitetest.NewClient(fake)
+	for range 3 {
+		if err := expect.CheckDriver(t.Context(), client.Site, "redfish"); err != nil {
+			t.Errorf("an enabled driver: %v", err)
+		}
+		summary, detail := failure.Explain("plan host h", expect.CheckDriver(t.Context(), client.Site, "redfsh"))
+		if summary != "Could not plan host h" || !strings.Contains(detail, "The site has no driver redfsh. Enabled are") || !strings.Contains(detail, "enabled_hardware_types") {
+			t.Errorf("%s: %s", summary, detail)
+		}
+	}
+	asked := 0
+	for _, r := range fake.Requests() {
+		if strings.HasSuffix(r.Path, "/v1/drivers") {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("Ironic was asked %d times", asked)
+	}
+	silent := ironictest.Fleet(1)
+	silent.Reject = ironictest.Times(100, http.MethodGet, "/v1/drivers", ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly))
+	tenant := sitetest.NewClient(silent)
+	for range 3 {
+		if err := expect.CheckDriver(t.Context(), tenant.Site, "redfsh"); err != nil {
+			t.Errorf("without an answer: %v", err)
+		}
+	}
+	if n := ironictest.Count(silent, http.MethodGet, "/v1/drivers"); n != 1 {
+		t.Errorf("a user who may not see the drivers was made to ask %d times", n)
+	}
+}

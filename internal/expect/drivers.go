@@ -1,0 +1,72 @@
+package expect
+
+import (
+	"context"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// CheckDriver returns an error if no conductor has enabled a driver, and nil if Ironic does not tell, or has no
+// conductor. It is called during plan.
+func CheckDriver(ctx context.Context, s *machine.Site, driver string) error {
+	names := machine.NamesOf(driversForPlan(ctx, s))
+	if len(names) == 0 || slices.Contains(names, driver) {
+		return nil
+	}
+	return machine.UnknownDriver(driver, names, nil)
+}
+
+// LacksBootPort is NetworkBoot.Lacks of a node as this plan leaves it. It reads the ports from the lists that plans share.
+func LacksBootPort(ctx context.Context, c *machine.Site, node *ironic.Node) string {
+	boot := machine.NetworkBoot{Interface: AsPlanned(c, node).BootInterface}
+	if h, planned := ExpectedOf(c).find(node); !machine.BootsFromPort(boot.Interface) || planned && h.BootPort {
+		return ""
+	}
+	ports, err := c.PortsForRefresh(ctx, node.UUID)
+	if err != nil {
+		return "" // the apply reports it
+	}
+	boot.Ports = machine.PXEPorts(ports)
+	return boot.Lacks()
+}
+
+// drivers are those that conductors have enabled, as far as the plans of a run have asked.
+type drivers struct {
+	asking  chan struct{}   // has room for one, who may use enabled
+	enabled []ironic.Driver // nil: not asked for
+}
+
+func driversOf(s *machine.Site) *drivers {
+	return machine.Kept(s, func(*machine.Site) *drivers { return &drivers{asking: make(chan struct{}, 1)} })
+}
+
+// driversForPlan returns the drivers that conductors have enabled; none if Ironic does not tell. It asks Ironic once.
+func driversForPlan(ctx context.Context, c *machine.Site) []ironic.Driver {
+	known := driversOf(c)
+	select {
+	case known.asking <- struct{}{}:
+		defer func() { <-known.asking }()
+	case <-ctx.Done():
+		return nil
+	}
+	if known.enabled == nil {
+		enabled, err := c.Drivers(ctx)
+		if err != nil && !ironic.IsForbidden(err) {
+			return nil // the apply explains the refusal
+		}
+		known.enabled = append([]ironic.Driver{}, enabled...) // not nil: a user who may not see them does not ask again
+	}
+	return known.enabled
+}
+
+// DefaultsOf returns a driver with the interfaces that nodes get which name none, as far as Ironic tells them. It is called during plan.
+func DefaultsOf(ctx context.Context, c *machine.Site, driver string) ironic.Driver {
+	for _, enabled := range driversForPlan(ctx, c) {
+		if enabled.Name == driver {
+			return enabled
+		}
+	}
+	return ironic.Driver{Name: driver}
+}

@@ -1,0 +1,121 @@
+package failure
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Advice about the URL of Ironic.
+const (
+	endpointSetting = "endpoint (METAL_ENDPOINT)"
+	notIronic       = "The server that answers there is not Ironic. Check " + endpointSetting + ": host, port, and the path before /v1."
+	trustCA         = "Set cacert_file (or OS_CACERT, or cacert in clouds.yaml) to the certificate of the authority that signed it"
+)
+
+// isAboutConnection reports whether an error says why there is no connection to Ironic.
+func isAboutConnection(err error) bool {
+	var settings *ironic.SettingsError
+	var auth *ironic.AuthError
+	var catalog *ironic.CatalogError
+	var endpoint *ironic.EndpointError
+	return errors.As(err, &settings) || errors.As(err, &auth) || errors.As(err, &catalog) || errors.As(err, &endpoint)
+}
+
+// adviseConnection returns what to do about an error of the connection: each advice is about the server, or the setting, that is at fault.
+func adviseConnection(err error) string {
+	var auth *ironic.AuthError
+	var catalog *ironic.CatalogError
+	var endpoint *ironic.EndpointError
+	switch {
+	case errors.As(err, &auth):
+		return adviseKeystone(auth)
+	case errors.As(err, &catalog):
+		return adviseCatalog(catalog)
+	case errors.As(err, &endpoint):
+		return adviseEndpoint(endpoint)
+	}
+	return "No request was sent. The settings come from the provider block, from the OS_* variables, and from clouds.yaml."
+}
+
+// adviseKeystone returns what to do if there is no token.
+func adviseKeystone(err *ironic.AuthError) string {
+	var status *ironic.StatusError
+	if !errors.As(err, &status) {
+		return cmp.Or(adviseLoss(err, "Keystone", err.Setting), "Check "+err.Setting+".")
+	}
+	switch {
+	case err.Token && (status.Status == http.StatusUnauthorized || status.Status == http.StatusNotFound):
+		return "The token has expired or was revoked, or its user has no role in the project. A token that was given (OS_TOKEN) cannot be renewed: get a new one, or use a password or an application credential."
+	case status.Status == http.StatusUnauthorized:
+		return "Keystone answers the same to a wrong user, domain or password and to a user without a role in the project or on the system. Check user, password and scope of " + err.Place +
+			"; openstack token issue must work with them."
+	case status.Status == http.StatusNotFound:
+		return fmt.Sprintf("The server that answers there is not Keystone, or its API is below another path. Check %s.", err.Setting)
+	case status.Status == http.StatusBadRequest:
+		return "Check user, domain, project and scope of " + err.Place + "."
+	case status.Status >= http.StatusInternalServerError:
+		return fmt.Sprintf("Is Keystone running there? To wait until it has started, set api_timeout. If the address is wrong, change %s.", err.Setting)
+	}
+	return fmt.Sprintf("Check %s, and the log of Keystone.", err.Setting)
+}
+
+// adviseCatalog returns what to do if the service catalog has no URL of Ironic where it is looked for.
+func adviseCatalog(err *ironic.CatalogError) string {
+	switch {
+	case len(err.Types) == 0:
+		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name or system_scope in clouds.yaml)."
+	case err.Several:
+		return "Set region (OS_REGION_NAME, or region_name in clouds.yaml) to one of them."
+	case len(err.Has) == 0:
+		return "Register Ironic in the catalog, or set " + endpointSetting + " to its URL."
+	}
+	return "Set region (OS_REGION_NAME) and interface (OS_INTERFACE) to a pair that the catalog has, or set " + endpointSetting + " to Ironic's URL."
+}
+
+// adviseEndpoint returns what to do if Ironic's API is not where it is looked for.
+func adviseEndpoint(err *ironic.EndpointError) string {
+	var status *ironic.StatusError
+	answered := errors.As(err, &status)
+	switch {
+	case answered && status.Status != http.StatusNotFound && adviseStatus(err) != "":
+		return adviseStatus(err)
+	case err.Found != "":
+		return adviseFound(err)
+	case answered && status.Status == http.StatusNotFound:
+		return notIronic
+	}
+	return cmp.Or(adviseLoss(err, "Ironic", endpointSetting), "Check "+endpointSetting+": it must be the URL of Ironic's API, such as https://ironic.example.com:6385.")
+}
+
+// adviseFound is adviseEndpoint for a URL of the service catalog.
+func adviseFound(err *ironic.EndpointError) string {
+	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting + " to Ironic's URL."
+	switch {
+	case ironic.IsUntrusted(err):
+		return "Keystone's certificate is trusted, but Ironic's is not. " + trustCA + ", together with the certificate of Keystone's authority."
+	case ironic.IsConnectionLoss(err):
+		return "Keystone works. Is Ironic running there, and can this machine reach it? To wait until it has started, set api_timeout. " + other
+	}
+	return "Keystone works. The URL is from its service catalog. " + other
+}
+
+// adviseLoss returns what to do if a server does not answer; "" for other errors. The setting is the one that has the URL of the server.
+func adviseLoss(err error, server, setting string) string {
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Sprintf("No such host: check the host name %s in %s.", name.Name, setting)
+	case errors.As(err, &name):
+		return fmt.Sprintf("The host name %s cannot be resolved. Check it in %s, and the name servers of this machine.", name.Name, setting)
+	case ironic.IsUntrusted(err):
+		return fmt.Sprintf("%s's certificate is not trusted here. %s, and check that %s names the host as the certificate does.", server, trustCA, setting)
+	case ironic.IsConnectionLoss(err):
+		return fmt.Sprintf("Is %s running there, and can this machine reach it? Check %s. To wait until %s has started, set api_timeout.", server, setting, server)
+	}
+	return ""
+}

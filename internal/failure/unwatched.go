@@ -1,0 +1,78 @@
+package failure
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// KindUnwatched is the kind of an error which says that an operation has begun, or something runs, and that the provider cannot see any more what
+// becomes of it: the rights of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed. The error of the last read
+// is in About and not a cause, because it says nothing about the object, not even if it is a 404.
+const KindUnwatched Kind = "unwatched"
+
+// NewUnwatched returns such an error for an object, such as "node rack1-01 (885f…)", that was last seen in a state; "" if it has none.
+func NewUnwatched(object, state string, err error) *Error {
+	seen := ""
+	if state != "" {
+		seen = fmt.Sprintf(" It was last seen in state %q.", state)
+	}
+	e := &Error{Kind: KindUnwatched, About: err, Fact: fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)}
+	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") { // a change was refused: the object can still be seen
+		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)
+	}
+	e.Advice = "Then run the same command again: it continues from there, and replaces nothing."
+	switch how := advise(err); {
+	case ironic.IsNotFound(err):
+		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + e.Advice
+	case how != "":
+		e.Advice = how + " " + e.Advice
+	default:
+		e.Advice = "Restore the connection or the rights of the user. " + e.Advice
+	}
+	return e
+}
+
+// trimmed returns the text of an error without a full stop at its end.
+func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error()))-1] }
+
+// Unwatched returns the error of a wait for an object, which was last seen in a state.
+func Unwatched(ctx context.Context, object, state string, err error) error {
+	var blind *ironic.BlindError
+	switch {
+	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, ironic.ErrPanic):
+		return err
+	case errors.As(err, &blind):
+		err = blind.Err
+	case errors.Is(err, ironic.ErrNoPoll):
+		return err
+	}
+	return NewUnwatched(object, state, err)
+}
+
+// IsAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
+// a node that the user may not see by a 404.
+func IsAccess(err error) bool {
+	var status *ironic.StatusError
+	var auth *ironic.AuthError
+	var endpoint *ironic.EndpointError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &auth), errors.As(err, &endpoint), errors.As(err, &certificate), ironic.IsDenied(err):
+		return true
+	case errors.As(err, &status):
+		return ironic.IsNotFound(err) && strings.HasPrefix(status.Message, "Node ")
+	}
+	return ironic.MayPass(err)
+}
+
+// IsInterrupted reports whether an operation has ended for the provider though it has not failed: the user has stopped the run, or the
+// operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
+func IsInterrupted(err error) bool { return ironic.IsInterrupted(err) || IsUnwatched(err) }
+
+// IsUnwatched reports whether err is of KindUnwatched.
+func IsUnwatched(err error) bool { return Is(err, KindUnwatched) }

@@ -1,0 +1,58 @@
+// Package images has what the provider knows of the images that Ironic writes to disks or boots: their names, formats and checksums, and
+// whether the server of a live ISO has finished writing it.
+package images
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// ImageType is the kind of an image.
+type ImageType string
+
+// The image types of Ironic (instance_info.image_type).
+const (
+	ImageWholeDisk ImageType = "whole-disk"
+	ImagePartition ImageType = "partition"
+)
+
+// Image is what Ironic writes to a node's disk. Empty values are not sent.
+type Image struct {
+	URL        string
+	Checksum   string // MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a checksum file
+	DiskFormat string // qcow2 or raw
+	Type       ImageType
+	Kernel     string // for a partition image, like the next three
+	Ramdisk    string
+	RootGB     int64
+	SwapMB     int64
+	// PullSecret is the secret for an oci:// registry. Digest uses PullSecretVersion instead, so that it reveals nothing about the
+	// secret.
+	PullSecret        string
+	PullSecretVersion string
+}
+
+// HashAlgorithm returns the algorithm of a checksum by its length; "" for MD5 and for URLs, which are sent as image_checksum.
+func HashAlgorithm(checksum string) string {
+	if _, err := hex.DecodeString(checksum); err != nil {
+		return ""
+	}
+	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
+}
+
+// Differs reports whether an image is certainly another one than that of a node which another client has deployed. A value that only one
+// of them has says nothing, and neither does a checksum in another form: Ironic converts images, and changes format and checksum then.
+func (i Image) Differs(runs Image) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	numbers := func(a, b int64) bool { return a > 0 && b > 0 && a != b }
+	return differ(i.URL, runs.URL) || differ(string(i.Type), string(runs.Type)) || differ(i.Kernel, runs.Kernel) || differ(i.Ramdisk, runs.Ramdisk) ||
+		numbers(i.RootGB, runs.RootGB) || numbers(i.SwapMB, runs.SwapMB) ||
+		(i.DiskFormat == runs.DiskFormat && otherHash(i.Checksum, runs.Checksum))
+}
+
+// otherHash reports whether two checksums are different ones of the same kind. The address of a file of checksums is none.
+func otherHash(a, b string) bool {
+	_, first := hex.DecodeString(a)
+	_, second := hex.DecodeString(b)
+	return first == nil && second == nil && len(a) == len(b) && !strings.EqualFold(a, b)
+}

@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// BootSettings are settings of a machine's firmware that Ironic changes without cleaning.
+type BootSettings struct {
+	Mode   ironic.BootMode // empty: stays as it is
+	Secure *bool           // secure boot; nil: stays as it is
+}
+
+// HasBoot reports whether a node has the settings, as far as Ironic knows.
+func HasBoot(n *ironic.Node, want BootSettings) bool {
+	return (want.Mode == "" || n.BootMode == string(want.Mode)) && (want.Secure == nil || n.SecureBoot != nil && *n.SecureBoot == *want.Secure)
+}
+
+// SetBoot changes boot mode and secure boot as wanted, and waits until they have changed. It sends nothing for a setting that the
+// node has already. Ironic restarts the machine if its BMC applies them only at a restart
+// (reference/ironic.md#boot-mode-and-secure-boot), so each change waits for a slot.
+func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.Duration) error {
+	mode, secure := BootSettings{Mode: want.Mode}, BootSettings{Secure: want.Secure}
+	changes := []BootSettings{mode, secure}
+	if want.Secure != nil && !*want.Secure { // only UEFI has secure boot, so it ends before UEFI does
+		changes = []BootSettings{secure, mode}
+	}
+	for _, change := range changes {
+		if HasBoot(m.node, change) {
+			continue
+		}
+		if err := m.changeBoot(ctx, change, timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout time.Duration) error {
+	needed := func() bool { return !HasBoot(m.node, change) }
+	_, err := m.order(ctx, nodes.Rebooting, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
+		if change.Secure != nil {
+			return m.site.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
+		}
+		return m.site.ChangeBootMode(ctx, m.node.UUID, change.Mode)
+	})
+	if err != nil {
+		return err
+	}
+	defer m.site.limiter.Started(m.node.UUID)
+	deadline := time.Now().Add(timeout)
+	err = m.poll(ctx, deadline)
+	if err == nil {
+		err = m.AwaitUnlocked(ctx, deadline)
+	}
+	if errors.Is(err, ironic.ErrNoPoll) {
+		return fmt.Errorf("node %s: the change of %s has not ended after %s. Check the machine's BMC and console, then apply again", ironic.NodeLabel(m.node), change.name(), timeout)
+	}
+	if err == nil {
+		err = m.Refresh(ctx) // polls have neither setting
+	}
+	if err == nil && !HasBoot(m.node, change) && m.node.LastError != "" {
+		return &failure.Error{Node: m.node, Words: ironic.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
+			change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name())}
+	}
+	return err
+}
+
+// name names the attribute of a change of one setting.
+func (b BootSettings) name() string {
+	if b.Secure != nil {
+		return "secure_boot"
+	}
+	return "boot_mode"
+}

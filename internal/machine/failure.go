@@ -1,0 +1,296 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// UnknownDriver says that no conductor of the site has enabled a driver. err is Ironic's answer; nil if it was not tried.
+func UnknownDriver(driver string, enabled []string, err error) error {
+	return &failure.Error{
+		Fact:   fmt.Sprintf("the site has no driver %s. Enabled are %s", driver, strings.Join(enabled, ", ")),
+		Advice: "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration.", Err: err,
+	}
+}
+
+// ExplainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
+func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) error {
+	var status *ironic.StatusError
+	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
+		return err
+	}
+	all, problem := s.Drivers(ctx)
+	enabled := NamesOf(all)
+	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
+		return err
+	}
+	return UnknownDriver(driver, enabled, err)
+}
+
+// driverOf returns the driver that a patch sets; "" if none.
+func driverOf(patch ironic.Patch) string {
+	for _, edit := range patch {
+		if driver, isText := edit.Value.(string); isText && edit.Path == "/driver" {
+			return driver
+		}
+	}
+	return ""
+}
+
+// FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
+// may boot, if they were looked up.
+func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *failure.Error {
+	e := &failure.Error{
+		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
+		Words: ironic.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
+		Action: "Fix the cause and invoke the action again. See `baremetal node show` and the conductor's log.",
+	}
+	if ironic.State(node.ProvisionState) == nodes.CleanFail {
+		e.Action = "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
+	}
+	if ironic.IsRamdiskTimeout(node.LastError) {
+		e.Hint = checkBoot(node, macs)
+	}
+	return e
+}
+
+// withheld says that Ironic hides the cause of a failure from the user, as the end of a sentence; "" if it does not.
+func withheld(n *ironic.Node) string {
+	if n.LastError != "" || !n.Hidden.LastError {
+		return ""
+	}
+	return "; Ironic's policy hides last_error from this user (rule baremetal:node:get:last_error), so ask the owner of the node for the cause"
+}
+
+// adviseFailed says what to do about a failure on the way to a goal.
+func adviseFailed(node *ironic.Node, goal states.Goal) string {
+	if node.Fault != "" {
+		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
+	}
+	if ByAgent(node) {
+		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
+			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
+	}
+	if goal == states.GoalConfigured {
+		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
+	}
+	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
+	case nodes.Enroll:
+		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; then apply again."
+	case nodes.DeployFail:
+		return "Fix the cause (check the image, the checksum, the network and the machine's console) and apply again. The node stays reserved until then."
+	case nodes.CleanFail:
+		return "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again, which repeats the cleaning."
+	case nodes.InspectFail:
+		return "Fix the cause and apply again, which repeats the inspection."
+	case nodes.RescueFail:
+		return "Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console. The next apply tries again. To give up, remove rescue: the next apply starts what is deployed."
+	case nodes.UnrescueFail:
+		return "The disks keep their data. Fix the cause and apply again, which tries again to start what is deployed."
+	case nodes.Error:
+		return "Undeploying the machine did not finish, and its disks may still hold data. Fix the cause and run the same command again. " +
+			"As long as the resource is in the configuration, terraform apply undeploys the node and deploys it again."
+	}
+	return "See `baremetal node show` and the conductor's log; fix the cause and apply again."
+}
+
+// Late says that a node did not reach a goal in time.
+func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []string) *failure.Error {
+	e := &failure.Error{
+		Kind: failure.KindTimeout, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is still in state %q after %s", ironic.NodeLabel(node), node.ProvisionState, after),
+		Advice: "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
+			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
+		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine.",
+	}
+	if awaitsAgent(ironic.State(node.ProvisionState)) && boots(node) {
+		e.Hint = "Ironic waits for its ramdisk on the machine. " + checkBoot(node, macs)
+	}
+	return e
+}
+
+// stopped says that the user has stopped the run. queued: while the machine waited for a slot.
+func stopped(node *ironic.Node, goal states.Goal, queued bool, err error) *failure.Error {
+	kind := failure.KindStopped
+	if queued {
+		kind = failure.KindQueued
+	}
+	return &failure.Error{Kind: kind, Node: node, Goal: goal, Fact: fmt.Sprintf("%s: %v", goal.Doing(), err), Err: err}
+}
+
+// InvalidNode says that Ironic refused to deploy a node because something is missing on it.
+func InvalidNode(node *ironic.Node, reason string) *failure.Error {
+	e := &failure.Error{Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s failed validation: %s", ironic.NodeLabel(node), reason)}
+	if strings.Contains(reason, "ramdisk_boot") {
+		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
+	}
+	return e
+}
+
+// failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy step
+// that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
+func (w *walk) failed(ctx context.Context) *failure.Error {
+	if err := w.learnError(ctx); err != nil {
+		w.site.Logger().DebugContext(ctx, "could not read last_error", append(NodeAttributes(w.node), "error", err)...)
+	}
+	deploys := w.goal == states.GoalDeployed || w.goal == states.GoalRebuilt
+	step := ""
+	if deploys {
+		step = stepIn(w.node.LastError, w.deployStep)
+	}
+	if w.node.LastError == "" || deploys && step == "" {
+		event := w.site.lastEvent(ctx, w.node.UUID)
+		if w.node.LastError == "" {
+			w.node.LastError = event
+		}
+		if deploys {
+			step = stepIn(event, w.deployStep)
+		}
+	}
+	switch {
+	case step != "":
+		step = ", because deploy step " + step + " failed"
+	case deploys && w.deployStep != "":
+		step = "; the last deploy step seen was " + w.deployStep
+	}
+	return FailedOn(w.node, w.goal, step, w.macs)
+}
+
+// lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
+// clears last_error when, after a failure, it switches off a machine that is already off.
+func (s *Site) lastEvent(ctx context.Context, id string) string {
+	var answer struct {
+		History []struct {
+			Severity string `json:"severity"`
+			Type     string `json:"event_type"`
+			Event    string `json:"event"`
+		} `json:"history"`
+	}
+	if version, err := s.Microversion(ctx); err != nil || version < ironic.VersionHistory {
+		return ""
+	}
+	if err := s.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+		return ""
+	}
+	for _, event := range slices.Backward(answer.History) {
+		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
+			return s.Redact(event.Event)
+		}
+	}
+	return ""
+}
+
+// How Ironic's errors name a deploy step (reference/ironic.md#failed-deploy-steps).
+var (
+	stepByName = regexp.MustCompile(`[Dd]eploy step ([\w-]+\.[\w-]+)`)
+	stepByDict = regexp.MustCompile(`[Dd]eploy step \{[^}]*\}`)
+	dictValue  = regexp.MustCompile(`'(interface|step)': '([\w-]+)'`)
+)
+
+// stepIn returns the deploy step that an error of Ironic names, such as "deploy.write_image"; "" if it names none. seen is the last step
+// that was in progress.
+func stepIn(text, seen string) string {
+	if seen != "" && strings.Contains(text, seen) {
+		return seen
+	}
+	if found := stepByName.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	step := map[string]any{}
+	for _, pair := range dictValue.FindAllStringSubmatch(stepByDict.FindString(text), -1) {
+		step[pair[1]] = pair[2]
+	}
+	return stepName(step)
+}
+
+// stepName returns the name of a step of Ironic; "" if there is none.
+func stepName(step map[string]any) string {
+	if states.TextOf(step, "interface") == "" || states.TextOf(step, "step") == "" {
+		return ""
+	}
+	return states.TextOf(step, "interface") + "." + states.TextOf(step, "step")
+}
+
+// countFailures records a failed walk on the node, or resets the count after a success. Only the order of the queue depends on the
+// count, so the walk goes on if the note cannot be written because the node is locked or gone.
+func (m *Machine) countFailures(ctx context.Context, err error) {
+	var patch ironic.Patch
+	switch {
+	case m.site.cfg.Limit.Max == 0:
+	case failure.As(err, failure.KindFailed, failure.KindTimeout) != nil:
+		patch.Set("/extra/"+marks.KeyFailures, marks.Failures(m.node)+1)
+	case err == nil && m.node.Extra[marks.KeyFailures] != nil:
+		patch.Remove("/extra/" + marks.KeyFailures)
+	}
+	if len(patch) == 0 || states.Has(m.State(), states.Busy) {
+		return
+	}
+	if err := m.Patch(ctx, patch); err != nil {
+		m.site.Logger().DebugContext(ctx, "could not record the failures of the node", append(NodeAttributes(m.node), "error", err)...)
+	}
+}
+
+// KindReserved is the kind of an error which says that another instance reserves the node, or that the expected reservation is gone. About is the
+// reservation that was expected; it may be empty.
+const KindReserved failure.Kind = "reserved"
+
+func reservedError(node *ironic.Node, ours string) *failure.Error {
+	e := &failure.Error{Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node), node.InstanceUUID), Advice: AdviseReserved(node, ours, false)}
+	if node.InstanceUUID == "" {
+		e.Fact = fmt.Sprintf("node %s is not reserved by %s any more", ironic.NodeLabel(node), ours)
+	}
+	return e
+}
+
+// AdviseReserved says what to do about another reservation. sibling: of this run.
+func AdviseReserved(node *ironic.Node, ours string, sibling bool) string {
+	if node.InstanceUUID == "" {
+		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
+	}
+	if id := node.AllocationUUID; id != "" && ours == "" && !states.IsOccupied(node) {
+		return fmt.Sprintf("An allocation has reserved the node, and nothing is deployed on it. If the allocation is a metal_allocation of this configuration, set allocation_id "+
+			"to its id, %s. Otherwise choose another node.", id)
+	}
+	holder := "A metal_deployment of this or another configuration, or another client, has this node."
+	if sibling {
+		holder = "Another metal_deployment of this apply has this node."
+	}
+	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform state list -id=%s\n\n"+
+		"Give one of the two another node. Do not import the node a second time: destroying either of the two undeploys the machine. "+
+		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, node.UUID, node.UUID)
+}
+
+// CheckReservation returns an error of KindReserved unless the instance or allocation reserves the node.
+func CheckReservation(node *ironic.Node, instance string) error {
+	if node.InstanceUUID != instance {
+		return reservedError(node, instance)
+	}
+	return nil
+}
+
+// unwatched returns the error of a wait for the machine: an UnwatchedError if the read has failed, unless the run was stopped.
+func (m *Machine) unwatched(ctx context.Context, err error) error {
+	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
+}
+
+// Unwatched returns an UnwatchedError for an error that says nothing about the machine, if something is deployed on the machine or an
+// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
+func (m *Machine) Unwatched(ctx context.Context, err error) error {
+	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())
+	if !begun || !failure.IsAccess(err) {
+		return err
+	}
+	return m.unwatched(ctx, err)
+}

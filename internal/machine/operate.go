@@ -1,0 +1,282 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// PowerAction is a change of a machine's power that an action requests.
+type PowerAction string
+
+// The power actions. The soft ones ask the operating system, and need VersionSoftPower.
+const (
+	ActionOn         PowerAction = "on"
+	ActionOff        PowerAction = "off"
+	ActionReboot     PowerAction = "reboot"
+	ActionSoftOff    PowerAction = "soft_off"
+	ActionSoftReboot PowerAction = "soft_reboot"
+)
+
+// Operate reads a machine that an action operates. Until the caller calls done, another call for the same machine waits.
+func (c *Site) Operate(ctx context.Context, ref string) (m *Machine, done func(), err error) {
+	m, err = c.Machine(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	done, waited, err := c.Hold(ctx, m.node.UUID)
+	if err == nil && waited {
+		if err = m.Refresh(ctx); err != nil {
+			done()
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, done, nil
+}
+
+// Tell calls tell with the state of the machine now and after each change that the record sees, and if the machine waits for a slot. tell
+// must be safe for concurrent use.
+func (m *Machine) Tell(tell func(status string)) {
+	m.tell = tell
+	m.tellState()
+}
+
+// tellState tells the state of the machine, unless it has been told.
+func (m *Machine) tellState() {
+	if m.tell == nil {
+		return
+	}
+	if now := states.StatusOf(m.node); now != m.told {
+		m.told = now
+		m.tell(now)
+	}
+}
+
+// queuedAfter is how long a machine waits for a slot before tellQueued says so.
+const queuedAfter = 5 * time.Second
+
+// tellQueued tells that the machine waits for a slot unless admitted is called soon. admitted may be called more than once.
+func (m *Machine) tellQueued() (admitted func()) {
+	if m.tell == nil {
+		return func() {}
+	}
+	tell, text := m.tell, fmt.Sprintf("node %s: waits for a slot of the provisioning limit", ironic.NodeLabel(m.node))
+	var once sync.Once
+	timer := time.AfterFunc(queuedAfter, func() { once.Do(func() { tell(text) }) })
+	return func() {
+		timer.Stop()
+		once.Do(func() {})
+	}
+}
+
+// refuse returns an error of KindRefused.
+func (m *Machine) refuse(reason string, args ...any) error {
+	return RefusedFor(m.node, fmt.Sprintf(reason, args...))
+}
+
+// refuseBusy returns an error of KindRefused while Ironic has an operation in progress on the machine.
+func (m *Machine) refuseBusy() error {
+	if states.InProgress(m.State()) {
+		return m.refuse("an operation on it is in progress. Invoke the action again when that has ended")
+	}
+	return nil
+}
+
+// refuseUsed returns an error of KindRefused if something is deployed on the machine, or if it is reserved.
+func (m *Machine) refuseUsed(doing string) error {
+	switch {
+	case states.Occupied(m.State()):
+		return m.refuse("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment first", doing)
+	case m.node.InstanceUUID != "":
+		return m.refuse("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation first", m.node.InstanceUUID, doing)
+	}
+	return nil
+}
+
+// awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
+func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
+	for states.InProgress(m.State()) || IsLocked(m.node) {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return Late(m.node, "", timeout, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ChangePower does a power action and waits for its end.
+func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout time.Duration) (err error) {
+	if err := m.refuseBusy(); err != nil {
+		return err
+	}
+	switch action {
+	case ActionOn:
+		err = m.SetPower(ctx, true, timeout)
+	case ActionOff:
+		err = m.SetPower(ctx, false, timeout)
+	case ActionSoftOff:
+		err = m.SwitchOff(ctx, OffSoft, timeout)
+	case ActionReboot:
+		err = m.Reboot(ctx, timeout)
+	case ActionSoftReboot:
+		err = m.reboot(ctx, nodes.SoftRebooting, timeout)
+	}
+	switch {
+	case isSoftUnsupported(err):
+		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Use action = \"off\" or \"reboot\"", m.node.Driver)
+	case failure.Is(err, kindNeverOff):
+		return m.refuse("disable_power_off is set on it. Use action = \"reboot\", or set disable_power_off = false on its metal_host first")
+	}
+	return err
+}
+
+// ErasingSteps returns the names of the steps of an order that erase disks, or replace volumes. It reads a runbook.
+func (c *Site) ErasingSteps(ctx context.Context, order ironic.Order) (names []string, err error) {
+	steps := order.Steps
+	if order.Runbook != "" {
+		runbook, err := ironic.ReadIn[ironic.Procedure](ctx, c.Client, ironic.Runbooks, order.Runbook)
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range runbook.Steps {
+			steps = append(steps, ironic.CleanStep{Interface: step.Interface, Step: step.Step})
+		}
+	}
+	for _, step := range steps {
+		if Erases(step) {
+			names = append(names, step.String())
+		}
+	}
+	return names, nil
+}
+
+// Erases reports whether a step erases disks or replaces volumes, as far as its name tells.
+func Erases(step ironic.CleanStep) bool {
+	if step.Interface == "raid" {
+		return true
+	}
+	name := strings.ToLower(step.Step) // drivers of other makers name theirs as they like
+	return slices.ContainsFunc([]string{"erase", "wipe", "sanitize", "format", "burnin_disk", "write_image"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
+}
+
+// Inspect inspects the free machine. A machine that was available becomes available again, for which Ironic may clean it.
+func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
+	if err := m.refuseUsed("inspects"); err != nil {
+		return err
+	}
+	if !Preparable(m.node) {
+		return m.refuse("%s", states.ReasonNoBMC)
+	}
+	pool := states.InPool(m.node)
+	err := m.Reach(ctx, states.GoalInspected, timeout)
+	if err == nil && pool {
+		err = m.Reach(ctx, states.GoalAvailable, timeout)
+	}
+	return err
+}
+
+// Abort ends an operation that waits for the machine or is held, and waits until Ironic has done that.
+func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
+	since, can := states.Abortable(m.State())
+	if !can {
+		return m.refuse("Ironic can end an operation only while it waits for the machine or is held, and there is none")
+	}
+	if err := m.site.Requires(ctx, since, fmt.Sprintf("ending an operation in state %q", m.State())); err != nil {
+		return err
+	}
+	if err := m.clearFault(ctx); err != nil {
+		return err
+	}
+	from, deadline := m.State(), time.Now().Add(timeout)
+	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
+		return err
+	}
+	err := m.awaitLeft(ctx, from, deadline)
+	if errors.Is(err, ironic.ErrNoPoll) {
+		return Late(m.node, "", timeout, nil)
+	}
+	return err
+}
+
+// Unhold continues an operation that a step holds, and waits for its end.
+func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
+	if !states.Held(m.State()) {
+		return m.refuse("no step holds it")
+	}
+	w := &walk{Machine: m, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
+	m.site.limiter.Begin(m.node.UUID)
+	defer m.site.limiter.End()
+	from := m.State()
+	err := m.untilSettled(ctx, timeout, func() error {
+		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error { return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold}) })
+	})
+	if errors.Is(err, errMoved) {
+		return m.refuse("its state has changed meanwhile")
+	}
+	if err == nil {
+		err = m.awaitLeft(ctx, from, w.deadline)
+	}
+	if errors.Is(err, ironic.ErrNoPoll) {
+		return Late(m.node, "", timeout, nil)
+	}
+	if err == nil {
+		err = m.awaitEnd(ctx, w.deadline, timeout)
+	}
+	if err == nil && states.Failed(m.State()) {
+		return FailedOn(m.node, "", "", nil)
+	}
+	return err
+}
+
+// SendNMI sends the machine a non-maskable interrupt (reference/ironic.md#nmi).
+func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
+	if err := m.refuseBusy(); err != nil {
+		return err
+	}
+	if m.node.PowerState == powerOff {
+		return m.refuse("it is switched off, so that an NMI has no effect")
+	}
+	if err := m.permitted(ctx, timeout); err != nil {
+		return err
+	}
+	err := m.Insist(ctx, CallWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
+		return m.site.InjectNMI(ctx, m.node.UUID)
+	})
+	if ironic.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
+		return &failure.Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}
+	}
+	return err
+}
+
+// permitted asks the guard about an operation that changes neither power nor provision state, and reads the machine.
+func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
+	if err := m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeQueue, Limit: timeout}); err != nil {
+		return err
+	}
+	if err := m.confirmUnchanged(ctx, nil); err != nil {
+		if errors.Is(err, errMoved) {
+			return m.refuse("its state has changed meanwhile")
+		}
+		return err
+	}
+	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeVerb})
+}

@@ -1,0 +1,87 @@
+package machine_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// waiting is a state in which Ironic waits for its ramdisk, with the goal of a run that waits with it.
+var waiting = map[string]states.Goal{
+	"clean wait": states.GoalAvailable, "inspect wait": states.GoalInspected, "wait call-back": states.GoalDeployed, "rescue wait": states.GoalRescued,
+}
+
+func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
+	t.Parallel()
+	for state, goal := range waiting {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				var log sitetest.Logbook
+				client := sitetest.NewClient(fake, log.Record, func(cfg *machine.Config) { cfg.PollInterval = 10 * time.Second })
+				id := fake.Nodes()[0].UUID
+				fake.Set(id, "provision_state", state)
+				fake.Set(id, "boot_interface", "ipxe")
+				start := time.Now()
+				_, err := client.Reach(t.Context(), id, goal, 25*time.Minute)
+				warnings := log.Lines("level=WARN", "is in state "+state, "its ramdisk has not reported since", "boot interface ipxe", "DHCP", "TFTP", "52:54:00:", "Its console")
+				if len(warnings) < 2 || len(warnings) > 4 {
+					t.Fatalf("%d warnings: %q", len(warnings), log.Lines("level="))
+				}
+				_, detail := failure.Explain("prepare it", err)
+				if !failure.Is(err, failure.KindTimeout) || !strings.Contains(detail, "52:54:00:") || !strings.Contains(detail, "DHCP answers that card") {
+					t.Errorf("the error is %v: %s", err, detail)
+				}
+				reads := 0
+				for _, r := range since(fake, start) {
+					if r.Method == http.MethodGet && r.Query == "" && strings.HasPrefix(r.Path, "/v1/nodes/") {
+						reads++
+					}
+				}
+				if reads > len(warnings)+2 {
+					t.Errorf("%d reads of the node", reads)
+				}
+			})
+		})
+	}
+}
+
+func TestAbsence_ofMachineThatReports(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		var log sitetest.Logbook
+		client := sitetest.NewClient(fake, log.Record, func(cfg *machine.Config) { cfg.PollInterval = 10 * time.Second })
+		id := fake.Nodes()[0].UUID
+		fake.Set(id, "provision_state", "clean wait")
+		reports := time.NewTicker(100 * time.Second)
+		defer reports.Stop()
+		done := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-reports.C:
+					fake.Set(id, "driver_internal_info", map[string]any{"agent_last_heartbeat": time.Now().UTC().Format("2006-01-02T15:04:05.000000")})
+				case <-done:
+					return
+				}
+			}
+		}()
+		_, err := client.Reach(t.Context(), id, states.GoalAvailable, time.Hour)
+		close(done)
+		if got := log.Lines("level=WARN"); err == nil || len(got) > 0 {
+			t.Errorf("%v; the log warns: %q", err, got)
+		}
+		if got := log.Lines("is still clean wait"); len(got) < 5 {
+			t.Errorf("the log: %q", got)
+		}
+	})
+}

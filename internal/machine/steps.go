@@ -1,0 +1,154 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// ReachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
+// It also waits for what an interrupted run has begun.
+func (m *Machine) ReachRest(ctx context.Context, live bool, timeout time.Duration) error {
+	switch {
+	case !live:
+		return m.Reach(ctx, states.GoalManageable, timeout)
+	case !states.InProgress(m.State()):
+		return nil
+	}
+	err := m.Walk(ctx, states.GoalDeployed, m.node.InstanceUUID, ironic.Order{}, timeout)
+	if m.State() == nodes.ServiceFail {
+		return nil // the walk of the service repairs it
+	}
+	return err
+}
+
+// RunSteps runs the steps of an order in a manual cleaning or, if the machine stays deployed, in a service. After a failed service it
+// brings the machine back to active.
+func (m *Machine) RunSteps(ctx context.Context, live bool, order ironic.Order, timeout time.Duration) error {
+	goal := states.GoalConfigured
+	if live {
+		goal = states.GoalServiced
+	}
+	err := m.Walk(ctx, goal, m.node.InstanceUUID, order, timeout)
+	failed := failure.As(err, failure.KindFailed)
+	switch {
+	case ironic.IsForbidden(err):
+		return stepsForbidden(m.node, order, err)
+	case live && failed != nil && m.State() == nodes.ServiceFail:
+		left := m.leaveService(ctx, timeout)
+		return serviceFailed(failed.Node, order, m.State(), left)
+	}
+	return err
+}
+
+// leaveService ends a failed service: it ends the maintenance that Ironic has set, and aborts the service, so that the machine is
+// active again. Ironic can do that since API 1.97; older versions keep the node in service failed.
+func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error {
+	if version, err := m.site.Highest(ctx); err != nil || version < ironic.VersionServiceAbort {
+		return err
+	}
+	if err := m.clearFault(ctx); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(timeout)
+	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
+		return err
+	}
+	return m.awaitLeft(ctx, nodes.ServiceFail, deadline)
+}
+
+// awaitLeft waits until the machine has left a state and no conductor has locked it.
+func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
+	for m.State() == from || IsLocked(m.node) {
+		if err := m.poll(ctx, deadline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepsForbidden says that Ironic's policy does not let the user run steps. err is Ironic's answer.
+func stepsForbidden(node *ironic.Node, order ironic.Order, err error) *failure.Error {
+	const ask = "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps)"
+	e := &failure.Error{
+		Node: node, Err: err, Fact: fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", StepNames(order), ironic.NodeLabel(node), err),
+		Advice: ask + ", or remove the setting.", Action: ask + ".",
+	}
+	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" {
+		e.Advice = failure.AdviseRefusal(refusal) + " Or remove the setting."
+	}
+	return e
+}
+
+// KindService is the kind of an error which says that a service has failed. The cause is why the node could not return to active.
+const KindService failure.Kind = "service"
+
+// serviceFailed returns such an error. node is as the service has left it, and is in a state now. err is nil if the node is active again.
+func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, err error) *failure.Error {
+	fact := fmt.Sprintf("servicing node %s with %s failed. The node is in state %q now", ironic.NodeLabel(node), StepNames(order), state)
+	if err != nil {
+		fact += ". It could not return to active: " + strings.TrimSuffix(err.Error(), ".")
+	}
+	return &failure.Error{
+		Kind: KindService, Node: node, Err: err, Fact: fact, Words: ironic.FirstLine(node.LastError),
+		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }.",
+		Action: "Check that the machine runs. Fix the cause and invoke the action again.",
+	}
+}
+
+// StepNames names the steps of an order, or its runbook.
+func StepNames(order ironic.Order) string {
+	if order.Runbook != "" {
+		return "runbook " + order.Runbook
+	}
+	names := make([]string, len(order.Steps))
+	for i, step := range order.Steps {
+		names[i] = step.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Service runs the steps of an order on the deployed machine. It refuses steps that erase disks.
+func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.Duration) error {
+	if !states.Serviceable(m.State()) {
+		return m.refuse("Ironic services only deployed machines. For a free one, use the action metal_clean")
+	}
+	erasing, err := m.site.ErasingSteps(ctx, order)
+	if err != nil {
+		return err
+	}
+	if len(erasing) > 0 {
+		return m.refuse("it is deployed, and %s would erase its disks", strings.Join(erasing, ", "))
+	}
+	return m.RunSteps(ctx, true, order, timeout)
+}
+
+// Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true.
+func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, timeout time.Duration) error {
+	if err := m.awaitEnd(ctx, time.Now().Add(timeout), timeout); err != nil {
+		return err
+	}
+	if err := m.refuseUsed("cleans"); err != nil {
+		return err
+	}
+	if !states.Cleanable(m.State()) {
+		return m.refuse("Ironic cleans only manageable machines with steps of your own. Set target_state = \"manageable\" on its metal_host first")
+	}
+	if !erase {
+		erasing, err := m.site.ErasingSteps(ctx, order)
+		if err != nil {
+			return err
+		}
+		if len(erasing) > 0 {
+			return m.refuse("%s would erase its disks. If that is what you want, set erase = true", strings.Join(erasing, ", "))
+		}
+	}
+	return m.RunSteps(ctx, false, order, timeout)
+}

@@ -1,0 +1,107 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// stillFor is how long a machine may stay as it is before the log says what it waits for. After each such line the time doubles.
+const stillFor = 30 * time.Second
+
+// stillLog tells what machines wait for that do not move, once for all records of a machine. It is safe for concurrent use.
+type stillLog struct {
+	mu   sync.Mutex
+	last map[string]still
+}
+
+func stillsOf(s *Site) *stillLog {
+	return Kept(s, func(*Site) *stillLog { return &stillLog{last: map[string]still{}} })
+}
+
+// still is since when a machine is as it is, and when the log is to tell that next.
+type still struct {
+	as         string
+	since, due time.Time
+	polled     time.Time
+}
+
+// poll records a poll of a machine. It returns since when the machine is as it is, and false unless that is to be told now. A machine
+// that nothing has polled for longer than stillFor begins anew, because polls come at least that often while something waits.
+func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time, due bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	as, now := n.ProvisionState+" "+n.TargetPowerState+" "+stepName(n.DeployStep), time.Now()
+	s, known := l.last[n.UUID]
+	if !known || s.as != as || now.Sub(s.polled) > 2*max(interval, stillFor) {
+		s = still{as: as, since: now, due: now.Add(stillFor)}
+	}
+	if due = now.Add(min(interval, stillFor/3)).After(s.due); due { // the next poll would be too late
+		s.due = now.Add(now.Sub(s.since))
+	}
+	s.polled = now
+	l.last[n.UUID] = s
+	return s.since, due
+}
+
+// logStill logs what the machine waits for, if it has not moved for a while.
+func (m *Machine) logStill(ctx context.Context) {
+	if since, due := stillsOf(m.site).poll(m.node, m.site.PollInterval()); due && !m.warnAbsent(ctx, since) {
+		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)), "state", m.node.ProvisionState)
+	}
+}
+
+// stateOf describes what a machine does: its power change, or its provision state.
+func stateOf(n *ironic.Node) string {
+	if n.TargetPowerState != "" {
+		return fmt.Sprintf("%s, changing to %s", cmp.Or(n.PowerState, "of unknown power"), n.TargetPowerState)
+	}
+	return n.ProvisionState
+}
+
+// waitsFor says what keeps a machine from moving, as far as the node tells.
+func waitsFor(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	switch step := stepName(n.DeployStep); {
+	case awaitsAgent(state):
+		return "Ironic waits for its ramdisk to report"
+	case n.Reservation != "" && step != "":
+		return fmt.Sprintf("conductor %s works on deploy step %s", n.Reservation, step)
+	case n.Reservation != "":
+		return fmt.Sprintf("conductor %s works on it", n.Reservation)
+	case stuck(n):
+		return "no conductor works on it any more: " + ironic.FirstLine(n.LastError)
+	case states.InProgress(state):
+		return "Ironic works on it"
+	}
+	return "the provider waits until it can go on"
+}
+
+// awaitsAgent reports whether Ironic waits in a state for its ramdisk on the machine. It does not lock the node then.
+func awaitsAgent(state ironic.State) bool { return states.Has(state, states.Awaits) }
+
+// stuck reports whether a node is in the middle of an operation on which no conductor works: Ironic locks a node while it works on it,
+// and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
+func stuck(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	return states.InProgress(state) && !awaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation && n.LastError != ""
+}
+
+// stuckFor is how long an operation without a conductor may last, by the polls of one walk.
+const stuckFor = 2 * time.Minute
+
+// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
+const KindStuck failure.Kind = "stuck"
+
+func stuckError(node *ironic.Node) *failure.Error {
+	return &failure.Error{
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: ironic.FirstLine(node.LastError),
+		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+	}
+}

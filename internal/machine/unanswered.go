@@ -1,0 +1,246 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its
+// API waits 60 s for a conductor, and a conductor 3 s for the lock of a node (reference/ironic.md#requests-without-an-answer).
+const unansweredFor = 90 * time.Second
+
+// Call is a request that moves a machine.
+type Call struct {
+	verb  ironic.Verb // empty unless it changes the provision state
+	doing string      // an infinitive whose object is the machine, for messages
+	// trace looks for the request on the node as it was right before and as it is now; sent is when it was sent, by the server's clock.
+	trace func(before, now *ironic.Node, sent time.Time) trace
+}
+
+// trace is what a node shows of a request.
+type trace int
+
+const (
+	traceNone   trace = iota // Ironic has not executed it, at least not yet
+	traceFound               // Ironic has begun to execute it, or has ended that
+	traceHidden              // the node does not show whether it was executed
+)
+
+// callOf returns the request of a verb. Every change of the provision state has a new time.
+func callOf(verb ironic.Verb) Call {
+	return Call{verb: verb, doing: fmt.Sprintf("send the verb %s to the machine", verb), trace: func(before, now *ironic.Node, _ time.Time) trace {
+		if now.ProvisionState != before.ProvisionState || changedAt(now.ProvisionUpdatedAt, before.ProvisionUpdatedAt) {
+			return traceFound
+		}
+		return traceNone
+	}}
+}
+
+// changedAt reports whether two times differ. One from the answer to a write has no fraction of a second.
+func changedAt(now, before time.Time) bool {
+	if before.Nanosecond() == 0 {
+		now = now.Truncate(time.Second)
+	}
+	return !now.Equal(before)
+}
+
+// callOfPower returns the request of a power change that leads to the wanted power state. Ironic records when it begins one, also when the
+// machine is restarted, after which it has the same power state.
+func callOfPower(target nodes.TargetPowerState, want string) Call {
+	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
+	doing := "switch the machine off"
+	switch {
+	case restarts:
+		doing = "restart the machine"
+	case want == powerOn:
+		doing = "switch the machine on"
+	}
+	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
+		last, begun := LastPowerChange(now), InternalTime(now, KeyPowerChanged)
+		switch {
+		case now.TargetPowerState != "", !restarts && now.PowerState == want:
+			return traceFound
+		case now.Hidden.DriverInternalInfo:
+			return traceHidden
+		case last == LastPowerChange(before):
+			return traceNone
+		case begun.Before(sent.Add(-marks.ClockSlack)): // perhaps another client's: before may be older than the last full read
+			return traceHidden
+		}
+		return traceFound
+	}}
+}
+
+// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to set
+// them again does no harm.
+func callOfBoot(change BootSettings) Call {
+	return Call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
+		if HasBoot(now, change) {
+			return traceFound
+		}
+		return traceNone
+	}}
+}
+
+// CallWithoutTrace returns a request that leaves nothing on the node but a lock, and perhaps a last_error.
+func CallWithoutTrace(doing string) Call {
+	return Call{doing: doing, trace: func(_, _ *ironic.Node, _ time.Time) trace { return traceHidden }}
+}
+
+// unanswered is a request whose answer is lost: Ironic may execute it later, or never.
+type unanswered struct {
+	Call
+	before *ironic.Node // right before the request
+	sent   time.Time    // by the server's clock
+	seen   time.Time    // when Ironic was first read afterwards, by the local clock; zero: not yet
+	err    error        // in place of the answer
+}
+
+// fate is what became of a request without an answer.
+type fate int
+
+const (
+	open       fate = iota // not known yet
+	happened               // Ironic has executed it
+	lost                   // Ironic never will
+	unknowable             // the node does not tell
+)
+
+// fate decides by the node, which was just read. over says that the request can take effect no more.
+func (u *unanswered) fate(now *ironic.Node, over bool) fate {
+	found := u.trace(u.before, now, u.sent)
+	switch {
+	case found == traceFound:
+		return happened
+	case IsLocked(now) || !over:
+		return open
+	case found == traceNone || u.untouched(now):
+		return lost
+	}
+	return unknowable
+}
+
+// untouched reports whether Ironic has not even locked the node since the request, which changes updated_at. That time has whole seconds.
+func (u *unanswered) untouched(now *ironic.Node) bool {
+	return now.UpdatedAt.Equal(u.before.UpdatedAt) && u.before.UpdatedAt.Before(u.sent.Add(-marks.ClockSlack))
+}
+
+// KindUnanswered is the kind of an error which says that Ironic did not answer a request that moves a machine, and that it is not known whether Ironic
+// has executed it. The request was not repeated. What came in place of the answer is not a cause, because the request must not be repeated like one
+// that Ironic has refused.
+const KindUnanswered failure.Kind = "unanswered"
+
+// ask sends a request that moves the machine, once. All such requests go through it. If the answer is lost, the record remembers the
+// request, ask returns an UnansweredError, and the machine gets no other until settle has found out what became of this one.
+func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) error) error {
+	if m.unanswered != nil {
+		return m.unansweredError()
+	}
+	before, sent := m.node, m.site.ServerNow()
+	err := send(ctx)
+	if !ironic.IsUnanswered(err) {
+		return err
+	}
+	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
+	m.logInfo(ctx, fmt.Sprintf("got no answer to the request to %s; the provider looks what became of it", c.doing), "error", m.site.Redact(err.Error()))
+	return m.unansweredError()
+}
+
+func (m *Machine) unansweredError() *failure.Error {
+	return &failure.Error{
+		Kind: KindUnanswered, Node: m.node, Fact: fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the node does not show whether Ironic has executed it. It was not repeated",
+			ironic.NodeLabel(m.node), m.unanswered.doing, m.unanswered.err),
+		Advice: "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the request again if it still seems to be needed.",
+		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still.",
+	}
+}
+
+// settle finds out what became of the request without an answer: it reads the node until that shows it, and reports whether Ironic has
+// executed the request. It returns an UnansweredError if the node does not tell, or not before the deadline, and an UnwatchedError if the
+// node cannot be read.
+func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool, err error) {
+	waiting := &rest.Backoff{First: ironic.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
+	var fails ironic.Patience
+	for u := m.unanswered; ; {
+		node, err := m.site.Node(ctx, m.node.UUID)
+		if err != nil && !fails.Outlasts(err) {
+			return false, m.unwatched(ctx, err)
+		}
+		if err == nil {
+			fails = ironic.Patience{}
+			m.node, m.asked = node, time.Time{}
+			m.logState(ctx)
+			u.seen = cmp.Or(u.seen, time.Now())
+			switch is := u.fate(node, time.Since(u.seen) >= unansweredFor); is {
+			case happened, lost:
+				m.unanswered = nil
+				m.logInfo(ctx, fmt.Sprintf("shows what became of the request to %s: executed: %t", u.doing, is == happened))
+				return is == happened, nil
+			case unknowable:
+				return false, m.unansweredError()
+			case open:
+			}
+		}
+		wait := waiting.Next()
+		if time.Now().Add(wait).After(deadline) {
+			if blind := fails.Blind(); blind != nil {
+				return false, m.unwatched(ctx, blind)
+			}
+			return false, m.unansweredError()
+		}
+		if err := rest.Sleep(ctx, wait); err != nil {
+			return false, err
+		}
+	}
+}
+
+// AwaitsAnswer reports whether the answer to the last request that moves the machine is lost, and the node has not shown yet what became of it.
+func (m *Machine) AwaitsAnswer() bool { return m.unanswered != nil }
+
+// untilSettled calls try, which sends at most one request, with ask. If the answer is lost, untilSettled finds out what became of it, within
+// a time-out that begins then, and calls try again if Ironic has not executed it.
+func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try func() error) error {
+	for deadline := (time.Time{}); ; {
+		err := try()
+		if !isUnanswered(err) {
+			return err
+		}
+		if deadline.IsZero() {
+			deadline = time.Now().Add(timeout)
+		}
+		executed, err := m.settle(ctx, deadline)
+		if err != nil || executed {
+			return err
+		}
+	}
+}
+
+// Insist is ask until the request is settled.
+func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
+	return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
+}
+
+// settled returns err unless it is an UnansweredError. After one it settles the request within settleFor, and returns nil if Ironic has
+// executed it, and what came in place of the answer if not.
+func (m *Machine) settled(ctx context.Context, err error) error {
+	if !isUnanswered(err) {
+		return err
+	}
+	u := m.unanswered
+	executed, err := m.settle(ctx, time.Now().Add(settleFor))
+	if executed || err != nil {
+		return err
+	}
+	return u.err
+}
+
+func isUnanswered(err error) bool { return failure.Is(err, KindUnanswered) }

@@ -1,0 +1,79 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
+)
+
+// ErrNoSlot says that neither the provisioning limit nor Ironic's own limit had a free slot for the node within the time-out.
+var ErrNoSlot = errors.New("no slot of the provisioning limit is free now")
+
+// Manage sends a node the verb manage and does not wait for the result. The transition is immediate from available and clean
+// failed; from enroll, Ironic verifies the BMC first. Unlike Reach it also moves a reserved node.
+func (c *Site) Manage(ctx context.Context, node *ironic.Node) error {
+	return (&Machine{site: c, node: node}).insistOn(ctx, nodes.TargetManage, settleFor)
+}
+
+// Provide sends a manageable node the verb provide as soon as it has a slot, and does not wait for the cleaning that follows. It
+// waits for a slot at most for the time-out and then returns ErrNoSlot. guard replaces the site's own guard unless it is nil.
+// Provide asks it again before the verb after a refusal by Ironic's own limit.
+func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Duration, guard Guard) error {
+	if guard == nil {
+		guard = c.guard
+	}
+	step := Step{Node: node, Verb: nodes.TargetProvide, Stage: BeforeQueue}
+	if err := guard.Check(ctx, step); err != nil {
+		return err
+	}
+	step.Stage = BeforeVerb
+	m := &Machine{site: c, node: node}
+	queue, leave := context.WithCancel(ctx)
+	defer leave()
+	deadline := time.Now().Add(timeout)
+	late := time.AfterFunc(timeout, leave)
+	defer late.Stop()
+	err := c.limiter.Pass(queue, node, marks.Failures(node), func(ctx context.Context, _ *ironic.Node) error {
+		late.Stop() // once started, the verb is sent to the end
+		if err := guard.Check(ctx, step); err != nil {
+			return err
+		}
+		err := m.put(ctx, ironic.Order{Verb: nodes.TargetProvide})
+		if slots.IsCapacityError(err) {
+			late.Reset(time.Until(deadline))
+		}
+		return err
+	})
+	if slots.IsCapacityError(err) || (queue.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled)) {
+		return ErrNoSlot
+	}
+	return m.settled(ctx, err)
+}
+
+// settleFor is how long callers without a time-out of their own wait until it is known what became of a verb without an answer.
+const settleFor = unansweredFor + time.Minute
+
+// put sends a verb, once: see ask.
+func (m *Machine) put(ctx context.Context, with ironic.Order) error {
+	return m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.ChangeProvisionState(ctx, m.node.UUID, with) })
+}
+
+// insistOn sends a verb without parameters: see insist.
+func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.Duration) error {
+	return m.Insist(ctx, callOf(verb), timeout, func(ctx context.Context) error {
+		return m.site.ChangeProvisionState(ctx, m.node.UUID, ironic.Order{Verb: verb})
+	})
+}
+
+// IsBusy reports whether Ironic refused a request because an operation on the node is in progress or the node's state has changed.
+// The request may be repeated later.
+func IsBusy(err error) bool {
+	return ironic.IsStatus(err, http.StatusConflict, "") || ironic.IsStatus(err, http.StatusBadRequest, "while it is in state")
+}

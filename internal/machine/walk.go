@@ -1,0 +1,358 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// AtRest waits until no operation is in progress on the node.
+func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
+	for states.InProgress(m.State()) || IsLocked(m.node) {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, ironic.ErrNoPoll) {
+			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reach walks the machine to a goal and waits until it is reached. For instances use Deploy and Undeploy. The time-out does not
+// include the time that the machine waits for a slot. It returns an error of KindFailed, KindTimeout or KindRefused,
+// ctx's error, or Ironic's answer.
+func (m *Machine) Reach(ctx context.Context, goal states.Goal, timeout time.Duration) error {
+	return m.Walk(ctx, goal, "", ironic.Order{}, timeout)
+}
+
+// Walk is the one loop over provision states: it waits or sends a verb until the goal is reached. instance is the reservation for
+// which the machine is deployed, rebuilt or undeployed. The order belongs to the goal's own verb.
+func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) error {
+	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
+	m.site.limiter.Begin(m.node.UUID)
+	defer m.site.limiter.End()
+	var err error
+	for arrived := false; !arrived && err == nil; {
+		arrived, err = w.step(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		m.lastRead(ctx)
+		return stopped(m.node, goal, w.waiting, ctx.Err())
+	}
+	if errors.Is(err, errFailed) {
+		err = w.failed(ctx)
+	}
+	m.countFailures(ctx, err)
+	if err == nil && goal == states.GoalInspected {
+		return m.Refresh(ctx) // polls do not contain the results of the inspection
+	}
+	return err
+}
+
+// lastRead reads the node once more after the user has stopped the run, because a verb may have been sent since the last poll. It
+// gives up after two seconds.
+func (m *Machine) lastRead(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = m.Refresh(ctx) // on failure the record stays as last seen
+}
+
+// walk is the state of one walk of a machine to a goal.
+type walk struct {
+	*Machine
+	goal     states.Goal
+	instance string
+	order    ironic.Order
+	timeout  time.Duration
+	deadline time.Time
+	failures int // how often operations on the machine failed before this walk
+
+	sent    ironic.Verb  // the last verb that this walk sent
+	from    ironic.State // the state from which it was sent
+	waiting bool         // for a slot
+
+	deployStep string    // the last one that a poll has seen
+	stuck      time.Time // since when polls show that no conductor works on the operation; zero: one does
+}
+
+// step takes one step and reports whether the goal is reached.
+func (w *walk) step(ctx context.Context) (arrived bool, err error) {
+	if w.unanswered != nil {
+		return false, w.learn(ctx)
+	}
+	if gone, err := w.instanceGone(); gone || err != nil {
+		return gone, err
+	}
+	state := w.State()
+	if w.quarantine != nil && !w.quarantine.Applies(w.node) {
+		return false, RefusedFor(w.node, states.ReasonOtherSince.String())
+	}
+	m := states.NextMove(w.goal, state, states.ReachesGoal(w.sent, w.goal))
+	if IsLocked(w.node) && m.Kind != states.Wait {
+		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
+		return false, w.next(ctx)
+	}
+	if (m.Kind == states.Send || m.Kind == states.Repair) && keptByReservation(w.goal, m.Verb, w.node) {
+		return false, RefusedFor(w.node, fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID))
+	}
+	switch m.Kind {
+	case states.Done:
+		return true, nil
+	case states.Refuse:
+		return false, Refused(w.node, m.Reason)
+	case states.Repair:
+		if w.sent != "" {
+			return false, errFailed
+		}
+		if err := w.clearFault(ctx); err != nil {
+			return false, err
+		}
+		return false, w.send(ctx, m.Verb)
+	case states.Send:
+		if w.sent == m.Verb && w.from == state { // the node returned to the state before the verb, for example to enroll after a failed verification
+			return false, errFailed
+		}
+		return false, w.send(ctx, m.Verb)
+	case states.Wait:
+		if w.goal == states.GoalInspected && (state == nodes.Inspecting || state == nodes.InspectWait) {
+			w.sent = nodes.TargetInspect // an interrupted run or another client has requested the inspection
+		}
+		return false, w.next(ctx)
+	}
+	return false, fmt.Errorf("no move from %q", state)
+}
+
+// keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
+// reserved was available, so it may return to the pool (reference/ironic.md#reserved-nodes-that-leave-the-pool). Any other reservation may be for what runs on the machine already.
+func keptByReservation(goal states.Goal, verb ironic.Verb, n *ironic.Node) bool {
+	switch {
+	case n.InstanceUUID == "" || goal != states.GoalManageable && goal != states.GoalAvailable && goal != states.GoalInspected && goal != states.GoalConfigured:
+		return false
+	case verb == nodes.TargetProvide:
+		return n.AllocationUUID == ""
+	}
+	return ironic.State(n.ProvisionState) == nodes.Available || states.TouchesHardware(verb)
+}
+
+// Refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
+// available would not help.
+func Refused(node *ironic.Node, why states.Reason) error {
+	if why == states.ReasonNotReady && !Preparable(node) {
+		why = states.ReasonNoBMC
+	}
+	return RefusedFor(node, why.String())
+}
+
+// KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
+const KindRefused failure.Kind = "refused"
+
+// RefusedFor returns such an error for a reason that includes what to do.
+func RefusedFor(node *ironic.Node, reason string) *failure.Error {
+	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
+}
+
+// instanceGone checks at every step which instance has the node, because another client may undeploy, reserve and deploy it
+// between two polls. For undeploying it reports true once the instance is gone. A deploy or rebuild without its reservation is an
+// error of KindReserved.
+func (w *walk) instanceGone() (bool, error) {
+	switch w.goal {
+	case states.GoalDeployed, states.GoalRebuilt, states.GoalServiced, states.GoalRescued, states.GoalUnrescued, states.GoalAdopted:
+		return false, CheckReservation(w.node, w.instance)
+	case states.GoalUndeployed:
+		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
+		return reserved || states.RunsUnreserved(w.node), nil
+	case states.GoalManageable, states.GoalAvailable, states.GoalInspected, states.GoalConfigured: // nextMove refuses these goals where something is deployed
+	}
+	return false, nil
+}
+
+// errFailed says that the operation of a walk has failed.
+var errFailed = errors.New("the operation has failed")
+
+// errMoved says that the node's instance or state has changed before the verb was sent. The walk then decides the next step again.
+var errMoved = errors.New("the node has changed")
+
+// send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
+func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
+	before := *w.node
+	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.put(ctx, w.orderOf(verb)) })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case slots.IsCapacityError(err):
+		queued := time.Now()
+		err = w.next(ctx)
+		w.deadline = w.deadline.Add(time.Since(queued)) // waiting for Ironic's own timeout does not count
+		if seen := failure.AboutOf[error](err, failure.KindUnwatched); seen != nil {
+			return seen // nothing has begun
+		}
+		return err
+	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
+		return nil
+	case err == nil:
+		w.sent, w.from = verb, ironic.State(before.ProvisionState)
+		return w.next(ctx)
+	}
+	return w.refusedVerb(ctx, verb, &before, err)
+}
+
+// learn finds out what became of a request without an answer, before anything else is sent.
+func (w *walk) learn(ctx context.Context) error {
+	u := w.unanswered
+	executed, err := w.settle(ctx, w.deadline)
+	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
+		return Late(w.node, w.goal, w.timeout, w.macs)
+	}
+	if executed && u.verb != "" {
+		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
+	}
+	return err
+}
+
+// refusedVerb decides what to do after Ironic has refused a verb: the record may be out of date, or a later repetition may succeed.
+func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
+	transient := ironic.IsTransient(err)
+	if !transient && !IsBusy(err) {
+		return invalid(verb, w.node, err)
+	}
+	rerr := w.Refresh(ctx)
+	if rerr != nil && ironic.MayPass(rerr) {
+		rerr = w.next(ctx)
+	}
+	if rerr != nil {
+		return rerr
+	}
+	moved := w.node.ProvisionState != before.ProvisionState || !w.node.ProvisionUpdatedAt.Equal(before.ProvisionUpdatedAt)
+	switch {
+	case moved:
+		return nil
+	case transient:
+		return w.next(ctx) // then decide again
+	}
+	return err
+}
+
+// invalid turns Ironic's refusal to deploy an incomplete node into an error of KindInvalid; it returns other errors unchanged.
+func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
+	var status *ironic.StatusError
+	if states.InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
+		return InvalidNode(node, strings.TrimSuffix(status.Message, "."))
+	}
+	return err
+}
+
+func (w *walk) orderOf(verb ironic.Verb) ironic.Order {
+	with := ironic.Order{}
+	if states.InstallsInstance(verb) || states.RunsSteps(verb) || verb == nodes.TargetRescue {
+		with = w.order
+	}
+	with.Verb = verb
+	return with
+}
+
+// admitted calls put. If the verb boots the machine or writes, admitted first asks the guard, waits for a slot, and returns
+// errMoved instead if the node does not match the record any more.
+func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.Context) error) error {
+	if !states.TouchesHardware(verb) {
+		return put(ctx)
+	}
+	err := w.site.guard.Check(ctx, Step{Node: w.node, Verb: verb, Stage: BeforeQueue, Limit: time.Until(w.deadline)})
+	queued := time.Now()
+	if err == nil {
+		w.waiting = true
+		admitted := w.tellQueued()
+		defer admitted()
+		err = w.site.limiter.Pass(ctx, w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
+			w.waiting = false
+			admitted()
+			if err := w.confirmUnchanged(ctx, seen); err != nil {
+				return err
+			}
+			if err := w.site.guard.Check(ctx, Step{Node: w.node, Verb: verb, Stage: BeforeVerb}); err != nil {
+				return err
+			}
+			return put(ctx)
+		})
+	}
+	w.deadline = w.deadline.Add(time.Since(queued)) // waiting for a slot does not count
+	return err
+}
+
+// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and an error of KindSuperseded if another
+// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
+// confirmUnchanged reads the node, unless a poll has just done that.
+func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
+	instance, state, entered := m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()
+	switch {
+	case seen != nil:
+		m.applyPoll(seen)
+		m.logState(ctx)
+		if seen.Extra != nil {
+			if err := m.confirm(ctx); err != nil {
+				return err
+			}
+		}
+	case m.isFresh():
+	default:
+		if err := m.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.superseded(); err != nil {
+		return err
+	}
+	if m.node.InstanceUUID != instance || m.node.ProvisionState != state || m.node.ProvisionUpdatedAt.Unix() != entered {
+		return errMoved
+	}
+	return nil
+}
+
+// next waits for the next poll of the node.
+func (w *walk) next(ctx context.Context) error {
+	err := w.poll(ctx, w.deadline)
+	if errors.Is(err, ironic.ErrNoPoll) {
+		return Late(w.node, w.goal, w.timeout, w.macs)
+	}
+	if step := stepName(w.node.DeployStep); step != "" {
+		w.deployStep = step
+	}
+	switch {
+	case err != nil:
+		return err
+	case !stuck(w.node):
+		w.stuck = time.Time{}
+	case w.stuck.IsZero():
+		w.stuck = time.Now()
+	case time.Since(w.stuck) >= stuckFor:
+		return stuckError(w.node)
+	}
+	return nil
+}
+
+// clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
+// that an operator has set stays.
+func (m *Machine) clearFault(ctx context.Context) error {
+	if !m.node.Maintenance || m.node.Fault != FaultClean && m.node.Fault != faultService {
+		return nil
+	}
+	return m.site.SetMaintenance(ctx, m.node.UUID, false, "")
+}
+
+// Faults that a failed step leaves (reference/ironic.md#failed-clean-steps).
+const (
+	FaultClean   = "clean failure"
+	faultService = "service failure"
+)

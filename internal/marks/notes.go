@@ -1,0 +1,81 @@
+package marks
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// Discovery is the record on a node of its discovery.
+type Discovery struct {
+	Version int    `json:"v"`
+	Owner   string `json:"owner"`           // name of the metal_discovery_import
+	Name    string `json:"name"`            // given once; a later change of the template does not change it
+	From    string `json:"from"`            // the hardware property that the name was made from
+	At      string `json:"at"`              // RFC 3339
+	Taken   bool   `json:"taken,omitempty"` // a metal_host manages it
+}
+
+// DiscoveryOf returns the discovery record of a node; nil if this provider did not discover it.
+func DiscoveryOf(n *ironic.Node) *Discovery {
+	text, err := json.Marshal(n.Extra[KeyDiscovery])
+	var d Discovery
+	if err != nil || json.Unmarshal(text, &d) != nil || d.Owner == "" {
+		return nil
+	}
+	return &d
+}
+
+// The notes that this provider keeps on a node besides the marks of creation, in extra unless stated otherwise. Ironic keeps extra and clears instance_info when
+// it undeploys a node.
+const (
+	// KeyAllocation: the allocation that Ironic deletes with the instance. It is set before the node is undeployed, until the
+	// allocation exists again (reference/ironic.md#undeploying-deletes-the-allocation).
+	KeyAllocation = "terraform_metal_allocation"
+	// KeyBoot: the live ISO that the node was booted with, and what deploying it again must restore.
+	KeyBoot = "terraform_metal_boot"
+	// KeyDiscovery: which metal_discovery_import has claimed and named the node.
+	KeyDiscovery = "terraform_metal_discovery"
+	// KeyEnrolled: a metal_host manages this unnamed node, so discovery ignores it.
+	KeyEnrolled = "terraform_metal_enrolled"
+	// KeyFailures: how often operations on the node have failed since the last success. Such nodes wait longer for a slot.
+	KeyFailures = "terraform_metal_failures"
+	// KeyInspection: the inspection that triggers have requested last.
+	KeyInspection = "terraform_metal_inspection"
+	// KeyQuarantine: which allocation's deployment failed on the node, so that the provider has retired it.
+	KeyQuarantine = "terraform_metal_quarantine"
+	// KeyMarker, in instance_info: what the node was deployed with.
+	KeyMarker = "terraform_metal"
+)
+
+// OwnKey reports whether a key of extra or instance_info is a note of any package of this provider. Users cannot set such a key,
+// and neither an import nor a data source shows it.
+func OwnKey(key string) bool {
+	return key == KeyMarker || strings.HasPrefix(key, "terraform_metal_") || strings.HasPrefix(key, "metal_oneview_")
+}
+
+// Failures returns how often operations on a node have failed since the last success. A node with more failures waits longer for a
+// slot, also in later runs. Another client may have written any number: as many count as the queue tells apart.
+func Failures(node *ironic.Node) int {
+	n, _ := node.Extra[KeyFailures].(float64)
+	return int(max(0, min(n, throttle.MaxFailures)))
+}
+
+// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
+// runs something without a reservation, the note does not count: another client has deployed the node since.
+func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
+	text, err := json.Marshal(n.Extra[KeyAllocation])
+	if err != nil || states.RunsUnreserved(n) {
+		return nil
+	}
+	var spec ironic.AllocationSpec
+	if json.Unmarshal(text, &spec) != nil || spec.UUID == "" {
+		return nil
+	}
+	spec.CandidateNodes = []string{n.UUID} // another client may have written the note
+	delete(spec.Extra, string(MarkCreation))
+	return &spec
+}

@@ -1,0 +1,46 @@
+package sitetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// Begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
+func Begin(t *testing.T, run *Client, who enroll.Candidate) *machine.Machine {
+	t.Helper()
+	node, err := enroll.Enroll(t.Context(), run.Site, who.UUID, ironic.Settings{
+		"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo, "resource_class": "baremetal",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Record(node)
+}
+
+// TheSame is a candidate of another run that wants to create the same machine.
+func TheSame(who enroll.Candidate) enroll.Candidate {
+	who.UUID = ironic.NewUUID()
+	return who
+}
+
+// MachineOf is a candidate with a driver that the fake has.
+func MachineOf(n int) enroll.Candidate {
+	who := Candidate(n)
+	who.Driver = "redfish"
+	return who
+}
+
+// ExtraOf reads the extra of a node.
+func ExtraOf(t *testing.T, fake *fakeironic.Server, node string) map[string]any {
+	t.Helper()
+	n, err := NewClient(fake).Node(context.WithoutCancel(t.Context()), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Extra
+}
