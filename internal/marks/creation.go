@@ -1,5 +1,5 @@
 // Package marks has what the provider notes on a node or an allocation: marks of creation, by which a run recognises what a killed run has
-// begun (reference/ironic.md), and the notes in extra of quarantine, discovery and suspended allocations.
+// begun, and the notes in extra of quarantine, discovery and suspended allocations.
 package marks
 
 import (
