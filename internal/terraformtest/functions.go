@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,7 +30,7 @@ func functionsIn(dir string, started time.Time) map[string]function.Function {
 		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
 		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc,
 		"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc, "coalesce": stdlib.CoalesceFunc,
-		"lookup": stdlib.LookupFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
+		"lookup": lookupFunction, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
 		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "length": lengthFunction, "one": oneFunction,
@@ -152,5 +153,58 @@ var oneFunction = function.New(&function.Spec{
 			return cty.NullVal(result), nil
 		}
 		return list.Index(cty.Zero), nil
+	},
+})
+
+// lookupFunction is lookup as Terraform has it: the default may be null, unlike in the library's.
+var lookupFunction = function.New(&function.Spec{
+	Params:   []function.Parameter{{Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true}, {Name: "key", Type: cty.String, AllowMarked: true}},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if len(args) > 3 {
+			return cty.NilType, fmt.Errorf("lookup() takes two or three arguments, got %d", len(args))
+		}
+		of := args[0].Type()
+		switch {
+		case of.IsObjectType():
+			if !args[1].IsKnown() {
+				return cty.DynamicPseudoType, nil
+			}
+			key, _ := args[1].Unmark()
+			switch {
+			case of.HasAttribute(key.AsString()):
+				return of.AttributeType(key.AsString()), nil
+			case len(args) == 3:
+				return args[2].Type(), nil
+			}
+			return cty.DynamicPseudoType, function.NewArgErrorf(0, "the given object has no attribute %q", key.AsString())
+		case of.IsMapType():
+			if len(args) == 3 {
+				if _, err := convert.Convert(args[2], of.ElementType()); err != nil {
+					return cty.NilType, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
+				}
+			}
+			return of.ElementType(), nil
+		}
+		return cty.NilType, function.NewArgErrorf(0, "lookup() requires a map as the first argument")
+	},
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		in, marks := args[0].Unmark()
+		key, more := args[1].Unmark()
+		switch {
+		case !in.IsKnown():
+			return cty.UnknownVal(result).WithMarks(marks, more), nil
+		case in.Type().IsObjectType() && in.Type().HasAttribute(key.AsString()):
+			return in.GetAttr(key.AsString()).WithMarks(marks, more), nil
+		case in.Type().IsMapType() && in.HasIndex(key).True():
+			return in.Index(key).WithMarks(marks, more), nil
+		case len(args) == 3:
+			fallback, err := convert.Convert(args[2], result)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return fallback.WithMarks(marks, more), nil
+		}
+		return cty.DynamicVal, fmt.Errorf("lookup failed to find key %q", key.AsString())
 	},
 })
