@@ -5,72 +5,147 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// json prints a plan as "show -json" does, as far as this package knows it: the changes of resources and outputs.
+// shownChange is a change in the JSON of a plan.
+type shownChange struct {
+	Actions   []string          `json:"actions"`
+	Before    any               `json:"before"`
+	After     any               `json:"after"`
+	Unknown   any               `json:"after_unknown"`
+	Replace   [][]any           `json:"replace_paths,omitempty"`
+	Importing map[string]string `json:"importing,omitempty"`
+}
+
+// shownResource is a resource in the JSON of a plan or a state.
+type shownResource struct {
+	Address  string          `json:"address"`
+	Mode     string          `json:"mode"`
+	Type     string          `json:"type"`
+	Name     string          `json:"name"`
+	Index    any             `json:"index,omitempty"`
+	Provider string          `json:"provider_name"`
+	Version  *int64          `json:"schema_version,omitempty"`
+	Values   any             `json:"values,omitempty"`
+	Hidden   json.RawMessage `json:"sensitive_values,omitempty"`
+	Change   *shownChange    `json:"change,omitempty"`
+	Tainted  bool            `json:"tainted,omitempty"`
+	After    []string        `json:"depends_on,omitempty"`
+	Identity json.RawMessage `json:"identity,omitempty"`
+}
+
+// shownOutput is an output in the JSON of a plan.
+type shownOutput struct {
+	Sensitive bool            `json:"sensitive"`
+	Type      json.RawMessage `json:"type,omitempty"`
+	Value     any             `json:"value,omitempty"`
+}
+
+// shown describes an instance.
+func (w *Workspace) shown(at address) (shownResource, *Kind) {
+	p, kind := w.kind(kindName(at.resource))
+	one := shownResource{Address: at.String(), Mode: "managed", Type: kind.name, Name: at.resource[strings.LastIndex(at.resource, ".")+1:], Provider: p.Source}
+	if key := at.value(); key != cty.NilVal {
+		one.Index = known(key)
+	}
+	if kind.isData {
+		one.Mode = "data"
+	}
+	return one, kind
+}
+
+// withValues adds the values of an instance.
+func (s shownResource) withValues(kind *Kind, value cty.Value) shownResource {
+	s.Version, s.Values, s.Hidden = &kind.Version, known(value), json.RawMessage("{}")
+	return s
+}
+
+// json prints a plan as "show -json" does, without the configuration, the prior state, and what says which values are sensitive.
 func (p *plan) json() ([]byte, error) {
-	type shown struct {
-		Actions   []string `json:"actions"`
-		Before    any      `json:"before"`
-		After     any      `json:"after"`
-		Unknown   any      `json:"after_unknown"`
-		Importing any      `json:"importing,omitempty"`
-		Replace   []any    `json:"replace_paths,omitempty"`
-	}
-	type resourceChange struct {
-		Address  string `json:"address"`
-		Mode     string `json:"mode"`
-		Type     string `json:"type"`
-		Name     string `json:"name"`
-		Index    any    `json:"index,omitempty"`
-		Provider string `json:"provider_name"`
-		Change   shown  `json:"change"`
-	}
-	all := []resourceChange{}
+	changes, planned := []shownResource{}, []shownResource{}
 	for _, c := range p.sorted() {
-		before := c.kind.Null()
-		if c.before != nil {
-			before = c.before.Value
+		one, kind := p.workspace.shown(c.at)
+		if c.action != remove {
+			planned = append(planned, one.withValues(kind, c.planned))
 		}
-		one := resourceChange{
-			Address: c.at.String(), Mode: "managed", Type: c.kind.name, Name: c.at.resource[strings.LastIndex(c.at.resource, ".")+1:],
-			Change: shown{Actions: []string{string(c.action)}, Before: known(before), After: known(c.planned), Unknown: unknown(c.planned)},
-		}
-		if key := c.at.value(); key != cty.NilVal {
-			one.Index = known(key)
-		}
-		if c.action == replace {
-			one.Change.Actions = []string{"delete", "create"}
-		}
-		if c.kind.isData {
-			one.Mode = "data"
-		}
-		if c.importing != "" {
-			one.Change.Importing = map[string]string{"id": c.importing}
-		}
-		if one.Change.Unknown == nil {
-			one.Change.Unknown = map[string]any{}
-		}
-		all = append(all, one)
+		one.Change = c.shown()
+		changes = append(changes, one)
 	}
-	outputs := map[string]shown{}
+	outputs, values := map[string]*shownChange{}, map[string]shownOutput{}
 	for name, o := range p.outputs {
-		one := shown{Actions: []string{"no-op"}, Before: known(o.before), After: known(o.after), Unknown: unknown(o.after)}
-		switch {
-		case o.same():
-		case o.before == cty.NilVal:
-			one.Actions = []string{"create"}
-		case o.after == cty.NilVal:
-			one.Actions = []string{"delete"}
-		default:
-			one.Actions = []string{"update"}
+		outputs[name] = o.shown()
+		if o.after == cty.NilVal {
+			continue
 		}
-		outputs[name] = one
+		one := shownOutput{Sensitive: o.sensitive}
+		if o.after.IsWhollyKnown() {
+			of, err := ctyjson.MarshalType(o.after.Type())
+			if err != nil {
+				return nil, err
+			}
+			one.Type, one.Value = of, known(o.after)
+		}
+		values[name] = one
 	}
-	return json.Marshal(map[string]any{"format_version": "1.2", "terraform_version": Version, "resource_changes": all, "output_changes": outputs, "errored": p.failed, "applyable": !p.isEmpty()})
+	return json.Marshal(map[string]any{
+		"format_version": "1.2", "terraform_version": Version, "resource_changes": changes, "output_changes": outputs,
+		"planned_values": map[string]any{"outputs": values, "root_module": map[string]any{"resources": planned}},
+		"errored":        p.failed, "applyable": !p.failed && !p.isEmpty(), "complete": !p.failed && len(p.options.targets) == 0, "timestamp": p.started.UTC().Format(time.RFC3339),
+	})
+}
+
+// shown describes a change of an instance.
+func (c *change) shown() *shownChange {
+	before := c.kind.Null()
+	if c.before != nil {
+		before = c.before.Value
+	}
+	one := &shownChange{Actions: []string{string(c.action)}, Before: known(before), After: known(c.planned), Unknown: unknown(c.planned)}
+	if c.action == replace {
+		one.Actions = []string{string(remove), string(create)}
+	}
+	if c.importing != "" {
+		one.Importing = map[string]string{"id": c.importing}
+	}
+	if one.Unknown == nil {
+		one.Unknown = map[string]any{}
+	}
+	for _, path := range c.mustReplace {
+		var steps []any
+		for _, step := range path {
+			switch step := step.(type) {
+			case cty.GetAttrStep:
+				steps = append(steps, step.Name)
+			case cty.IndexStep:
+				steps = append(steps, known(step.Key))
+			}
+		}
+		one.Replace = append(one.Replace, steps)
+	}
+	return one
+}
+
+// shown describes a change of an output.
+func (o plannedOutput) shown() *shownChange {
+	one := &shownChange{Before: known(o.before), After: known(o.after), Unknown: unknown(o.after)}
+	if o.after == cty.NilVal || o.after.IsWhollyKnown() {
+		one.Unknown = false
+	}
+	switch {
+	case o.same():
+		one.Actions = []string{string(noOp)}
+	case o.before == cty.NilVal:
+		one.Actions = []string{string(create)}
+	case o.after == cty.NilVal:
+		one.Actions = []string{string(remove)}
+	default:
+		one.Actions = []string{string(update)}
+	}
+	return one
 }
 
 // known returns what is known of a value: unknown attributes are missing, unknown elements null.
@@ -143,35 +218,16 @@ func unknown(value cty.Value) any {
 
 // json prints a state as "show -json" does, without data sources.
 func (s *state) json(w *Workspace) ([]byte, error) {
-	type shown struct {
-		Address  string          `json:"address"`
-		Mode     string          `json:"mode"`
-		Type     string          `json:"type"`
-		Name     string          `json:"name"`
-		Index    any             `json:"index,omitempty"`
-		Provider string          `json:"provider_name"`
-		Version  int64           `json:"schema_version"`
-		Values   any             `json:"values"`
-		Hidden   json.RawMessage `json:"sensitive_values"`
-		Tainted  bool            `json:"tainted,omitempty"`
-		After    []string        `json:"depends_on,omitempty"`
-		Identity json.RawMessage `json:"identity,omitempty"`
-	}
-	all := []shown{}
+	all := []shownResource{}
 	for _, at := range slices.SortedFunc(maps.Keys(s.instances), compareAddresses) {
-		p, kind := w.kind(kindName(at.resource))
+		one, kind := w.shown(at)
 		i := s.instances[at]
 		value, err := i.value(kind)
 		if err != nil {
 			return nil, err
 		}
-		one := shown{
-			Address: at.String(), Mode: "managed", Type: kind.name, Name: at.resource[strings.LastIndex(at.resource, ".")+1:], Provider: p.Source, Version: kind.Version,
-			Values: known(value), Hidden: json.RawMessage("{}"), Tainted: i.Tainted, After: i.After,
-		}
-		if key := at.value(); key != cty.NilVal {
-			one.Index = known(key)
-		}
+		one = one.withValues(kind, value)
+		one.Tainted, one.After = i.Tainted, i.After
 		if i.Identity != nil {
 			if one.Identity, err = identityJSON(i.Identity.IdentityData); err != nil {
 				return nil, err
