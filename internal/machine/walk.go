@@ -62,8 +62,8 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 	return err
 }
 
-// lastRead reads the node once more after the user has stopped the run, because a verb may have been sent since the last poll. It
-// gives up after two seconds.
+// lastRead reads the node once more after the user has stopped the run, or after a time-out, because a verb may have been sent since the
+// last poll. It gives up after two seconds.
 func (m *Machine) lastRead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -324,6 +324,9 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
 	if errors.Is(err, ironic.ErrNoPoll) {
+		if w.sent != "" && w.State() == w.from {
+			w.lastRead(ctx) // the record is older than the verb
+		}
 		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if step := stepName(w.node.DeployStep); step != "" {

@@ -177,6 +177,20 @@ func TestReach_timeOut(t *testing.T) {
 	})
 }
 
+// A time-out before the first poll after a verb tells the state that the verb has led to, and does not wait until Ironic unlocks the node.
+func TestReach_timeOutBeforeThePoll(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(1, 10*time.Hour)
+		start := time.Now()
+		_, err := sitetest.Run(fake, sitetest.UpTo(1)).Reach(t.Context(), fake.Nodes()[0].UUID, states.GoalAvailable, time.Millisecond)
+		if !failure.Is(err, failure.KindTimeout) || failure.As(err, failure.KindTimeout).Node.ProvisionState != "cleaning" {
+			t.Fatalf("Reach = %v, want a time-out in cleaning", err)
+		}
+		ironictest.WantNear(t, "timing out", time.Since(start), 0)
+	})
+}
+
 func TestReach_interrupted(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -114,6 +115,7 @@ func TestAccDeployment_timeOut(t *testing.T) {
 	node := acctest.AddNode(t, s, "n1", nil)
 	reserved := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	w := acctest.NewWorkspace(t, reserved+acctest.Allocated(acctest.Image("v1"), `timeouts = { create = "1s" }`))
+	w.Patience = time.Minute
 	release := s.Hold(acctest.BusyDeploying()...)
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
