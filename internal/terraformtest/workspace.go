@@ -302,7 +302,8 @@ func (c *command) loadPlan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(c.w.stateFile()); now.serial != p.previous.serial || err == nil && now.lineage != p.previous.lineage {
+	// A killed run leaves an empty file.
+	if file, err := os.Stat(c.w.stateFile()); now.serial != p.previous.serial || err == nil && file.Size() > 0 && now.lineage != p.previous.lineage {
 		c.d.fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created.")
 		return nil, nil
 	}
