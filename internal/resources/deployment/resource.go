@@ -241,7 +241,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if twice {
-		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the m. Take one of them out of the state with terraform state rm, and then out of the configuration."))
+		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
