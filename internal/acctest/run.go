@@ -40,16 +40,25 @@ func Kill(t *testing.T, s *Site, running *Running) {
 	running.Wait()
 }
 
-// WaitOut runs the CLI on a site whose machines are held, releases them once the run has looked at nodes several times, and returns
-// the output of the run. The test fails unless the run succeeds.
+// WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, or has ended.
 func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string) (output string) {
 	t.Helper()
 	if s.Fake == nil {
 		return w.Must(args...)
 	}
-	before := len(s.Fake.Requests())
-	running := w.Start(args...)
+	defer release() // also if the test fails: what cleans up waits for the machines
+	before, code := len(s.Fake.Requests()), -1
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		output, code = w.Run(args...)
+	}()
 	Until(t, "the run to look at the held machines", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+		}
 		looks := 0
 		for _, r := range s.Fake.Requests()[before:] {
 			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes") {
@@ -59,7 +68,7 @@ func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string
 		return looks >= 5
 	})
 	release()
-	output, code := running.Wait()
+	<-ended
 	if code != 0 {
 		t.Fatalf("%s: exit code %d\n%s", strings.Join(args, " "), code, output)
 	}
