@@ -30,34 +30,34 @@ func marked(extra map[string]any, mark *marks.Creation) map[string]any {
 }
 
 // finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
-func finishAllocation(ctx context.Context, c *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
+func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
 	if r.Name == "" {
 		return nil, nil, nil
 	}
 	read := func(ctx context.Context) (*marks.Creation, error) {
-		if a, err = c.Allocation(ctx, r.Name); err != nil {
+		if a, err = site.Allocation(ctx, r.Name); err != nil {
 			return nil, err
 		}
 		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
-		on, err := extraOf(ctx, c, a)
+		on, err := extraOf(ctx, site, a)
 		if err != nil {
 			return nil, err
 		}
-		isLeft := c.Run.Unfinished(mark, on) || r.isBroken && c.Run.IsDead(mark) && c.Run.IsRecent(mark)
+		isLeft := site.Run.Unfinished(mark, on) || r.isBroken && site.Run.IsDead(mark) && site.Run.IsRecent(mark)
 		if !isLeft || !r.mayTakeOver(mark) {
-			return nil, c.Run.RefuseTakeOver(mark)
+			return nil, site.Run.RefuseTakeOver(mark)
 		}
-		if same, err := sameRequest(ctx, c, r, a); err != nil || !same {
+		if same, err := sameRequest(ctx, site, r, a); err != nil || !same {
 			return nil, errors.Join(err, marks.ErrTakenOver)
 		}
 		return mark, nil
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = c.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+		by, err = site.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return site.PatchAllocation(ctx, a.UUID, patch) })
 	}
 	if err == nil {
-		a, err = c.Allocation(ctx, a.UUID) // with the mark of this run
+		a, err = site.Allocation(ctx, a.UUID) // with the mark of this run
 	}
 	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
 		return nil, nil, nil
@@ -74,17 +74,17 @@ type leftovers struct {
 
 // LeftAllocations returns the allocations without a name that killed runs have created for the class of a new one. They cannot be
 // recognised, so no run takes them over. All creations of the run share one list.
-func LeftAllocations(ctx context.Context, c *machine.Site, spec ironic.AllocationSpec) (left []ironic.Allocation, err error) {
+func LeftAllocations(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec) (left []ironic.Allocation, err error) {
 	if spec.Name != "" {
 		return nil, nil
 	}
-	known := machine.Kept(c, func(*machine.Site) *leftovers { return &leftovers{} })
+	known := machine.Kept(site, func(*machine.Site) *leftovers { return &leftovers{} })
 	known.once.Do(func() {
-		known.all, known.err = c.ListAllocations(ctx, nil)
+		known.all, known.err = site.ListAllocations(ctx, nil)
 	})
 	for _, a := range known.all {
 		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
-		if a.Name == "" && a.ResourceClass == spec.ResourceClass && c.Run.IsLeft(mark, nil) {
+		if a.Name == "" && a.ResourceClass == spec.ResourceClass && site.Run.IsLeft(mark, nil) {
 			left = append(left, a)
 		}
 	}
@@ -92,11 +92,11 @@ func LeftAllocations(ctx context.Context, c *machine.Site, spec ironic.Allocatio
 }
 
 // extraOf returns the extra of the node of an allocation; nil if it has none.
-func extraOf(ctx context.Context, c *machine.Site, a *ironic.Allocation) (map[string]any, error) {
+func extraOf(ctx context.Context, site *machine.Site, a *ironic.Allocation) (map[string]any, error) {
 	if a.NodeUUID == "" {
 		return nil, nil
 	}
-	node, err := c.Node(ctx, a.NodeUUID)
+	node, err := site.Node(ctx, a.NodeUUID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,17 +105,17 @@ func extraOf(ctx context.Context, c *machine.Site, a *ironic.Allocation) (map[st
 
 // sameRequest reports whether an allocation was requested with the same class, traits, owner and nodes, or with nodes that meet the
 // requirements.
-func sameRequest(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
+func sameRequest(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
 	spec := r.AllocationSpec
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
-	if (machine.Tenant{Project: c.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
+	if (machine.Tenant{Project: site.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
 		return false, nil
 	}
 	var candidates []string
 	for _, ref := range spec.CandidateNodes {
-		node, err := c.Node(ctx, ref)
+		node, err := site.Node(ctx, ref)
 		if err != nil {
 			return false, err
 		}
@@ -126,60 +126,60 @@ func sameRequest(ctx context.Context, c *machine.Site, r *Request, a *ironic.All
 		if spec.ResourceClass != a.ResourceClass || len(candidates) > 0 && slices.ContainsFunc(a.CandidateNodes, strange) {
 			return false, nil
 		}
-		return meets(ctx, c, r, a)
+		return meets(ctx, site, r, a)
 	}
 	if spec.Node == "" {
 		return spec.ResourceClass == a.ResourceClass && same(candidates, a.CandidateNodes), nil
 	}
-	node, err := c.Node(ctx, spec.Node)
+	node, err := site.Node(ctx, spec.Node)
 	return err == nil && node.UUID == a.NodeUUID, err
 }
 
 // EndAllocation is Machine.EndCreation for an allocation.
-func EndAllocation(ctx context.Context, c *machine.Site, a *ironic.Allocation, failed error) error {
-	return c.Run.EndCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
-		now, err := c.Allocation(ctx, a.UUID)
+func EndAllocation(ctx context.Context, site *machine.Site, a *ironic.Allocation, failed error) error {
+	return site.Run.EndCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
+		now, err := site.Allocation(ctx, a.UUID)
 		if err != nil {
 			return nil, err
 		}
 		return now.Extra, nil
-	}, func(ctx context.Context, patch ironic.Patch) error { return c.PatchAllocation(ctx, a.UUID, patch) })
+	}, func(ctx context.Context, patch ironic.Patch) error { return site.PatchAllocation(ctx, a.UUID, patch) })
 }
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
-func ForgetAllocationMark(ctx context.Context, c *machine.Site, a *ironic.Allocation) {
-	if !c.Run.IsDead(marks.CreationOf(a.Extra, marks.MarkCreation)) {
+func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.Allocation) {
+	if !site.Run.IsDead(marks.CreationOf(a.Extra, marks.MarkCreation)) {
 		return
 	}
-	if err := c.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
-		c.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
+	if err := site.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
+		site.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
 	}
 }
 
 // AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
 // creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
-// NoMatchError. The allocation stays when the user interrupts the run, when the time-out ends, and with an UnwatchedError.
-func AwaitAllocation(ctx context.Context, c *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+// an error of KindNoMatch. The allocation stays when the user interrupts the run, when the time-out ends, and with an error of KindUnwatched.
+func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
 	spec := r.spec()
 	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
 	for {
 		switch a.State {
 		case ironic.AllocationActive:
-			c.ForgetNode(a.NodeUUID)
-			c.ForgetAllocation(a.UUID)
+			site.ForgetNode(a.NodeUUID)
+			site.ForgetAllocation(a.UUID)
 			return a, nil
 		case ironic.AllocationError:
-			return a, abandon(ctx, c, r, a)
+			return a, abandon(ctx, site, r, a)
 		case ironic.AllocationAllocating:
 		}
 		if time.Since(renewed) > patience {
-			c.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			site.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
 			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
-			if err := renew(ctx, c, spec); err != nil {
+			if err := renew(ctx, site, spec); err != nil {
 				return a, err
 			}
 		}
-		polled, err := c.PollAllocation(ctx, spec.UUID, time.Until(deadline))
+		polled, err := site.PollAllocation(ctx, spec.UUID, time.Until(deadline))
 		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !ironic.IsNotFound(err) {
 			return a, unseen
 		}
@@ -197,14 +197,14 @@ func AwaitAllocation(ctx context.Context, c *machine.Site, r Request, a *ironic.
 // whether there was one. See EndLeftQuarantine.
 type QuarantineEnd func(ctx context.Context, s *machine.Site, node *ironic.Node, allocation string) (ended bool, err error)
 
-// Release deletes an allocation. It lets end finish a quarantine of the node, and returns a RefusedError if anything else is deployed on it: in maintenance,
+// Release deletes an allocation. It lets end finish a quarantine of the node, and returns an error of KindRefused if anything else is deployed on it: in maintenance,
 // Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
-func Release(ctx context.Context, c *machine.Site, id, nodeID string, end QuarantineEnd) error {
+func Release(ctx context.Context, site *machine.Site, id, nodeID string, end QuarantineEnd) error {
 	if nodeID != "" {
-		node, err := c.Node(ctx, nodeID)
+		node, err := site.Node(ctx, nodeID)
 		ended := false
 		if err == nil && node.InstanceUUID == id && end != nil {
-			ended, err = end(ctx, c, node, id)
+			ended, err = end(ctx, site, node, id)
 		}
 		switch {
 		case ironic.IsNotFound(err):
@@ -216,27 +216,27 @@ func Release(ctx context.Context, c *machine.Site, id, nodeID string, end Quaran
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
 		}
 	}
-	return c.DeleteAllocation(ctx, id)
+	return site.DeleteAllocation(ctx, id)
 }
 
 // renew deletes a lost allocation and creates it again with the same UUID.
-func renew(ctx context.Context, c *machine.Site, spec ironic.AllocationSpec) error {
-	if err := c.DeleteAllocation(ctx, spec.UUID); err != nil {
+func renew(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec) error {
+	if err := site.DeleteAllocation(ctx, spec.UUID); err != nil {
 		return err
 	}
-	_, err := failure.CreateAllocation(ctx, c.Client, spec)
+	_, err := failure.CreateAllocation(ctx, site.Client, spec)
 	return err
 }
 
 // abandon deletes a failed allocation and explains why no node matched. All allocations that have failed meanwhile share a list.
-func abandon(ctx context.Context, c *machine.Site, r Request, a *ironic.Allocation) error {
+func abandon(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation) error {
 	none := &NoMatch{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
-	if all, asked, err := stockSince(ctx, c, none.asked); err == nil {
+	if all, asked, err := stockSince(ctx, site, none.asked); err == nil {
 		none.asked = asked
-		none.Census, _, _ = examine(ctx, c, r, all, inventoriesOfRun)
+		none.Census, _, _ = examine(ctx, site, r, all, inventoriesOfRun)
 		none.gaps = expect.GapsOf(r.AllocationSpec, all)
 	}
-	if err := c.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
+	if err := site.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		none.Left = true
 		return errors.Join(none.Err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}

@@ -49,7 +49,7 @@ func TestAllocation_failureIsExplained(t *testing.T) {
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_GPU"}}
 		_, err := sitetest.Allocate(t.Context(), client, spec)
 		if !failure.Is(err, allocate.KindNoMatch) {
-			t.Fatalf("%v, want a NoMatchError", err)
+			t.Fatalf("%v, want an error of KindNoMatch", err)
 		}
 		want := "0 of 5 nodes: 1 other class, 1 not available (1 active), 1 in maintenance, 1 with unknown power state, 1 without CUSTOM_GPU"
 		if summary, detail := failure.Explain("allocate a node", err); summary != "Could not allocate a node" || !strings.Contains(detail, want) ||

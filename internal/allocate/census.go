@@ -35,12 +35,12 @@ func (c Census) IsEmpty() bool { return c.Matching == 0 && c.Unread == 0 }
 // TakeCensus counts the nodes that Ironic could allocate now, for a plan. It uses a list that is at most a minute old and is shared by many
 // plans. Empty fields of the request require nothing. If Node is set, it counts that node only, which must be active. A node that
 // the allocation already has counts as free.
-func TakeCensus(ctx context.Context, c *machine.Site, r Request) (Census, error) {
-	all, err := c.NodesForPlan(ctx)
+func TakeCensus(ctx context.Context, site *machine.Site, r Request) (Census, error) {
+	all, err := site.NodesForPlan(ctx)
 	if err != nil {
 		return Census{}, err
 	}
-	census, _, err := examine(ctx, c, r, all, inventoriesOfPlans)
+	census, _, err := examine(ctx, site, r, all, inventoriesOfPlans)
 	return census, err
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// Client is one node for each reason for which a node does not match, and one that does.
-func Client() map[string]*ironic.Node {
+// site is one node for each reason for which a node does not match, and one that does.
+func site() map[string]*ironic.Node {
 	node := func(change func(*ironic.Node)) ironic.Node {
 		n := ironic.Node{
 			UUID: ironic.NewUUID(), Name: "n", ResourceClass: "baremetal", ProvisionState: "available", PowerState: "power off", Owner: "team-a",
@@ -46,7 +46,7 @@ func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Ce
 
 func TestCensus_countsFirstLack(t *testing.T) {
 	t.Parallel()
-	all := Client()
+	all := site()
 	var mended string
 	for id, node := range all {
 		if node.Name == "mended" {
@@ -91,7 +91,7 @@ func TestCensus_countsFirstLack(t *testing.T) {
 
 func TestCensus_countsEachNodeOnce(t *testing.T) {
 	t.Parallel()
-	all := Client()
+	all := site()
 	for owner := range slices.Values([]string{"", "team-a", "team-z"}) {
 		c := countMismatches(ironic.AllocationSpec{ResourceClass: "baremetal", Owner: owner, Traits: []string{"CUSTOM_NVME"}}, all)
 		sum := c.Matching + c.OtherClass + c.Unavailable + c.Maintenance + c.Reserved + c.NoPower + c.Own

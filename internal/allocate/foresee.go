@@ -14,8 +14,8 @@ import (
 // of its demands are not known yet. Foresee leaves out what a host may satisfy that this plan creates or changes, if Terraform has
 // planned the host before. It does so if the allocation depends on the host; if not, the apply may make the allocation before the
 // host, so that the doubt is justified.
-func Foresee(ctx context.Context, c *machine.Site, r Request, vague bool) ([]expect.Doubt, error) {
-	planned := expect.ExpectedOf(c)
+func Foresee(ctx context.Context, site *machine.Site, r Request, vague bool) ([]expect.Doubt, error) {
+	planned := expect.ExpectedOf(site)
 	spec := r.AllocationSpec
 	named := expect.CandidatesOf(spec)
 	expectsClass := spec.ResourceClass != "" && planned.Class(spec.ResourceClass)
@@ -23,17 +23,17 @@ func Foresee(ctx context.Context, c *machine.Site, r Request, vague bool) ([]exp
 	if expectsClass && !slices.ContainsFunc(named, func(ref string) bool { return !planned.Host(ref) }) {
 		return nil, nil
 	}
-	all, err := c.NodesForPlan(ctx)
+	all, err := site.NodesForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	excluded := unknownExcluded(c, r, all)
-	doubts := gapDoubts(c, r, all, expectsClass)
+	excluded := unknownExcluded(site, r, all)
+	doubts := gapDoubts(site, r, all, expectsClass)
 	if len(doubts) > 0 || vague || expectsClass || expectsNode {
 		return append(doubts, excluded...), nil
 	}
-	census, _, err := examine(ctx, c, r, all, inventoriesOfPlans)
-	if err == nil && census.IsEmpty() && !existsAlready(ctx, c, spec.Name) {
+	census, _, err := examine(ctx, site, r, all, inventoriesOfPlans)
+	if err == nil && census.IsEmpty() && !existsAlready(ctx, site, spec.Name) {
 		attribute := expect.AttributeOf(spec)
 		if len(census.Lacks) > 0 {
 			attribute = "require"
@@ -45,13 +45,13 @@ func Foresee(ctx context.Context, c *machine.Site, r Request, vague bool) ([]exp
 
 // unknownExcluded returns a doubt for each excluded node that Ironic does not know, and that no host of this plan may be: a wrong name
 // excludes nothing, so that the allocation may reserve the node that was meant.
-func unknownExcluded(c *machine.Site, r Request, all map[string]*ironic.Node) (doubts []expect.Doubt) {
+func unknownExcluded(site *machine.Site, r Request, all map[string]*ironic.Node) (doubts []expect.Doubt) {
 	if r.Require == nil {
 		return nil
 	}
 	for _, ref := range r.Require.Exclude {
 		for _, g := range expect.GapsOf(ironic.AllocationSpec{Node: ref}, all) {
-			if !expect.ExpectedOf(c).Host(ref) {
+			if !expect.ExpectedOf(site).Host(ref) {
 				doubts = append(doubts, expect.Doubt{Attribute: "require", Summary: g.Summary(), Detail: g.String() + " So require.exclude does not keep the " + r.what() + " from any node by that name."})
 			}
 		}
@@ -60,10 +60,10 @@ func unknownExcluded(c *machine.Site, r Request, all map[string]*ironic.Node) (d
 }
 
 // gapDoubts names what a request demands and no node has, unless this plan creates or changes a host that may have it.
-func gapDoubts(c *machine.Site, r Request, all map[string]*ironic.Node, expectsClass bool) (doubts []expect.Doubt) {
+func gapDoubts(site *machine.Site, r Request, all map[string]*ironic.Node, expectsClass bool) (doubts []expect.Doubt) {
 	for _, g := range expect.GapsOf(r.AllocationSpec, all) {
 		switch {
-		case g.IsNode() && expect.ExpectedOf(c).Host(g.Value), !g.IsNode() && expectsClass:
+		case g.IsNode() && expect.ExpectedOf(site).Host(g.Value), !g.IsNode() && expectsClass:
 		default:
 			doubts = append(doubts, expect.Doubt{Attribute: g.Attribute, Summary: g.Summary(), Detail: g.String() + " " + r.unlessPlanned()})
 		}
@@ -72,17 +72,17 @@ func gapDoubts(c *machine.Site, r Request, all map[string]*ironic.Node, expectsC
 }
 
 // ForeseeGroup is Foresee for a group that is planned. A doubt that no host can remove which others may add is fatal.
-func ForeseeGroup(ctx context.Context, c *machine.Site, g *Group, vague bool) ([]expect.Doubt, error) {
+func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool) ([]expect.Doubt, error) {
 	g.group = g.Name
-	if vague || expect.ExpectedOf(c).Class(g.ResourceClass) || len(g.lacking()) == 0 {
+	if vague || expect.ExpectedOf(site).Class(g.ResourceClass) || len(g.lacking()) == 0 {
 		return nil, nil
 	}
-	all, err := c.NodesForPlan(ctx)
+	all, err := site.NodesForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	excluded := unknownExcluded(c, g.Request, all)
-	if doubts := gapDoubts(c, g.Request, all, false); len(doubts) > 0 {
+	excluded := unknownExcluded(site, g.Request, all)
+	if doubts := gapDoubts(site, g.Request, all, false); len(doubts) > 0 {
 		return append(doubts, excluded...), nil
 	}
 	if reason := g.cannotHold(all); reason != "" {
@@ -90,12 +90,12 @@ func ForeseeGroup(ctx context.Context, c *machine.Site, g *Group, vague bool) ([
 	}
 	need := 0
 	for _, m := range g.lacking() {
-		if !existsAlready(ctx, c, m.Name) {
+		if !existsAlready(ctx, site, m.Name) {
 			need++
 		}
 	}
 	g.enough = inventoriesOfPlans
-	census, free, err := examine(ctx, c, g.Request, all, inventoriesOfPlans)
+	census, free, err := examine(ctx, site, g.Request, all, inventoriesOfPlans)
 	usable := len(g.Spread.choose(free, g.used(), need))
 	if err != nil || usable+census.Unread >= need {
 		return excluded, err
@@ -110,11 +110,11 @@ func ForeseeGroup(ctx context.Context, c *machine.Site, g *Group, vague bool) ([
 
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if
 // this plan creates or changes a host that may be meant.
-func UnknownNode(ctx context.Context, c *machine.Site, ref string) (string, error) {
-	if expect.ExpectedOf(c).Host(ref) {
+func UnknownNode(ctx context.Context, site *machine.Site, ref string) (string, error) {
+	if expect.ExpectedOf(site).Host(ref) {
 		return "", nil
 	}
-	all, err := c.NodesForPlan(ctx)
+	all, err := site.NodesForPlan(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -126,11 +126,11 @@ func UnknownNode(ctx context.Context, c *machine.Site, ref string) (string, erro
 
 // existsAlready reports whether there is an allocation of this name, for example because a run was killed after it had created it. The
 // apply takes it over, or explains why not.
-func existsAlready(ctx context.Context, c *machine.Site, name string) bool {
+func existsAlready(ctx context.Context, site *machine.Site, name string) bool {
 	if name == "" {
 		return false
 	}
-	all, err := c.AllocationsForPlan(ctx)
+	all, err := site.AllocationsForPlan(ctx)
 	if err != nil { // the apply will tell
 		return false
 	}

@@ -18,8 +18,8 @@ import (
 
 // RefreshGroup reads the members of a group again, and reports whether any of them exists. A member whose allocation is gone has
 // neither an ID nor a node afterwards, unless the provider will create the allocation again.
-func RefreshGroup(ctx context.Context, c *machine.Site, g *Group) (exists bool, err error) {
-	if _, err := c.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
+func RefreshGroup(ctx context.Context, site *machine.Site, g *Group) (exists bool, err error) {
+	if _, err := site.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
 		return false, err
 	}
 	var found atomic.Bool
@@ -27,7 +27,7 @@ func RefreshGroup(ctx context.Context, c *machine.Site, g *Group) (exists bool, 
 		if m.ID == "" {
 			return nil
 		}
-		is, err := refreshMember(ctx, c, g, m)
+		is, err := refreshMember(ctx, site, g, m)
 		if is {
 			found.Store(true)
 		}
@@ -38,17 +38,17 @@ func RefreshGroup(ctx context.Context, c *machine.Site, g *Group) (exists bool, 
 
 // FindLeftovers returns the names of the allocations that a killed run has created for a group which does not have them: the run was killed
 // while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them.
-func FindLeftovers(ctx context.Context, c *machine.Site, g *Group) (names []string, err error) {
-	all, err := c.AllocationsForPlan(ctx)
+func FindLeftovers(ctx context.Context, site *machine.Site, g *Group) (names []string, err error) {
+	all, err := site.AllocationsForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	isBroken := false
 	for _, a := range all {
-		isBroken = isBroken || isUnfinishedMember(c, g, a)
+		isBroken = isBroken || isUnfinishedMember(site, g, a)
 	}
 	for _, a := range all {
-		if isLeftover(c, g, a, isBroken) {
+		if isLeftover(site, g, a, isBroken) {
 			names = append(names, a.Name)
 		}
 	}
@@ -56,24 +56,24 @@ func FindLeftovers(ctx context.Context, c *machine.Site, g *Group) (names []stri
 }
 
 // ReleaseLeftovers releases the Leftovers of a group that is deleted, and no others.
-func ReleaseLeftovers(ctx context.Context, c *machine.Site, g *Group) error {
+func ReleaseLeftovers(ctx context.Context, site *machine.Site, g *Group) error {
 	if len(g.Leftovers) == 0 {
 		return nil
 	}
-	all, err := c.ListAllocations(ctx, nil)
+	all, err := site.ListAllocations(ctx, nil)
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(a ironic.Allocation) bool { return !slices.Contains(g.Leftovers, a.Name) })
-	return releaseLeftovers(ctx, c, g, all, false)
+	return releaseLeftovers(ctx, site, g, all, false)
 }
 
 // refreshMember reads a member again, and reports whether it exists.
-func refreshMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
-	a, err := c.AllocationForRefresh(ctx, m.ID)
+func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
+	a, err := site.AllocationForRefresh(ctx, m.ID)
 	switch {
 	case ironic.IsNotFound(err):
-		suspended, err := c.IsSuspended(ctx, m.ID, m.NodeID)
+		suspended, err := site.IsSuspended(ctx, m.ID, m.NodeID)
 		if err == nil && !suspended {
 			m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
 		}
@@ -86,7 +86,7 @@ func refreshMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMembe
 		m.NodeName, m.Domain = "", ""
 		return true, nil
 	}
-	node, err := c.NodeForRefresh(ctx, a.NodeUUID)
+	node, err := site.NodeForRefresh(ctx, a.NodeUUID)
 	switch {
 	case ironic.IsNotFound(err):
 		return true, nil
@@ -98,17 +98,17 @@ func refreshMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMembe
 }
 
 // RenameMembers gives the allocations of members their names (API 1.57). It leaves out those that do not exist any more.
-func RenameMembers(ctx context.Context, c *machine.Site, members []*GroupMember) error {
+func RenameMembers(ctx context.Context, site *machine.Site, members []*GroupMember) error {
 	return worst(eachMember(members, func(m *GroupMember) error {
 		if m.ID == "" {
 			return nil
 		}
-		done, _, err := c.Hold(ctx, m.ID) // an undeployment would create it again with the old name
+		done, _, err := site.Hold(ctx, m.ID) // an undeployment would create it again with the old name
 		if err != nil {
 			return err
 		}
 		defer done()
-		if err := c.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
+		if err := site.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
 			return fmt.Errorf("rename allocation %s to %s: %w", m.ID, m.Name, err)
 		}
 		return nil
@@ -116,24 +116,24 @@ func RenameMembers(ctx context.Context, c *machine.Site, members []*GroupMember)
 }
 
 // ReleaseGroup releases members, and returns an error for each of them, or nil. See Release.
-func ReleaseGroup(ctx context.Context, c *machine.Site, members []*GroupMember, end QuarantineEnd) []error {
+func ReleaseGroup(ctx context.Context, site *machine.Site, members []*GroupMember, end QuarantineEnd) []error {
 	return eachMember(members, func(m *GroupMember) error {
 		if m.ID == "" {
 			return nil
 		}
-		return Release(ctx, c, m.ID, m.NodeID, end)
+		return Release(ctx, site, m.ID, m.NodeID, end)
 	})
 }
 
 // ReleaseMembers releases members that leave their group, and returns an error for each of them, or nil. It waits until nothing is deployed on
-// their nodes: the deployments are deleted in the same apply, in any order. The error is a MemberInUseError after the time-out.
-func ReleaseMembers(ctx context.Context, c *machine.Site, members []*GroupMember, timeout time.Duration) []error {
+// their nodes: the deployments are deleted in the same apply, in any order. After the time-out, the error says what is deployed.
+func ReleaseMembers(ctx context.Context, site *machine.Site, members []*GroupMember, timeout time.Duration) []error {
 	deadline := time.Now().Add(timeout)
 	return eachMember(members, func(m *GroupMember) error {
 		if m.ID == "" {
 			return nil
 		}
-		err := releaseIdle(ctx, c, *m, deadline)
+		err := releaseIdle(ctx, site, *m, deadline)
 		if err == nil {
 			m.ID, m.NodeID = "", ""
 		}
@@ -141,10 +141,10 @@ func ReleaseMembers(ctx context.Context, c *machine.Site, members []*GroupMember
 	})
 }
 
-// releaseIdle releases a member as soon as nothing is deployed on its node. It returns a MemberInUseError after the deadline.
-func releaseIdle(ctx context.Context, c *machine.Site, m GroupMember, deadline time.Time) error {
+// releaseIdle releases a member as soon as nothing is deployed on its node. After the deadline, it returns an error that says what is deployed.
+func releaseIdle(ctx context.Context, site *machine.Site, m GroupMember, deadline time.Time) error {
 	for {
-		node, err := tryRelease(ctx, c, m, deadline)
+		node, err := tryRelease(ctx, site, m, deadline)
 		if err != nil || node == nil {
 			return err
 		}
@@ -152,12 +152,12 @@ func releaseIdle(ctx context.Context, c *machine.Site, m GroupMember, deadline t
 			return memberInUse(node)
 		}
 		for inUse(node, m.ID) {
-			polled, _, err := c.PollNode(ctx, m.NodeID, time.Until(deadline))
+			polled, _, err := site.PollNode(ctx, m.NodeID, time.Until(deadline))
 			switch {
 			case errors.Is(err, ironic.ErrNoPoll):
 				return memberInUse(node)
 			case ironic.IsNotFound(err):
-				return c.DeleteAllocation(ctx, m.ID)
+				return site.DeleteAllocation(ctx, m.ID)
 			case err != nil:
 				return err
 			}
@@ -167,10 +167,10 @@ func releaseIdle(ctx context.Context, c *machine.Site, m GroupMember, deadline t
 }
 
 // tryRelease releases a member, or returns its node if something is deployed on it. If this run undeploys the node, it waits for that.
-func tryRelease(ctx context.Context, c *machine.Site, m GroupMember, deadline time.Time) (*ironic.Node, error) {
+func tryRelease(ctx context.Context, site *machine.Site, m GroupMember, deadline time.Time) (*ironic.Node, error) {
 	held, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	done, _, err := c.Hold(held, m.ID)
+	done, _, err := site.Hold(held, m.ID)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -178,7 +178,7 @@ func tryRelease(ctx context.Context, c *machine.Site, m GroupMember, deadline ti
 		defer done()
 	}
 	if m.NodeID != "" {
-		node, rerr := c.Node(ctx, m.NodeID)
+		node, rerr := site.Node(ctx, m.NodeID)
 		switch {
 		case rerr == nil && (err != nil || inUse(node, m.ID)):
 			return node, nil
@@ -189,7 +189,7 @@ func tryRelease(ctx context.Context, c *machine.Site, m GroupMember, deadline ti
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.DeleteAllocation(ctx, m.ID)
+	return nil, site.DeleteAllocation(ctx, m.ID)
 }
 
 // inUse reports whether something is deployed on the node of an allocation, or whether the allocation is created again once the node is
@@ -204,8 +204,8 @@ func inUse(node *ironic.Node, allocation string) bool {
 
 // FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group, NAME/SIZE,
 // or the UUID of the first member.
-func FindGroup(ctx context.Context, c *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
-	all, err := c.ListAllocations(ctx, nil)
+func FindGroup(ctx context.Context, site *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
+	all, err := site.ListAllocations(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}

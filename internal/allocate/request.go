@@ -21,7 +21,7 @@ import (
 // time.
 const mostRaces = 5
 
-// Request is what an allocation demands: what Ironic matches, and what this package does. One request belongs to one creation.
+// Request is what an allocation demands: what Ironic matches, and what the provider does. One request belongs to one creation.
 type Request struct {
 	ironic.AllocationSpec               // its candidates are those of the user
 	Require               *Requirements // nil: nothing
@@ -73,32 +73,32 @@ func (r *Request) begin() {
 }
 
 // create creates the allocation of a request. With requirements, it first chooses candidates, and waits for them if wait is true.
-func create(ctx context.Context, c *machine.Site, r *Request, wait bool) (*ironic.Allocation, error) {
+func create(ctx context.Context, site *machine.Site, r *Request, wait bool) (*ironic.Allocation, error) {
 	if r.Require != nil {
-		if err := choose(ctx, c, r, time.Now().Add(-stockAge), time.Now(), wait); err != nil {
+		if err := choose(ctx, site, r, time.Now().Add(-stockAge), time.Now(), wait); err != nil {
 			return nil, err
 		}
 	}
-	a, err := failure.CreateAllocation(ctx, c.Client, r.spec())
+	a, err := failure.CreateAllocation(ctx, site.Client, r.spec())
 	if err != nil {
-		stockOf(c).release(r, "")
+		stockOf(site).release(r, "")
 	}
 	return a, err
 }
 
 // choose finds nodes that match a request and claims one of them. It begins with a list that is not older than oldest. If no node in it
 // matches, it reads one that is not older than fresh. If wait is true, it then reads others until a node matches or the wait of the
-// request ends. It returns a NoMatchError if no node has matched.
-func choose(ctx context.Context, c *machine.Site, r *Request, oldest, fresh time.Time, wait bool) error {
+// request ends. It returns an error of KindNoMatch if no node has matched.
+func choose(ctx context.Context, site *machine.Site, r *Request, oldest, fresh time.Time, wait bool) error {
 	logged := false
 	for {
-		census, asked, err := tryChoose(ctx, c, r, oldest)
+		census, asked, err := tryChoose(ctx, site, r, oldest)
 		may := wait && r.waits()
 		switch {
 		case err == nil && r.claimed != "":
 			return nil
 		case err != nil && may && ironic.MayPass(err):
-			if err := rest.Sleep(ctx, c.PollInterval()); err != nil {
+			if err := rest.Sleep(ctx, site.PollInterval()); err != nil {
 				return err
 			}
 			continue
@@ -108,46 +108,46 @@ func choose(ctx context.Context, c *machine.Site, r *Request, oldest, fresh time
 			oldest = fresh
 			continue
 		case census.Matching == 0 && !may:
-			return noMatch(c, r, census).Err()
+			return noMatch(site, r, census).Err()
 		}
 		if !logged {
 			logged = true
-			c.Logger().InfoContext(ctx, "allocation waits for a node", "allocation", r.UUID, "name", r.Name, "nodes", census.String())
+			site.Logger().InfoContext(ctx, "allocation waits for a node", "allocation", r.UUID, "name", r.Name, "nodes", census.String())
 		}
-		if oldest, err = nextStock(ctx, c, asked); err != nil {
+		if oldest, err = nextStock(ctx, site, asked); err != nil {
 			return err
 		}
 	}
 }
 
 // tryChoose claims a node of one list if one matches.
-func tryChoose(ctx context.Context, c *machine.Site, r *Request, oldest time.Time) (census Census, asked time.Time, err error) {
-	all, asked, err := stockSince(ctx, c, oldest)
+func tryChoose(ctx context.Context, site *machine.Site, r *Request, oldest time.Time) (census Census, asked time.Time, err error) {
+	all, asked, err := stockSince(ctx, site, oldest)
 	if err != nil {
 		return Census{}, asked, err
 	}
-	census, free, err := examine(ctx, c, *r, all, inventoriesOfRun)
+	census, free, err := examine(ctx, site, *r, all, inventoriesOfRun)
 	if err == nil {
-		stockOf(c).claim(r, free)
+		stockOf(site).claim(r, free)
 	}
 	return census, asked, err
 }
 
 // noMatch says why no node matches a request.
-func noMatch(c *machine.Site, r *Request, census Census) *NoMatch {
-	all, _ := stockOf(c).list()
+func noMatch(site *machine.Site, r *Request, census Census) *NoMatch {
+	all, _ := stockOf(site).list()
 	return &NoMatch{Request: *r, Census: census, gaps: expect.GapsOf(r.AllocationSpec, all)}
 }
 
 // Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. If the allocation has failed because
 // another client was faster, or if the request may wait for a node, Reserve creates it again with the same UUID. exists is false if the
 // allocation does not exist any more when Reserve returns.
-func Reserve(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
-	stock := stockOf(c)
+func Reserve(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
+	stock := stockOf(site)
 	r.begin()
-	pause := rest.Backoff{First: time.Second, Max: max(c.PollInterval(), time.Minute), Factor: 2}
+	pause := rest.Backoff{First: time.Second, Max: max(site.PollInterval(), time.Minute), Factor: 2}
 	for races := 1; ; races++ {
-		now, err = AwaitAllocation(ctx, c, *r, a, timeout)
+		now, err = AwaitAllocation(ctx, site, *r, a, timeout)
 		none := noMatchOf(err)
 		if none == nil {
 			reserved := ""
@@ -170,8 +170,8 @@ func Reserve(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocat
 			}
 			oldest = time.Now()
 		}
-		if err = choose(ctx, c, r, oldest, oldest, true); err == nil {
-			a, err = failure.CreateAllocation(ctx, c.Client, r.spec())
+		if err = choose(ctx, site, r, oldest, oldest, true); err == nil {
+			a, err = failure.CreateAllocation(ctx, site.Client, r.spec())
 		}
 		if err != nil {
 			stock.release(r, "")
@@ -183,18 +183,18 @@ func Reserve(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocat
 // Allocate creates an allocation with the mark of its creation; see CreateAllocation. If a killed run has created one of this name
 // for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. With requirements, it
 // waits for a node that meets them. The caller must record the allocation, wait for it with Reserve, and call EndAllocation.
-func Allocate(ctx context.Context, c *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
-	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
+	if _, err := site.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
 	r.begin()
-	r.Extra = marked(r.Extra, c.Run.Begun())
-	a, err = create(ctx, c, r, false)
+	r.Extra = marked(r.Extra, site.Run.Begun())
+	a, err = create(ctx, site, r, false)
 	unmatched := failure.Is(err, KindNoMatch)
 	if err == nil || !unmatched && !ironic.IsStatus(err, http.StatusConflict, "") {
 		return a, nil, err
 	}
-	found, by, ferr := finishAllocation(ctx, c, r)
+	found, by, ferr := finishAllocation(ctx, site, r)
 	switch {
 	case ferr != nil:
 		return nil, nil, errors.Join(err, ferr)
@@ -204,28 +204,28 @@ func Allocate(ctx context.Context, c *machine.Site, r *Request) (a *ironic.Alloc
 		r.Continue(found)
 		return found, by, nil
 	case found != nil:
-		if err := c.DeleteAllocation(ctx, found.UUID); err != nil {
+		if err := site.DeleteAllocation(ctx, found.UUID); err != nil {
 			return nil, nil, err
 		}
 	}
-	a, err = create(ctx, c, r, true)
+	a, err = create(ctx, site, r, true)
 	return a, by, err
 }
 
 // meets reports whether the nodes of an allocation meet the requirements of a request: the one that it has reserved, or its candidates.
-func meets(ctx context.Context, c *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
+func meets(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
 	ids := a.CandidateNodes
 	if a.NodeUUID != "" {
 		ids = []string{a.NodeUUID}
 	}
 	for _, id := range ids {
-		node, err := c.Node(ctx, id)
+		node, err := site.Node(ctx, id)
 		if err != nil {
 			return false, err
 		}
 		v := r.Require.judge(node, nil)
 		if v.asks != "" {
-			inventory, _, err := inventoryOf(ctx, c, node, inventoriesOfRun)
+			inventory, _, err := inventoryOf(ctx, site, node, inventoriesOfRun)
 			if err != nil {
 				return false, err
 			}

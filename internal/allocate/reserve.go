@@ -78,14 +78,14 @@ func (g *Group) used() map[string]int {
 }
 
 // prepare makes the requests of the members that need a node.
-func (g *Group) prepare(c *machine.Site) {
+func (g *Group) prepare(site *machine.Site) {
 	g.begin()
 	g.group = g.Name
 	if g.enough = max(enoughNodes, len(g.Members)); g.Spread.By != "" {
 		g.enough = inventoriesOfRun
 	}
 	for _, m := range g.lacking() {
-		mark := c.Run.Begun()
+		mark := site.Run.Begun()
 		mark.Group = g.Name
 		request := g.Request
 		request.UUID, request.Name, request.Extra = cmp.Or(m.ID, ironic.NewUUID()), m.Name, marked(nil, mark)
@@ -106,17 +106,17 @@ func (g *Group) take(m *GroupMember, a *ironic.Allocation, node *ironic.Node) {
 // anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not
 // release keep their ID. Groups of one resource class reserve one after the other, over all runs: two groups that compete for nodes could
 // otherwise each get too few. ReserveGroup sends each allocation with one candidate, because Ironic chooses at random from several.
-func ReserveGroup(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) (by *marks.Creation, err error) {
-	if _, err := c.Microversion(ctx); err != nil { // its answer sets the clock
+func ReserveGroup(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) (by *marks.Creation, err error) {
+	if _, err := site.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, err
 	}
-	g.prepare(c)
-	err = reserveAll(ctx, c, g, timeout)
+	g.prepare(site)
+	err = reserveAll(ctx, site, g, timeout)
 	if err == nil {
-		err = worst(eachMember(g.Members, func(m *GroupMember) error { return endMember(ctx, c, m) }))
+		err = worst(eachMember(g.Members, func(m *GroupMember) error { return endMember(ctx, site, m) }))
 	}
 	if err != nil && !marks.IsSuperseded(err) {
-		err = withdraw(ctx, c, g, err)
+		err = withdraw(ctx, site, g, err)
 	}
 	return g.by, err
 }
@@ -130,36 +130,36 @@ func (g *Group) lock(timeout time.Duration) throttle.Lock {
 }
 
 // reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
-func reserveAll(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
+func reserveAll(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
 	if g.Spread.needsAllFields() {
-		if err := stockOf(c).readWhole(ctx); err != nil {
+		if err := stockOf(site).readWhole(ctx); err != nil {
 			return err
 		}
 	}
 	if len(g.lacking()) > 0 {
 		// This reads inventories before the run takes the lock. Whether there are enough nodes matters only then.
-		if _, err := pick(ctx, c, g, time.Now().Add(-stockAge)); err != nil && !failure.Is(err, KindShortGroup) {
+		if _, err := pick(ctx, site, g, time.Now().Add(-stockAge)); err != nil && !failure.Is(err, KindShortGroup) {
 			return err
 		}
 	}
 	for logged := false; ; logged = true {
-		err := c.Locks().With(ctx, g.lock(timeout), func(ctx context.Context) error { return reserveNow(ctx, c, g, timeout) })
+		err := site.Locks().With(ctx, g.lock(timeout), func(ctx context.Context) error { return reserveNow(ctx, site, g, timeout) })
 		short := failure.AboutOf[*NoMatch](err, KindShortGroup)
 		if short == nil || !g.waits() {
 			return err
 		}
-		if left := withdraw(ctx, c, g, nil); left != nil {
+		if left := withdraw(ctx, site, g, nil); left != nil {
 			return errors.Join(err, left)
 		}
 		if !logged {
-			c.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
+			site.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
 		}
 		for err != nil {
-			oldest, stop := nextStock(ctx, c, short.asked)
+			oldest, stop := nextStock(ctx, site, short.asked)
 			if stop != nil {
 				return stop
 			}
-			if _, err = pick(ctx, c, g, oldest); err == nil {
+			if _, err = pick(ctx, site, g, oldest); err == nil {
 				break
 			}
 			now := failure.AboutOf[*NoMatch](err, KindShortGroup)
@@ -173,13 +173,13 @@ func reserveAll(ctx context.Context, c *machine.Site, g *Group, timeout time.Dur
 
 // reserveNow takes over members, and reserves nodes for the others. It chooses other nodes for members that have lost theirs to another
 // client.
-func reserveNow(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
-	if err := collect(ctx, c, g, timeout); err != nil {
+func reserveNow(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
+	if err := collect(ctx, site, g, timeout); err != nil {
 		return err
 	}
 	pause := rest.Backoff{First: time.Second, Max: 10 * time.Second, Factor: 2}
 	for races := 1; len(g.lacking()) > 0; races++ {
-		chosen, err := pick(ctx, c, g, time.Now())
+		chosen, err := pick(ctx, site, g, time.Now())
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func reserveNow(ctx context.Context, c *machine.Site, g *Group, timeout time.Dur
 		for i, m := range g.lacking() {
 			nodeFor[m] = chosen[i]
 		}
-		err = worst(eachMember(g.lacking(), func(m *GroupMember) error { return reserveMember(ctx, c, g, m, nodeFor[m], timeout) }))
+		err = worst(eachMember(g.lacking(), func(m *GroupMember) error { return reserveMember(ctx, site, g, m, nodeFor[m], timeout) }))
 		if err != nil && (!isLostRace(err) || races >= mostRaces) {
 			return err
 		}
@@ -201,19 +201,19 @@ func reserveNow(ctx context.Context, c *machine.Site, g *Group, timeout time.Dur
 }
 
 // pick chooses a node for each member that has none, from a list that is not older than oldest.
-func pick(ctx context.Context, c *machine.Site, g *Group, oldest time.Time) ([]*ironic.Node, error) {
-	all, asked, err := stockSince(ctx, c, oldest)
+func pick(ctx context.Context, site *machine.Site, g *Group, oldest time.Time) ([]*ironic.Node, error) {
+	all, asked, err := stockSince(ctx, site, oldest)
 	if err != nil {
 		return nil, err
 	}
-	census, free, err := examine(ctx, c, g.Request, all, inventoriesOfRun)
+	census, free, err := examine(ctx, site, g.Request, all, inventoriesOfRun)
 	if err != nil {
 		return nil, err
 	}
 	need := len(g.lacking())
 	chosen := g.Spread.choose(free, g.used(), need)
 	if len(chosen) < need {
-		none := noMatch(c, &g.Request, census)
+		none := noMatch(site, &g.Request, census)
 		none.asked = asked
 		return nil, shortGroup(none, g.Spread, need, len(free), len(chosen))
 	}
@@ -222,22 +222,22 @@ func pick(ctx context.Context, c *machine.Site, g *Group, oldest time.Time) ([]*
 
 // reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. An error of KindNoMatch says
 // that another client has taken the node.
-func reserveMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember, node *ironic.Node, timeout time.Duration) error {
-	if !stockOf(c).claimOne(m.request, node) {
+func reserveMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember, node *ironic.Node, timeout time.Duration) error {
+	if !stockOf(site).claimOne(m.request, node) {
 		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).Err()
 	}
 	m.asked = true
-	a, err := failure.CreateAllocation(ctx, c.Client, m.request.spec())
+	a, err := failure.CreateAllocation(ctx, site.Client, m.request.spec())
 	if err == nil {
 		m.made = a
-		a, err = AwaitAllocation(ctx, c, *m.request, a, timeout)
+		a, err = AwaitAllocation(ctx, site, *m.request, a, timeout)
 	}
-	return settleMember(c, g, m, a, node, err)
+	return settleMember(site, g, m, a, node, err)
 }
 
 // settleMember records how the wait for an allocation has ended.
-func settleMember(c *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation, node *ironic.Node, err error) error {
-	stock := stockOf(c)
+func settleMember(site *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation, node *ironic.Node, err error) error {
+	stock := stockOf(site)
 	if err != nil {
 		stock.release(m.request, "")
 		if isLostRace(err) {
@@ -252,12 +252,12 @@ func settleMember(c *machine.Site, g *Group, m *GroupMember, a *ironic.Allocatio
 
 // collect finds the members that exist already. It takes over those that a killed run has created, and releases those that the group does
 // not have any more.
-func collect(ctx context.Context, c *machine.Site, g *Group, timeout time.Duration) error {
-	all, err := c.ListAllocations(ctx, nil)
+func collect(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
+	all, err := site.ListAllocations(ctx, nil)
 	if err != nil {
 		return err
 	}
-	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return isUnfinishedMember(c, g, &a) })
+	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return isUnfinishedMember(site, g, &a) })
 	var found []*GroupMember
 	for _, m := range g.lacking() {
 		m.request.isBroken = isBroken
@@ -265,23 +265,23 @@ func collect(ctx context.Context, c *machine.Site, g *Group, timeout time.Durati
 		if i < 0 {
 			continue
 		}
-		if err := continueMember(ctx, c, g, m, &all[i]); err != nil {
+		if err := continueMember(ctx, site, g, m, &all[i]); err != nil {
 			return err
 		}
 		if m.made != nil {
 			found = append(found, m)
 		}
 	}
-	if err := releaseLeftovers(ctx, c, g, all, isBroken); err != nil {
+	if err := releaseLeftovers(ctx, site, g, all, isBroken); err != nil {
 		return err
 	}
 	err = worst(eachMember(found, func(m *GroupMember) error {
-		a, err := AwaitAllocation(ctx, c, *m.request, m.made, timeout)
+		a, err := AwaitAllocation(ctx, site, *m.request, m.made, timeout)
 		var node *ironic.Node
 		if err == nil {
-			node, err = c.Node(ctx, a.NodeUUID)
+			node, err = site.Node(ctx, a.NodeUUID)
 		}
-		return settleMember(c, g, m, a, node, err)
+		return settleMember(site, g, m, a, node, err)
 	}))
 	if isLostRace(err) {
 		return nil // the member gets another node
@@ -291,13 +291,13 @@ func collect(ctx context.Context, c *machine.Site, g *Group, timeout time.Durati
 
 // releaseLeftovers releases the leftovers of a group: those that Leftovers names, because a plan has announced that, and those that
 // isLeftover recognises.
-func releaseLeftovers(ctx context.Context, c *machine.Site, g *Group, all []ironic.Allocation, isBroken bool) error {
+func releaseLeftovers(ctx context.Context, site *machine.Site, g *Group, all []ironic.Allocation, isBroken bool) error {
 	var failed []error
 	for _, a := range all {
-		if !isLeftover(c, g, &a, isBroken || slices.Contains(g.Leftovers, a.Name)) {
+		if !isLeftover(site, g, &a, isBroken || slices.Contains(g.Leftovers, a.Name)) {
 			continue
 		}
-		if err := Release(ctx, c, a.UUID, a.NodeUUID, g.EndQuarantine); err != nil {
+		if err := Release(ctx, site, a.UUID, a.NodeUUID, g.EndQuarantine); err != nil {
 			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w", a.Name, err))
 		}
 	}
@@ -306,13 +306,13 @@ func releaseLeftovers(ctx context.Context, c *machine.Site, g *Group, all []iron
 
 // isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark any
 // more was renamed, so it is in the state of another group.
-func isOfKilledRun(c *machine.Site, g *Group, a *ironic.Allocation) bool {
+func isOfKilledRun(site *machine.Site, g *Group, a *ironic.Allocation) bool {
 	mark := marks.CreationOf(a.Extra, marks.MarkCreation)
 	isKnown := slices.Contains(g.Leftovers, a.Name)
 	switch {
-	case mark == nil || mark.Group == "" || !c.Run.IsDead(mark) || !c.Run.IsRecent(mark) && !isKnown:
+	case mark == nil || mark.Group == "" || !site.Run.IsDead(mark) || !site.Run.IsRecent(mark) && !isKnown:
 		return false
-	case (machine.Tenant{Project: c.Project()}).IsForeign(a.Owner, g.Owner):
+	case (machine.Tenant{Project: site.Project()}).IsForeign(a.Owner, g.Owner):
 		return false
 	}
 	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
@@ -323,21 +323,21 @@ func isOfKilledRun(c *machine.Site, g *Group, a *ironic.Allocation) bool {
 }
 
 // isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.
-func isUnfinishedMember(c *machine.Site, g *Group, a *ironic.Allocation) bool {
-	return isOfKilledRun(c, g, a) && marks.CreationOf(a.Extra, marks.MarkCreation).Done.IsZero()
+func isUnfinishedMember(site *machine.Site, g *Group, a *ironic.Allocation) bool {
+	return isOfKilledRun(site, g, a) && marks.CreationOf(a.Extra, marks.MarkCreation).Done.IsZero()
 }
 
 // isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
 // how long ago the creation was finished.
-func isLeftover(c *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
+func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
 	isMember := func(m *GroupMember) bool { return m.ID == a.UUID || m.Name == a.Name }
-	return isOfKilledRun(c, g, a) && (atAnyAge || c.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.
-func continueMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation) error {
+func continueMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation) error {
 	if a.UUID != m.ID {
-		taken, by, err := finishAllocation(ctx, c, m.request)
+		taken, by, err := finishAllocation(ctx, site, m.request)
 		switch {
 		case err != nil:
 			return err
@@ -348,7 +348,7 @@ func continueMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMemb
 	}
 	m.asked = true
 	if a.State == ironic.AllocationError {
-		err := c.DeleteAllocation(ctx, a.UUID)
+		err := site.DeleteAllocation(ctx, a.UUID)
 		m.asked = err != nil
 		return err
 	}
@@ -358,16 +358,16 @@ func continueMember(ctx context.Context, c *machine.Site, g *Group, m *GroupMemb
 }
 
 // endMember writes into the mark of a new member that its creation is finished, or removes the mark of a killed run.
-func endMember(ctx context.Context, c *machine.Site, m *GroupMember) error {
+func endMember(ctx context.Context, site *machine.Site, m *GroupMember) error {
 	if m.made == nil {
 		return nil
 	}
-	ForgetAllocationMark(ctx, c, m.made)
-	return EndAllocation(ctx, c, m.made, nil)
+	ForgetAllocationMark(ctx, site, m.made)
+	return EndAllocation(ctx, site, m.made, nil)
 }
 
 // withdraw releases what this run has reserved for a group, also after an interruption. It joins its errors to a cause, which may be nil.
-func withdraw(ctx context.Context, c *machine.Site, g *Group, cause error) error {
+func withdraw(ctx context.Context, site *machine.Site, g *Group, cause error) error {
 	ctx, stop := rest.OutlastFor(ctx, releaseGrace)
 	defer stop()
 	left := errors.Join(eachMember(g.Members, func(m *GroupMember) error {
@@ -375,13 +375,13 @@ func withdraw(ctx context.Context, c *machine.Site, g *Group, cause error) error
 			return nil
 		}
 		id := m.request.UUID
-		now, err := c.Allocation(ctx, id)
+		now, err := site.Allocation(ctx, id)
 		if err == nil {
 			m.ID = id // until it is released
-			if lost := c.Run.Superseded("allocation "+id, now.Extra, marks.MarkCreation); lost != nil {
+			if lost := site.Run.Superseded("allocation "+id, now.Extra, marks.MarkCreation); lost != nil {
 				return lost
 			}
-			err = Release(ctx, c, id, now.NodeUUID, g.EndQuarantine)
+			err = Release(ctx, site, id, now.NodeUUID, g.EndQuarantine)
 		}
 		if err != nil && !ironic.IsNotFound(err) {
 			return fmt.Errorf("release allocation %s: %w", id, err)

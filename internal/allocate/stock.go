@@ -50,7 +50,7 @@ type stock struct {
 }
 
 // stockOf returns the stock of a site.
-func stockOf(s *machine.Site) *stock { return machine.Kept(s, newStock) }
+func stockOf(site *machine.Site) *stock { return machine.Kept(site, newStock) }
 
 func newStock(*machine.Site) *stock {
 	return &stock{
@@ -72,8 +72,8 @@ func (s *stock) begin(ctx context.Context) error {
 func (s *stock) end() { <-s.turn }
 
 // stockSince returns a list of all nodes that was requested at a time or later, and when it was requested.
-func stockSince(ctx context.Context, c *machine.Site, oldest time.Time) (map[string]*ironic.Node, time.Time, error) {
-	stock := stockOf(c)
+func stockSince(ctx context.Context, site *machine.Site, oldest time.Time) (map[string]*ironic.Node, time.Time, error) {
+	stock := stockOf(site)
 	if err := stock.begin(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -81,7 +81,7 @@ func stockSince(ctx context.Context, c *machine.Site, oldest time.Time) (map[str
 	if all, asked := stock.list(); all != nil && !asked.Before(oldest) {
 		return all, asked, nil
 	}
-	version, err := c.Microversion(ctx)
+	version, err := site.Microversion(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -89,24 +89,24 @@ func stockSince(ctx context.Context, c *machine.Site, oldest time.Time) (map[str
 	if version >= ironic.VersionLessee {
 		fields = append(slices.Clone(fields), "lessee")
 	}
-	list := func() ([]ironic.Node, error) { return c.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
+	list := func() ([]ironic.Node, error) { return site.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
 	if stock.whole {
-		list = func() ([]ironic.Node, error) { return c.ListNodes(ctx, ironic.NodeFilter{}) }
+		list = func() ([]ironic.Node, error) { return site.ListNodes(ctx, ironic.NodeFilter{}) }
 	}
 	asked := time.Now()
 	all, err := list()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	pause := max(c.PollInterval(), pauseAfterList*time.Since(asked))
+	pause := max(site.PollInterval(), pauseAfterList*time.Since(asked))
 	return stock.keep(all, asked, time.Now().Add(pause)), asked, nil
 }
 
 // nextStock waits until there is a newer list than one, or an allocation that waits may request it. It returns the oldest time of that
 // list. All allocations that wait share it.
-func nextStock(ctx context.Context, c *machine.Site, seen time.Time) (oldest time.Time, err error) {
+func nextStock(ctx context.Context, site *machine.Site, seen time.Time) (oldest time.Time, err error) {
 	for {
-		asked, next := stockOf(c).times()
+		asked, next := stockOf(site).times()
 		wait := time.Until(next)
 		if asked.After(seen) || wait <= 0 {
 			return seen.Add(1), nil
@@ -139,16 +139,16 @@ func (s *stock) keep(all []ironic.Node, asked, next time.Time) map[string]*ironi
 
 // examine counts the nodes of a list that match a request, and returns those that no other creation of this run counts on. It reads the
 // inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
-func examine(ctx context.Context, c *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
-	stock := stockOf(c)
+func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
+	stock := stockOf(site)
 	census, fit, open := sift(r, all)
-	census.Partial = c.Project() != ""
+	census.Partial = site.Project() != ""
 	free = stock.free(fit)
-	for _, node := range inRunOrder(c, open) {
+	for _, node := range inRunOrder(site, open) {
 		if len(free) >= cmp.Or(r.enough, enoughNodes) {
 			break
 		}
-		inventory, isRead, err := inventoryOf(ctx, c, node, most)
+		inventory, isRead, err := inventoryOf(ctx, site, node, most)
 		if err != nil {
 			return census, nil, err
 		}
@@ -170,9 +170,9 @@ func examine(ctx context.Context, c *machine.Site, r Request, all map[string]*ir
 }
 
 // inRunOrder sorts nodes in an order of this run, so that its allocations read the same inventories, and other runs read others.
-func inRunOrder(c *machine.Site, all []*ironic.Node) []*ironic.Node {
+func inRunOrder(site *machine.Site, all []*ironic.Node) []*ironic.Node {
 	slices.SortFunc(all, func(a, b *ironic.Node) int {
-		if before := a.UUID < c.Run.ID; before != (b.UUID < c.Run.ID) {
+		if before := a.UUID < site.Run.ID; before != (b.UUID < site.Run.ID) {
 			if before {
 				return 1
 			}
@@ -185,8 +185,8 @@ func inRunOrder(c *machine.Site, all []*ironic.Node) []*ironic.Node {
 
 // inventoryOf returns the inventory of a node, which this run reads once; nil if it has none. isRead is false if the run may not read any
 // more. An inventory that Ironic does not return counts as none.
-func inventoryOf(ctx context.Context, c *machine.Site, node *ironic.Node, most int) (inventory *ironic.Inventory, isRead bool, err error) {
-	stock := stockOf(c)
+func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, most int) (inventory *ironic.Inventory, isRead bool, err error) {
+	stock := stockOf(site)
 	if err := stock.begin(ctx); err != nil {
 		return nil, false, err
 	}
@@ -194,12 +194,12 @@ func inventoryOf(ctx context.Context, c *machine.Site, node *ironic.Node, most i
 	if inventory, isRead = stock.inventories[node.UUID]; isRead || len(stock.inventories) >= most {
 		return inventory, isRead, nil
 	}
-	inventory, err = c.Inventory(ctx, node.UUID)
+	inventory, err = site.Inventory(ctx, node.UUID)
 	if ctx.Err() != nil {
 		return nil, false, ctx.Err()
 	}
 	if err != nil {
-		c.Logger().WarnContext(ctx, "could not read the inventory of a node", append(machine.NodeAttributes(node), "error", err)...)
+		site.Logger().WarnContext(ctx, "could not read the inventory of a node", append(machine.NodeAttributes(node), "error", err)...)
 	}
 	stock.inventories[node.UUID] = inventory
 	return inventory, true, nil
@@ -285,8 +285,8 @@ func (s *stock) release(r *Request, node string) {
 }
 
 // RetiredNodes returns the retired nodes with their notes. The deployments of a run share a list that is at most a minute old.
-func RetiredNodes(ctx context.Context, s *machine.Site) ([]ironic.Node, error) {
-	stock := stockOf(s)
+func RetiredNodes(ctx context.Context, site *machine.Site) ([]ironic.Node, error) {
+	stock := stockOf(site)
 	if err := stock.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func RetiredNodes(ctx context.Context, s *machine.Site) ([]ironic.Node, error) {
 		return stock.retired, nil
 	}
 	asked, yes := time.Now(), true
-	all, err := s.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
+	all, err := site.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// CheckAdoption returns a RefusedError unless something runs on the node that can be adopted, or Ironic can adopt the machine
+// CheckAdoption returns an error of KindRefused unless something runs on the node that can be adopted, or Ironic can adopt the machine
 // (reference/ironic.md#adopting-a-node).
 func CheckAdoption(n *ironic.Node) error {
 	state := ironic.State(n.ProvisionState)

@@ -223,7 +223,7 @@ func TestDeploy_needsReservation(t *testing.T) {
 			fake.Set(id, "instance_uuid", holder)
 			_, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance))
 			if !failure.Is(err, machine.KindReserved) {
-				t.Errorf("%v, want a ReservedError", err)
+				t.Errorf("%v, want an error of KindReserved", err)
 			}
 			for _, r := range fake.Requests() {
 				if r.Method != http.MethodGet {

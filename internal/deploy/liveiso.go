@@ -376,7 +376,7 @@ func (b *bootDecision) warnWait(status bootiso.Status) {
 	}
 }
 
-// CheckISO asks for the decision about a live ISO again, with the node as it is now. It returns a BootChangedError if that differs from the
+// CheckISO asks for the decision about a live ISO again, with the node as it is now. It returns an error if that differs from the
 // step, unless the node already has the deployment.
 func (s Step) CheckISO(want bootiso.Want, what instance.Deployment, node *ironic.Node, now time.Time) error {
 	status := bootiso.Decide(bootiso.Input{Machine: instance.BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded, Now: now}).Apply

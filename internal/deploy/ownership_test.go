@@ -55,7 +55,7 @@ func TestOwnership_takenInQueue(t *testing.T) {
 				})
 				err := tc.do(t.Context(), sitetest.Run(fake, sitetest.UpTo(1)), id, instance)
 				if failure.Is(err, machine.KindReserved) != tc.refused || (!tc.refused && err != nil) {
-					t.Errorf("err = %v, want a ReservedError: %t", err, tc.refused)
+					t.Errorf("err = %v, want an error of KindReserved: %t", err, tc.refused)
 				}
 				if got := ironictest.Verbs(t, fake, id); len(got) > 0 {
 					t.Errorf("the machine of another user was sent %v", got)

@@ -30,15 +30,15 @@ type Try struct {
 
 // CheckTries counts the nodes that are in quarantine because a deployment for an allocation of this name failed on them within the last
 // day. It returns an error of KindTried if no more may be tried. max is at least 1.
-func CheckTries(ctx context.Context, s *machine.Site, allocation *ironic.Allocation, most int) (Try, error) {
+func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allocation, most int) (Try, error) {
 	try := Try{Allocation: allocation, Max: most}
-	retired, err := allocate.RetiredNodes(ctx, s)
+	retired, err := allocate.RetiredNodes(ctx, site)
 	if err != nil {
 		return try, err
 	}
 	for i := range retired {
 		q := marks.QuarantineOf(&retired[i])
-		if q != nil && q.Allocation == allocation.Name && s.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+		if q != nil && q.Allocation == allocation.Name && site.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
@@ -155,9 +155,9 @@ const leftTimeout = time.Hour
 
 // EndLeftQuarantine undeploys a node that a killed run has put into quarantine for an allocation. It reports whether there was such a
 // quarantine.
-func EndLeftQuarantine(ctx context.Context, s *machine.Site, node *ironic.Node, allocation string) (ended bool, err error) {
+func EndLeftQuarantine(ctx context.Context, site *machine.Site, node *ironic.Node, allocation string) (ended bool, err error) {
 	if !marks.InQuarantineFor(node, allocation) {
 		return false, nil
 	}
-	return true, undeployQuarantined(ctx, s.Record(node), marks.QuarantineOf(node), leftTimeout)
+	return true, undeployQuarantined(ctx, site.Record(node), marks.QuarantineOf(node), leftTimeout)
 }

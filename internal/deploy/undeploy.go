@@ -215,17 +215,17 @@ func isFinal(err error) bool {
 }
 
 // restore creates an allocation again. It keeps one that an earlier run has created.
-func restore(ctx context.Context, s *machine.Site, spec ironic.AllocationSpec, timeout time.Duration) error {
-	made, err := failure.CreateAllocation(ctx, s.Client, spec)
+func restore(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, timeout time.Duration) error {
+	made, err := failure.CreateAllocation(ctx, site.Client, spec)
 	if ironic.IsStatus(err, http.StatusConflict, "") {
 		var found error
-		if made, found = s.Allocation(ctx, spec.UUID); found == nil {
+		if made, found = site.Allocation(ctx, spec.UUID); found == nil {
 			err = nil
 		}
 	}
 	if err != nil {
 		return err
 	}
-	_, err = allocate.AwaitAllocation(ctx, s, allocate.Request{AllocationSpec: spec}, made, timeout)
+	_, err = allocate.AwaitAllocation(ctx, site, allocate.Request{AllocationSpec: spec}, made, timeout)
 	return err
 }

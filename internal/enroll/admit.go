@@ -34,8 +34,8 @@ type Found struct {
 // if the candidate takes it over: a node in enroll that discovery has given this name, an unnamed node with this BMC or MAC address
 // that discovery created, or a node that a killed run has begun to create. Admit waits for a node that the run is deleting and,
 // until the deadline, for an operation in progress on a node that it takes over. Any other node is an error of KindTaken.
-func Admit(ctx context.Context, c *machine.Site, who Candidate, deadline time.Time) (*Found, error) {
-	known := catalogOf(c)
+func Admit(ctx context.Context, site *machine.Site, who Candidate, deadline time.Time) (*Found, error) {
+	known := catalogOf(site)
 	var oldest int
 	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
@@ -47,13 +47,13 @@ func Admit(ctx context.Context, c *machine.Site, who Candidate, deadline time.Ti
 			return nil, err
 		}
 		found, changed := known.contested(l, who, true)
-		if found, err = withReported(ctx, c, l, who, found); err != nil {
+		if found, err = withReported(ctx, site, l, who, found); err != nil {
 			return nil, err
 		}
 		if len(found) == 0 {
 			return nil, nil //nolint:nilnil // no conflict is the usual result
 		}
-		blocking, err := blocking(ctx, c, found, who)
+		blocking, err := blocking(ctx, site, found, who)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func Admit(ctx context.Context, c *machine.Site, who Candidate, deadline time.Ti
 			blocking = &found[0] // the run may be about to delete the resource that has it
 		}
 		if blocking == nil {
-			taken, err := takeOverNow(ctx, c, found[0], who, deadline)
+			taken, err := takeOverNow(ctx, site, found[0], who, deadline)
 			if taken != nil || err != nil {
 				return taken, err
 			}
@@ -76,7 +76,7 @@ func Admit(ctx context.Context, c *machine.Site, who Candidate, deadline time.Ti
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			case <-limit.C:
-				return nil, taken(c, blocking)
+				return nil, taken(site, blocking)
 			case <-changed:
 				waits = true
 				grace.Reset(deletionGrace)
@@ -84,24 +84,24 @@ func Admit(ctx context.Context, c *machine.Site, who Candidate, deadline time.Ti
 				waits, oldest = false, known.number()+1
 			}
 		default:
-			return nil, taken(c, blocking)
+			return nil, taken(site, blocking)
 		}
 	}
 }
 
 // HostInState records that Terraform has the host of a node in state, because it has asked this run to refresh it.
-func HostInState(c *machine.Site, node string) { catalogOf(c).hosts.Add(node) }
+func HostInState(site *machine.Site, node string) { catalogOf(site).hosts.Add(node) }
 
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
-func WouldTakeOver(ctx context.Context, c *machine.Site, who Candidate) *Found {
-	known := catalogOf(c)
-	if id := expect.ExpectedOf(c).Node(who.Name); id != "" {
-		node, err := c.Node(ctx, id)
+func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Found {
+	known := catalogOf(site)
+	if id := expect.ExpectedOf(site).Node(who.Name); id != "" {
+		node, err := site.Node(ctx, id)
 		if err != nil || node.Name != "" || !machine.Unmanaged(node) {
 			return nil
 		}
-		why, err := c.Obstacle(ctx, node, nil, who.Tenant)
+		why, err := site.Obstacle(ctx, node, nil, who.Tenant)
 		if err != nil {
 			return nil
 		}
@@ -111,22 +111,22 @@ func WouldTakeOver(ctx context.Context, c *machine.Site, who Candidate) *Found {
 	if err != nil {
 		return nil
 	}
-	found, err := withReported(ctx, c, l, who, known.sharing(l, entryOf(who)))
+	found, err := withReported(ctx, site, l, who, known.sharing(l, entryOf(who)))
 	if err != nil || len(found) == 0 {
 		return nil
 	}
-	if blocking, err := blocking(ctx, c, found, who); err != nil || blocking != nil {
+	if blocking, err := blocking(ctx, site, found, who); err != nil || blocking != nil {
 		return nil
 	}
-	over := &Found{Node: found[0].node, By: begunBefore(c, found[0].node, who)}
+	over := &Found{Node: found[0].node, By: begunBefore(site, found[0].node, who)}
 	if over.By != nil && known.hosts.Has(over.Node.UUID) {
 		return nil
 	}
-	node, err := c.Node(ctx, over.Node.UUID) // the lists have no owners
+	node, err := site.Node(ctx, over.Node.UUID) // the lists have no owners
 	if err != nil {
 		return nil
 	}
-	if over.Obstacle, err = c.Obstacle(ctx, node, over.By, who.Tenant); err != nil {
+	if over.Obstacle, err = site.Obstacle(ctx, node, over.By, who.Tenant); err != nil {
 		return nil
 	}
 	return over
@@ -139,31 +139,31 @@ func isFinished(node *ironic.Node) bool {
 }
 
 // taken returns the error for a conflict with a node that the candidate cannot take over.
-func taken(c *machine.Site, x *conflict) error {
+func taken(site *machine.Site, x *conflict) error {
 	taken := &Taken{What: x.what, Value: x.value, Node: x.node}
 	switch mark := marks.CreationOf(x.node.Extra, marks.MarkCreation); {
-	case mark == nil || !mark.Done.IsZero() || mark.Run == c.Run.ID:
-	case !c.Run.IsPast(mark):
-	case !c.Run.IsDead(mark):
+	case mark == nil || !mark.Done.IsZero() || mark.Run == site.Run.ID:
+	case !site.Run.IsPast(mark):
+	case !site.Run.IsDead(mark):
 		taken.Making = mark
-	case !c.Run.IsRecent(mark):
+	case !site.Run.IsRecent(mark):
 		taken.Obstacle = machine.Remains{}.Obstacle(machine.Tenant{})
 	}
 	return taken.Err()
 }
 
 // blocking returns the first conflict that prevents the creation, or nil if the candidate can take over the only node in conflict.
-func blocking(ctx context.Context, c *machine.Site, found []conflict, who Candidate) (*conflict, error) {
+func blocking(ctx context.Context, site *machine.Site, found []conflict, who Candidate) (*conflict, error) {
 	first := found[0]
 	for i, x := range found {
-		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || catalogOf(c).isLeaving(&found[i]) {
+		if x.node.UUID != first.node.UUID || x.isOurs || x.doubtful || catalogOf(site).isLeaving(&found[i]) {
 			return &found[i], nil
 		}
 	}
-	if begunBefore(c, first.node, who) != nil {
+	if begunBefore(site, first.node, who) != nil {
 		return nil, nil //nolint:nilnil // nothing blocks it
 	}
-	free, err := isFree(ctx, c, first)
+	free, err := isFree(ctx, site, first)
 	if err != nil || free {
 		return nil, err
 	}
@@ -171,36 +171,36 @@ func blocking(ctx context.Context, c *machine.Site, found []conflict, who Candid
 }
 
 // isFree reports whether discovery has made the node of a conflict for the candidate.
-func isFree(ctx context.Context, c *machine.Site, x conflict) (bool, error) {
+func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
 	if x.what == SharedName {
 		return marks.DiscoveryOf(x.node) != nil && machine.Unmanaged(x.node), nil
 	}
-	return unnamed(ctx, c, x.node)
+	return unnamed(ctx, site, x.node)
 }
 
 // takeOverNow reads the node that a candidate takes over and claims it. It returns nil if the node cannot be taken over any more.
-func takeOverNow(ctx context.Context, c *machine.Site, x conflict, who Candidate, deadline time.Time) (*Found, error) {
-	node, err := c.Node(ctx, x.node.UUID)
+func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candidate, deadline time.Time) (*Found, error) {
+	node, err := site.Node(ctx, x.node.UUID)
 	if ironic.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the lists are out of date
 	}
 	if err != nil {
 		return nil, err
 	}
-	mark := begunBefore(c, node, who)
-	free, err := isFree(ctx, c, conflict{entry: &entry{node: node}, what: x.what, value: x.value})
+	mark := begunBefore(site, node, who)
+	free, err := isFree(ctx, site, conflict{entry: &entry{node: node}, what: x.what, value: x.value})
 	if err != nil || mark == nil && !free {
 		return nil, err
 	}
-	why, err := c.Obstacle(ctx, node, mark, who.Tenant)
+	why, err := site.Obstacle(ctx, node, mark, who.Tenant)
 	switch {
 	case err != nil:
 		return nil, err
 	case why != "":
 		return nil, (&Taken{What: x.what, Value: x.value, Node: node, Obstacle: why}).Err()
 	case mark != nil:
-		return finish(ctx, c, node, who, deadline)
-	case !catalogOf(c).claim(node.UUID, who):
+		return finish(ctx, site, node, who, deadline)
+	case !catalogOf(site).claim(node.UUID, who):
 		return nil, nil //nolint:nilnil // another resource has just taken it
 	}
 	return &Found{Node: node}, nil
@@ -208,11 +208,11 @@ func takeOverNow(ctx context.Context, c *machine.Site, x conflict, who Candidate
 
 // begunBefore returns the mark of a killed run that has begun to create exactly what the candidate is; nil if the node is anything
 // else. Two nodes without a name are the same if they have the same BMC.
-func begunBefore(c *machine.Site, node *ironic.Node, who Candidate) *marks.Creation {
+func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *marks.Creation {
 	mark, wanted := marks.CreationOf(node.Extra, marks.MarkCreation), entryOf(who)
 	theirs := ironic.IdentifyBMC(node.DriverInfo)
 	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
-	if !same || !c.Run.Unfinished(mark, node.Extra) {
+	if !same || !site.Run.Unfinished(mark, node.Extra) {
 		return nil
 	}
 	return mark
@@ -220,8 +220,8 @@ func begunBefore(c *machine.Site, node *ironic.Node, who Candidate) *marks.Creat
 
 // finish takes over a node that a killed run has begun to create. It waits first for the end of an operation in progress. Another
 // user may have reserved or deployed the node since: creating the host then takes no further steps.
-func finish(ctx context.Context, c *machine.Site, node *ironic.Node, who Candidate, deadline time.Time) (*Found, error) {
-	m := c.Record(node)
+func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Candidate, deadline time.Time) (*Found, error) {
+	m := site.Record(node)
 	if err := m.AtRest(ctx, deadline); err != nil {
 		return nil, err
 	}
@@ -229,22 +229,22 @@ func finish(ctx context.Context, c *machine.Site, node *ironic.Node, who Candida
 		if err := m.Refresh(ctx); err != nil {
 			return nil, err
 		}
-		mark := begunBefore(c, m.Node(), who)
+		mark := begunBefore(site, m.Node(), who)
 		if mark == nil {
-			return nil, c.Run.RefuseTakeOver(marks.CreationOf(m.Node().Extra, marks.MarkCreation))
+			return nil, site.Run.RefuseTakeOver(marks.CreationOf(m.Node().Extra, marks.MarkCreation))
 		}
-		if why, err := c.Obstacle(ctx, m.Node(), mark, who.Tenant); err != nil || why != "" {
+		if why, err := site.Obstacle(ctx, m.Node(), mark, who.Tenant); err != nil || why != "" {
 			return nil, cmp.Or(err, marks.ErrTakenOver)
 		}
 		return mark, nil
 	}
-	mark, err := c.Run.Finishing(ctx, node.UUID, marks.MarkCreation, read, m.Write)
+	mark, err := site.Run.Finishing(ctx, node.UUID, marks.MarkCreation, read, m.Write)
 	switch {
 	case errors.Is(err, marks.ErrTakenOver), ironic.IsNotFound(err):
 		return nil, nil //nolint:nilnil // the node has changed since it was listed
 	case err != nil:
 		return nil, err
-	case !catalogOf(c).claim(node.UUID, who):
+	case !catalogOf(site).claim(node.UUID, who):
 		return nil, fmt.Errorf("another resource of this configuration has taken over node %s. Two resources describe the same machine: remove one of them", ironic.NodeLabel(m.Node()))
 	}
 	return &Found{Node: m.Node(), By: mark}, nil
@@ -268,28 +268,28 @@ func CandidateOf(settings ironic.Settings, cabling Cabling) Candidate {
 // EnrollHost creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node
 // with the configured BMC or port. It also takes over a node that a killed run has begun to create, and returns what it has taken over; nil
 // if it has created the node. If another node gets the name meanwhile, it tries once more to take it over.
-func EnrollHost(ctx context.Context, c *machine.Site, settings ironic.Settings, cabling Cabling, limit time.Duration) (*machine.Machine, *Found, error) {
+func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Settings, cabling Cabling, limit time.Duration) (*machine.Machine, *Found, error) {
 	who, deadline := CandidateOf(settings, cabling), time.Now().Add(limit)
 	for try := 1; ; try++ {
-		found, err := Admit(ctx, c, who, deadline)
+		found, err := Admit(ctx, site, who, deadline)
 		if err == nil && found != nil {
-			err = nameDiscovered(ctx, c, found, who.Name)
+			err = nameDiscovered(ctx, site, found, who.Name)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if found != nil {
-			return c.Record(found.Node), found, nil
+			return site.Record(found.Node), found, nil
 		}
-		node, err := Enroll(ctx, c, who.UUID, settings)
+		node, err := Enroll(ctx, site, who.UUID, settings)
 		if err == nil {
-			return c.Record(node), nil, nil
+			return site.Record(node), nil, nil
 		}
-		NotMade(c, who.UUID)
+		NotMade(site, who.UUID)
 		if !isDuplicate(err) || try > 1 {
 			return nil, nil, err
 		}
-		Refused(c)
+		Refused(site)
 	}
 }
 
@@ -297,17 +297,17 @@ func EnrollHost(ctx context.Context, c *machine.Site, settings ironic.Settings, 
 func isDuplicate(err error) bool { return ironic.IsStatus(err, http.StatusConflict, "already exists") }
 
 // nameDiscovered names a discovered node after the host that takes it over, unless it has a name.
-func nameDiscovered(ctx context.Context, c *machine.Site, found *Found, name string) error {
+func nameDiscovered(ctx context.Context, site *machine.Site, found *Found, name string) error {
 	id := found.Node.UUID
 	if found.By != nil || name == "" || marks.DiscoveryOf(found.Node) != nil {
 		return nil
 	}
-	err := ClaimDiscovered(ctx, c, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
+	err := ClaimDiscovered(ctx, site, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
 	if err == nil {
-		found.Node, err = c.Node(ctx, id)
+		found.Node, err = site.Node(ctx, id)
 	}
 	if err != nil {
-		NotMade(c, id)
+		NotMade(site, id)
 	}
 	return err
 }

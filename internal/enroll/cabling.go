@@ -126,11 +126,11 @@ func Cable(ctx context.Context, m *machine.Machine, want Cabling, isNew bool) (C
 }
 
 // ReadCables reads the ports of a node, and its port groups if they matter.
-func ReadCables(ctx context.Context, c *machine.Site, node string, groups bool) (has Cables, err error) {
-	if has.Ports, err = c.Ports(ctx, node); err != nil || !groups {
+func ReadCables(ctx context.Context, site *machine.Site, node string, groups bool) (has Cables, err error) {
+	if has.Ports, err = site.Ports(ctx, node); err != nil || !groups {
 		return has, err
 	}
-	all, err := c.PortGroups(ctx, node)
+	all, err := site.PortGroups(ctx, node)
 	has.Groups = GroupsByKey(all)
 	return has, err
 }

@@ -59,26 +59,26 @@ type entry struct {
 }
 
 // catalogOf returns the catalog of a site.
-func catalogOf(s *machine.Site) *catalog { return machine.Kept(s, newCatalog) }
+func catalogOf(site *machine.Site) *catalog { return machine.Kept(site, newCatalog) }
 
-func newCatalog(s *machine.Site) *catalog {
+func newCatalog(site *machine.Site) *catalog {
 	return &catalog{
-		client: s.Client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
+		client: site.Client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
 		made: map[string]*entry{}, deleting: map[string]bool{}, gone: map[string]bool{}, planned: map[string]intent{},
 	}
 }
 
 // Refused makes the catalog read its lists again. Ironic has answered 409 to a creation, so the lists are out of date.
-func Refused(c *machine.Site) {
-	known := catalogOf(c)
+func Refused(site *machine.Site) {
+	known := catalogOf(site)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	known.oldest = known.begun + 1
 }
 
 // NotMade tells the other creations of the run that the node of a candidate was not created or has been deleted again.
-func NotMade(c *machine.Site, id string) {
-	known := catalogOf(c)
+func NotMade(site *machine.Site, id string) {
+	known := catalogOf(site)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	delete(known.made, id)
@@ -86,8 +86,8 @@ func NotMade(c *machine.Site, id string) {
 
 // Deleting tells the creations of the run that it is deleting a node, or undeploying one, which may be deleted next, so that a
 // creation that needs its name, BMC or addresses waits. The caller must call ended once and say whether the node is gone.
-func Deleting(c *machine.Site, id string) (ended func(gone bool)) {
-	known := catalogOf(c)
+func Deleting(site *machine.Site, id string) (ended func(gone bool)) {
+	known := catalogOf(site)
 	known.setDeleting(id, true, false)
 	return func(gone bool) { known.setDeleting(id, false, gone) }
 }

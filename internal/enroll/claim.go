@@ -33,9 +33,9 @@ func isClaim(instance, node string) bool {
 }
 
 // Abandoned reports whether a node is held by a claim that a dead run has left behind.
-func Abandoned(c *machine.Site, n *ironic.Node) bool {
+func Abandoned(site *machine.Site, n *ironic.Node) bool {
 	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
-		!n.UpdatedAt.IsZero() && c.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+		!n.UpdatedAt.IsZero() && site.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
 // KindClaimLost is the kind of an error which says that a discovered machine could not be claimed.
@@ -49,8 +49,8 @@ func claimLost(reason string) *failure.Error {
 // succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
 // (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
 // node cannot be claimed.
-func ClaimDiscovered(ctx context.Context, c *machine.Site, id string, mark marks.Discovery) error {
-	node, err := c.Node(ctx, id)
+func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+	node, err := site.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return errGone()
 	}
@@ -61,26 +61,26 @@ func ClaimDiscovered(ctx context.Context, c *machine.Site, id string, mark marks
 		if d.Name != mark.Name {
 			return claimLost("another run of " + d.Owner + " has named it " + d.Name)
 		}
-		return restoreName(ctx, c, node, d)
+		return restoreName(ctx, site, node, d)
 	}
 	claim := newClaim(id)
-	taken, err := take(ctx, c, node, claim)
+	taken, err := take(ctx, site, node, claim)
 	if err != nil {
 		return err
 	}
 	if reason := claimObstacle(taken); reason != "" {
-		return errors.Join(claimLost(reason), releaseClaim(ctx, c, id, claim))
+		return errors.Join(claimLost(reason), releaseClaim(ctx, site, id, claim))
 	}
 	var patch ironic.Patch
 	patch.Set("/name", mark.Name)
 	patch.Set("/extra/"+marks.KeyDiscovery, mark)
 	patch.Remove("/instance_uuid")
-	_, err = c.PatchNode(ctx, id, patch)
+	_, err = site.PatchNode(ctx, id, patch)
 	if err == nil {
 		return nil
 	}
 	// The answer may be lost although Ironic applied the patch: release only a node without the record.
-	if now, look := c.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
+	if now, look := site.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
 		if d := marks.DiscoveryOf(now); d != nil && *d == mark {
 			return nil
 		}
@@ -91,43 +91,43 @@ func ClaimDiscovered(ctx context.Context, c *machine.Site, id string, mark marks
 	case ironic.IsNotFound(err):
 		return errGone()
 	}
-	return errors.Join(err, releaseClaim(ctx, c, id, claim))
+	return errors.Join(err, releaseClaim(ctx, site, id, claim))
 }
 
 func errGone() error { return claimLost("the node does not exist any more") }
 
 // restoreName restores the name of a node that this discovery has claimed.
-func restoreName(ctx context.Context, c *machine.Site, node *ironic.Node, d *marks.Discovery) error {
+func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *marks.Discovery) error {
 	var patch ironic.Patch
 	if node.Name == "" {
 		patch.Set("/name", d.Name)
 	}
-	if node.InstanceUUID != "" && Abandoned(c, node) {
+	if node.InstanceUUID != "" && Abandoned(site, node) {
 		patch.Remove("/instance_uuid")
 	}
 	if len(patch) == 0 {
 		return nil
 	}
-	_, err := c.PatchNode(ctx, node.UUID, patch)
+	_, err := site.PatchNode(ctx, node.UUID, patch)
 	return err
 }
 
 // MarkDiscovered restores the discovery record of a node that another client has removed. It keeps a record that the node has.
-func MarkDiscovered(ctx context.Context, c *machine.Site, id string, mark marks.Discovery) error {
-	node, err := c.Node(ctx, id)
+func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+	node, err := site.Node(ctx, id)
 	if err != nil || marks.DiscoveryOf(node) != nil {
 		return err
 	}
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyDiscovery, mark)
-	_, err = c.PatchNode(ctx, id, patch)
+	_, err = site.PatchNode(ctx, id, patch)
 	return err
 }
 
 // take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
-func take(ctx context.Context, c *machine.Site, node *ironic.Node, claim string) (*ironic.Node, error) {
-	if Abandoned(c, node) {
-		if err := freeAbandoned(ctx, c, node); err != nil {
+func take(ctx context.Context, site *machine.Site, node *ironic.Node, claim string) (*ironic.Node, error) {
+	if Abandoned(site, node) {
+		if err := freeAbandoned(ctx, site, node); err != nil {
 			return nil, err
 		}
 	} else if node.InstanceUUID != "" {
@@ -135,16 +135,16 @@ func take(ctx context.Context, c *machine.Site, node *ironic.Node, claim string)
 	}
 	var patch ironic.Patch
 	patch.Set("/instance_uuid", claim)
-	_, err := c.PatchNode(ctx, node.UUID, patch)
+	_, err := site.PatchNode(ctx, node.UUID, patch)
 	var now *ironic.Node
 	if err == nil || ironic.IsStatus(err, http.StatusConflict, "associated") {
-		now, err = c.Node(ctx, node.UUID)
+		now, err = site.Node(ctx, node.UUID)
 	}
 	switch {
 	case ironic.IsNotFound(err):
 		return nil, errGone()
 	case err != nil: // Ironic may have applied the claim
-		return nil, errors.Join(err, releaseClaim(ctx, c, node.UUID, claim))
+		return nil, errors.Join(err, releaseClaim(ctx, site, node.UUID, claim))
 	case now.InstanceUUID != claim:
 		return nil, errClaimed()
 	}
@@ -154,12 +154,12 @@ func take(ctx context.Context, c *machine.Site, node *ironic.Node, claim string)
 func errClaimed() error { return claimLost("another run is claiming it") }
 
 // freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
-func freeAbandoned(ctx context.Context, c *machine.Site, node *ironic.Node) error {
+func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) error {
 	lock := throttle.Lock{
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
 		For: "claim node " + node.UUID, Wait: marks.TakeOverWait,
 	}
-	err := c.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, c, node.UUID, node.InstanceUUID) })
+	err := site.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, site, node.UUID, node.InstanceUUID) })
 	var locked *throttle.LockedError
 	if errors.As(err, &locked) {
 		return errClaimed()
@@ -181,9 +181,9 @@ func claimObstacle(n *ironic.Node) string {
 }
 
 // releaseClaim removes a claim if it is still there, also after an interruption, because a claim that stays delays all other runs.
-func releaseClaim(ctx context.Context, c *machine.Site, id, claim string) error {
+func releaseClaim(ctx context.Context, site *machine.Site, id, claim string) error {
 	ctx = context.WithoutCancel(ctx)
-	node, err := c.Node(ctx, id)
+	node, err := site.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return nil
 	}
@@ -192,6 +192,6 @@ func releaseClaim(ctx context.Context, c *machine.Site, id, claim string) error 
 	}
 	var patch ironic.Patch
 	patch.Remove("/instance_uuid")
-	_, err = c.PatchNode(ctx, id, patch)
+	_, err = site.PatchNode(ctx, id, patch)
 	return err
 }

@@ -177,7 +177,7 @@ func TestCreation_liveRunStopsWhenAnotherTakesOver(t *testing.T) {
 					t.Fatalf("%+v, %v", found, err)
 				}
 				if err := next(t.Context(), m); !marks.IsSuperseded(err) {
-					t.Errorf("%v, want a SupersededError", err)
+					t.Errorf("%v, want an error of KindSuperseded", err)
 				}
 				if sent := ironictest.Verbs(t, fake, who.UUID); len(sent) > 0 {
 					t.Errorf("the verbs %v were sent", sent)
@@ -280,7 +280,7 @@ func TestCreation_reservationOfKilledRunIsTakenOver(t *testing.T) {
 			t.Fatalf("%s, %v, %v; want the reservation %s of the killed run", again, by, err, instanceID)
 		}
 		if err := killed.EndCreation(t.Context(), marks.MarkReservation, nil); !marks.IsSuperseded(err) {
-			t.Errorf("the first run: %v, want a SupersededError", err)
+			t.Errorf("the first run: %v, want an error of KindSuperseded", err)
 		}
 		if err := next.EndCreation(t.Context(), marks.MarkReservation, nil); err != nil {
 			t.Error(err)
@@ -422,7 +422,7 @@ func TestCreation_reservationOfOthersStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := instance.ReserveNew(t.Context(), m, instance.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) {
-			t.Errorf("%v, want a ReservedError", err)
+			t.Errorf("%v, want an error of KindReserved", err)
 		}
 	})
 }

@@ -22,8 +22,8 @@ import (
 const abandonedAfter = 10 * time.Minute
 
 // ownRecord is DiscoveryOf without the records on nodes of other projects, whose users may have written them.
-func ownRecord(c *machine.Site, n *ironic.Node) *marks.Discovery {
-	if c.IsOfOthers(n) {
+func ownRecord(site *machine.Site, n *ironic.Node) *marks.Discovery {
+	if site.IsOfOthers(n) {
 		return nil
 	}
 	return marks.DiscoveryOf(n)
@@ -31,14 +31,14 @@ func ownRecord(c *machine.Site, n *ironic.Node) *marks.Discovery {
 
 // Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
 // metal_host manages it.
-func Enroll(ctx context.Context, c *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
+func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
 	settings = settings.Clone()
-	settings.SetKey("extra", string(marks.MarkCreation), c.Run.Begun().Value())
+	settings.SetKey("extra", string(marks.MarkCreation), site.Run.Begun().Value())
 	if settings.Text("name") == "" {
 		settings.SetKey("extra", marks.KeyEnrolled, true)
 	}
-	node, err := failure.CreateNode(ctx, c.Client, id, settings)
-	return node, c.ExplainDriver(ctx, settings.Text("driver"), err)
+	node, err := failure.CreateNode(ctx, site.Client, id, settings)
+	return node, site.ExplainDriver(ctx, settings.Text("driver"), err)
 }
 
 // TakeDiscovered adds the edits to a patch which record that the metal_host with a name manages the node, if discovery needs to
@@ -112,17 +112,17 @@ func (s *Survey) All() []discovery.Host {
 // TakeSurvey reads a site for the discovery of an owner, which may be "". held are the known nodes with the names that they were
 // given. A site without new machines costs one list of its nodes. Otherwise Survey also lists the nodes in enroll and the ports,
 // and reads the inventory of each new machine.
-func TakeSurvey(ctx context.Context, c *machine.Site, owner string, held map[string]string) (*Survey, error) {
-	all, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
+func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[string]string) (*Survey, error) {
+	all, err := site.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
 	if err != nil {
 		return nil, err
 	}
 	held, replaced := follow(held, all)
 	isNew := func(n *ironic.Node) bool {
-		mark := ownRecord(c, n)
+		mark := ownRecord(site, n)
 		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
 	}
-	facts, err := factsOf(ctx, c, all, isNew)
+	facts, err := factsOf(ctx, site, all, isNew)
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +135,11 @@ func TakeSurvey(ctx context.Context, c *machine.Site, owner string, held map[str
 			if marks.DiscoveryOf(node) == nil {
 				s.Unmarked = append(s.Unmarked, node.UUID)
 			}
-			h := discovered(c, node, facts)
+			h := discovered(site, node, facts)
 			h.Owner, h.OwnerName = owner, name
 			s.Hosts = append(s.Hosts, h)
 		case isNew(node) || facts.sharesAddress(node):
-			s.Hosts = append(s.Hosts, discovered(c, node, facts))
+			s.Hosts = append(s.Hosts, discovered(site, node, facts))
 		case node.Name != "":
 			s.Names = append(s.Names, node.Name)
 		}
@@ -174,13 +174,13 @@ type facts struct {
 	bmcs        map[string]bool
 }
 
-func factsOf(ctx context.Context, c *machine.Site, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
+func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
 	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}, bmcs: map[string]bool{}}
 	for i := range all {
 		if !isNew(&all[i]) {
 			continue
 		}
-		inventory, err := c.Inventory(ctx, all[i].UUID)
+		inventory, err := site.Inventory(ctx, all[i].UUID)
 		if err != nil {
 			return nil, fmt.Errorf("inventory of node %s: %w", all[i].UUID, err)
 		}
@@ -197,10 +197,10 @@ func factsOf(ctx context.Context, c *machine.Site, all []ironic.Node, isNew func
 	if len(f.inventories) == 0 {
 		return f, nil
 	}
-	if err := errors.Join(readEnrolled(ctx, c, all), readBMCs(ctx, c, all, f)); err != nil {
+	if err := errors.Join(readEnrolled(ctx, site, all), readBMCs(ctx, site, all, f)); err != nil {
 		return nil, err
 	}
-	ports, err := ironic.List[ironic.Port](ctx, c.Client, "ports/detail", "ports", nil)
+	ports, err := ironic.List[ironic.Port](ctx, site.Client, "ports/detail", "ports", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -214,11 +214,11 @@ func factsOf(ctx context.Context, c *machine.Site, all []ironic.Node, isNew func
 }
 
 // readBMCs adds their driver_info to all nodes, if a new machine reports the address of its BMC.
-func readBMCs(ctx context.Context, c *machine.Site, all []ironic.Node, f *facts) error {
+func readBMCs(ctx context.Context, site *machine.Site, all []ironic.Node, f *facts) error {
 	if len(f.bmcs) == 0 {
 		return nil
 	}
-	listed, err := c.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
+	listed, err := site.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
 	if err != nil {
 		return err
 	}
@@ -232,8 +232,8 @@ func readBMCs(ctx context.Context, c *machine.Site, all []ironic.Node, f *facts)
 }
 
 // readEnrolled adds the times of creation and change and the driver_info to the nodes in enroll, for which discovery needs them.
-func readEnrolled(ctx context.Context, c *machine.Site, all []ironic.Node) error {
-	enrolled, err := c.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
+func readEnrolled(ctx context.Context, site *machine.Site, all []ironic.Node) error {
+	enrolled, err := site.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
 	if err != nil {
 		return err
 	}
@@ -253,12 +253,12 @@ func (f *facts) sharesAddress(n *ironic.Node) bool {
 }
 
 // discovered converts a node into a discovery.Host.
-func discovered(c *machine.Site, node *ironic.Node, f *facts) discovery.Host {
+func discovered(site *machine.Site, node *ironic.Node, f *facts) discovery.Host {
 	h := discovery.Host{
 		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
-		Reserved: node.InstanceUUID != "" && !Abandoned(c, node), Locked: node.Reservation != "",
+		Reserved: node.InstanceUUID != "" && !Abandoned(site, node), Locked: node.Reservation != "",
 	}
-	if mark := ownRecord(c, node); mark != nil {
+	if mark := ownRecord(site, node); mark != nil {
 		h.Owner, h.OwnerName = mark.Owner, mark.Name
 	}
 	for _, port := range f.ports[node.UUID] {
@@ -296,14 +296,14 @@ func discovered(c *machine.Site, node *ironic.Node, f *facts) discovery.Host {
 }
 
 // unnamed reports whether a node was discovered and has no name yet.
-func unnamed(ctx context.Context, c *machine.Site, n *ironic.Node) (bool, error) {
+func unnamed(ctx context.Context, site *machine.Site, n *ironic.Node) (bool, error) {
 	if n.Name != "" || !machine.Unmanaged(n) {
 		return false, nil
 	}
 	if marks.DiscoveryOf(n) != nil || !enrolledManually(n, nil) {
 		return true, nil
 	}
-	inventory, err := c.Inventory(ctx, n.UUID)
+	inventory, err := site.Inventory(ctx, n.UUID)
 	return err == nil && !enrolledManually(n, inventory), err
 }
 

@@ -481,7 +481,7 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		fake.Discover(fakeironic.SampleInventory(2)) // without an inventory
 		ironicServer := httptest.NewServer(fake)
 		t.Cleanup(ironicServer.Close)
-		client := sitetest.NewSiteR(machine.Config{Config: ironic.Config{
+		client := sitetest.NewSite(machine.Config{Config: ironic.Config{
 			Endpoint: ironicServer.URL, Auth: ironic.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
 		}})
 		survey, err := enroll.TakeSurvey(t.Context(), client.Site, "rack12", nil)

@@ -42,7 +42,7 @@ func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 				next, writes := sitetest.NewClient(fake), ironictest.Count(fake, http.MethodPatch, "/v1/nodes/")
 				_, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
 				if !failure.Is(err, enroll.KindTaken) {
-					t.Fatalf("%v, want a TakenError", err)
+					t.Fatalf("%v, want an error of KindTaken", err)
 				}
 				if _, detail := failure.Explain("enroll", err); !strings.Contains(detail, name) || !strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
 					t.Errorf("the error says %q", detail)

@@ -36,8 +36,8 @@ type Release struct {
 }
 
 // PlanHost records what the run makes of a host.
-func PlanHost(c *machine.Site, who Intent) {
-	known := catalogOf(c)
+func PlanHost(site *machine.Site, who Intent) {
+	known := catalogOf(site)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	known.planned[who.UUID] = intent{who, entryOf(who.Candidate)}
@@ -45,8 +45,8 @@ func PlanHost(c *machine.Site, who Intent) {
 }
 
 // Moved records that the change of a host has ended, with or without success.
-func Moved(c *machine.Site, id string) {
-	known := catalogOf(c)
+func Moved(site *machine.Site, id string) {
+	known := catalogOf(site)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	if known.planned[id].Moves {
@@ -59,8 +59,8 @@ func Moved(c *machine.Site, id string) {
 
 // CheckMove returns an error of KindTaken if another node has what a host is to get, and the run does not take it away from that node. It waits for
 // the plans of other hosts, which may do so. It returns nil if Ironic does not answer.
-func CheckMove(ctx context.Context, c *machine.Site, who Intent) error {
-	known := catalogOf(c)
+func CheckMove(ctx context.Context, site *machine.Site, who Intent) error {
+	known := catalogOf(site)
 	grace := time.NewTimer(planGrace)
 	defer grace.Stop()
 	oldest, fresh, waits := 0, false, true
@@ -97,8 +97,8 @@ func CheckMove(ctx context.Context, c *machine.Site, who Intent) error {
 // Move waits until no other node has what a host gets by a change that follows at once; then the host owns it until Moved. It waits for
 // nodes that the run changes or deletes, and first calls release if such a node, in turn, waits for what the host gives up. Any other node
 // that has it is an error of KindTaken. The change must not follow an error.
-func Move(ctx context.Context, c *machine.Site, who Intent, release func(context.Context, Release) error, deadline time.Time) error {
-	known := catalogOf(c)
+func Move(ctx context.Context, site *machine.Site, who Intent, release func(context.Context, Release) error, deadline time.Time) error {
+	known := catalogOf(site)
 	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
 	defer limit.Stop()
@@ -128,7 +128,7 @@ func Move(ctx context.Context, c *machine.Site, who Intent, release func(context
 				return err
 			}
 			released = gives
-			Refused(c)
+			Refused(site)
 			known.wake()
 			continue
 		}

@@ -21,8 +21,8 @@ type report struct {
 
 // withReported adds to the conflicts of a candidate the discovered nodes whose machines report the BMC of the candidate. It takes back
 // the registration of the candidate if these are the only conflicts.
-func withReported(ctx context.Context, c *machine.Site, l *lists, who Candidate, found []conflict) ([]conflict, error) {
-	known := catalogOf(c)
+func withReported(ctx context.Context, site *machine.Site, l *lists, who Candidate, found []conflict) ([]conflict, error) {
+	known := catalogOf(site)
 	wanted := entryOf(who)
 	if _, err := netip.ParseAddr(wanted.bmc.Host()); err != nil { // no BMC, or one with a name, which no machine reports
 		return found, nil //nolint:nilerr // no address
@@ -33,7 +33,7 @@ func withReported(ctx context.Context, c *machine.Site, l *lists, who Candidate,
 		more = reportedConflicts(wanted, found, known.unclaimed(l), reports)
 	}
 	if len(found) == 0 && (err != nil || len(more) > 0) {
-		NotMade(c, who.UUID)
+		NotMade(site, who.UUID)
 	}
 	return append(found, more...), err
 }

@@ -10,8 +10,8 @@ import (
 
 // CheckDriver returns an error if no conductor has enabled a driver, and nil if Ironic does not tell, or has no
 // conductor. It is called during plan.
-func CheckDriver(ctx context.Context, s *machine.Site, driver string) error {
-	names := machine.NamesOf(driversForPlan(ctx, s))
+func CheckDriver(ctx context.Context, site *machine.Site, driver string) error {
+	names := machine.NamesOf(driversForPlan(ctx, site))
 	if len(names) == 0 || slices.Contains(names, driver) {
 		return nil
 	}
@@ -19,12 +19,12 @@ func CheckDriver(ctx context.Context, s *machine.Site, driver string) error {
 }
 
 // LacksBootPort is NetworkBoot.Lacks of a node as this plan leaves it. It reads the ports from the lists that plans share.
-func LacksBootPort(ctx context.Context, c *machine.Site, node *ironic.Node) string {
-	boot := machine.NetworkBoot{Interface: AsPlanned(c, node).BootInterface}
-	if h, planned := ExpectedOf(c).find(node); !machine.BootsFromPort(boot.Interface) || planned && h.BootPort {
+func LacksBootPort(ctx context.Context, site *machine.Site, node *ironic.Node) string {
+	boot := machine.NetworkBoot{Interface: AsPlanned(site, node).BootInterface}
+	if h, planned := ExpectedOf(site).find(node); !machine.BootsFromPort(boot.Interface) || planned && h.BootPort {
 		return ""
 	}
-	ports, err := c.PortsForRefresh(ctx, node.UUID)
+	ports, err := site.PortsForRefresh(ctx, node.UUID)
 	if err != nil {
 		return "" // the apply reports it
 	}
@@ -38,13 +38,13 @@ type drivers struct {
 	enabled []ironic.Driver // nil: not asked for
 }
 
-func driversOf(s *machine.Site) *drivers {
-	return machine.Kept(s, func(*machine.Site) *drivers { return &drivers{asking: make(chan struct{}, 1)} })
+func driversOf(site *machine.Site) *drivers {
+	return machine.Kept(site, func(*machine.Site) *drivers { return &drivers{asking: make(chan struct{}, 1)} })
 }
 
 // driversForPlan returns the drivers that conductors have enabled; none if Ironic does not tell. It asks Ironic once.
-func driversForPlan(ctx context.Context, c *machine.Site) []ironic.Driver {
-	known := driversOf(c)
+func driversForPlan(ctx context.Context, site *machine.Site) []ironic.Driver {
+	known := driversOf(site)
 	select {
 	case known.asking <- struct{}{}:
 		defer func() { <-known.asking }()
@@ -52,7 +52,7 @@ func driversForPlan(ctx context.Context, c *machine.Site) []ironic.Driver {
 		return nil
 	}
 	if known.enabled == nil {
-		enabled, err := c.Drivers(ctx)
+		enabled, err := site.Drivers(ctx)
 		if err != nil && !ironic.IsForbidden(err) {
 			return nil // the apply explains the refusal
 		}
@@ -62,8 +62,8 @@ func driversForPlan(ctx context.Context, c *machine.Site) []ironic.Driver {
 }
 
 // DefaultsOf returns a driver with the interfaces that nodes get which name none, as far as Ironic tells them. It is called during plan.
-func DefaultsOf(ctx context.Context, c *machine.Site, driver string) ironic.Driver {
-	for _, enabled := range driversForPlan(ctx, c) {
+func DefaultsOf(ctx context.Context, site *machine.Site, driver string) ironic.Driver {
+	for _, enabled := range driversForPlan(ctx, site) {
 		if enabled.Name == driver {
 			return enabled
 		}

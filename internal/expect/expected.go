@@ -30,14 +30,14 @@ type Expected struct {
 }
 
 // ExpectedOf returns what the resources of a run tell each other about a site while they are planned.
-func ExpectedOf(s *machine.Site) *Expected {
-	return machine.Kept(s, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}} })
+func ExpectedOf(site *machine.Site) *Expected {
+	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}} })
 }
 
 // ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows that it
 // takes the node over.
-func ExpectName(c *machine.Site, name, node string) {
-	planned := ExpectedOf(c)
+func ExpectName(site *machine.Site, name, node string) {
+	planned := ExpectedOf(site)
 	planned.mu.Lock()
 	defer planned.mu.Unlock()
 	planned.names[name] = node
@@ -52,8 +52,8 @@ func (e *Expected) Node(name string) string {
 
 // ExpectHost records that this plan creates or changes a host, so that an allocation which depends on it does not warn that the
 // host is missing or does not match yet.
-func ExpectHost(c *machine.Site, h ExpectedHost) {
-	planned := ExpectedOf(c)
+func ExpectHost(site *machine.Site, h ExpectedHost) {
+	planned := ExpectedOf(site)
 	planned.mu.Lock()
 	defer planned.mu.Unlock()
 	planned.hosts = append(planned.hosts, h)
@@ -75,15 +75,15 @@ func (e *Expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
 
 // ReplacesHost reports whether this plan creates a host under the name of a node whose host it does not change. Names are unique, so Terraform
 // then deletes the node first.
-func ReplacesHost(c *machine.Site, node *ironic.Node) bool {
-	planned := ExpectedOf(c)
+func ReplacesHost(site *machine.Site, node *ironic.Node) bool {
+	planned := ExpectedOf(site)
 	_, changes := planned.find(node)
 	return !changes && node.Name != "" && planned.any(func(h ExpectedHost) bool { return h.ID == "" && h.Name == node.Name })
 }
 
 // PlannedName returns the name that this plan gives to a node; "" if it changes no host of the node, or has not planned that yet.
-func PlannedName(c *machine.Site, node *ironic.Node) string {
-	if host, planned := ExpectedOf(c).find(node); planned {
+func PlannedName(site *machine.Site, node *ironic.Node) string {
+	if host, planned := ExpectedOf(site).find(node); planned {
 		return host.Name
 	}
 	return ""
@@ -91,8 +91,8 @@ func PlannedName(c *machine.Site, node *ironic.Node) string {
 
 // AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
 // the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
-func AsPlanned(c *machine.Site, node *ironic.Node) *ironic.Node {
-	h, planned := ExpectedOf(c).find(node)
+func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
+	h, planned := ExpectedOf(site).find(node)
 	if !planned {
 		return node
 	}
@@ -123,12 +123,12 @@ func (e *Expected) any(fits func(ExpectedHost) bool) bool {
 // CheckOff returns an error if Ironic will never switch a machine off when the present plan is applied; ref is the name or UUID of the
 // node. If this plan changes the host of the node, and Terraform has planned that before, its planned disable_power_off counts. An
 // unknown node or value is no reason.
-func CheckOff(ctx context.Context, c *machine.Site, ref string) error {
-	node, err := c.NodeForRefresh(ctx, ref)
+func CheckOff(ctx context.Context, site *machine.Site, ref string) error {
+	node, err := site.NodeForRefresh(ctx, ref)
 	if err != nil {
 		return nil //nolint:nilerr // the apply reports it
 	}
-	if h, planned := ExpectedOf(c).find(node); planned {
+	if h, planned := ExpectedOf(site).find(node); planned {
 		if h.NeverOff == nil || !*h.NeverOff {
 			return nil
 		}

@@ -53,8 +53,8 @@ type refusals struct {
 	refused map[relation]bool // whether Ironic refuses to validate a node
 }
 
-func refusalsOf(s *machine.Site) *refusals {
-	return machine.Kept(s, func(*machine.Site) *refusals {
+func refusalsOf(site *machine.Site) *refusals {
+	return machine.Kept(site, func(*machine.Site) *refusals {
 		return &refusals{turn: make(chan struct{}, 1), refused: make(map[relation]bool)}
 	})
 }
@@ -111,8 +111,8 @@ type FindNode func(context.Context) (*ironic.Node, error)
 
 // ForeseeRefusal returns what speaks against an apply that needs the right that a rule of Ironic's policy grants; nil if nothing does, or if that
 // is not known. It makes requests only if the default policy does not grant the right to all users with the roles of this one.
-func ForeseeRefusal(ctx context.Context, c *machine.Site, rule string, find FindNode) *Doubt {
-	who := c.Rights()
+func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find FindNode) *Doubt {
+	who := site.Rights()
 	of, known := failure.GrantOf(rule)
 	if who == nil || !known {
 		return nil
@@ -121,14 +121,14 @@ func ForeseeRefusal(ctx context.Context, c *machine.Site, rule string, find Find
 	defer stop()
 	related := relationsOf(who, rule)
 	if len(related) > 1 && to(of, who, related) != Yes {
-		related = relationsNow(ctx, c, who, find)
+		related = relationsNow(ctx, site, who, find)
 	}
-	if to(of, who, related) != No || !hasDefaultPolicy(ctx, c, who) {
+	if to(of, who, related) != No || !hasDefaultPolicy(ctx, site, who) {
 		return nil
 	}
 	needs := fmt.Sprintf("By default, the rule baremetal:%s of Ironic's policy needs the role %s. This user has %s.", rule, of.Of(failure.ObjectOf(rule)), who)
 	if rule == RuleProvision && find != nil {
-		if refused, asked := refusesToValidate(ctx, c, related[0], find); asked && refused {
+		if refused, asked := refusesToValidate(ctx, site, related[0], find); asked && refused {
 			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role, so the apply fails here. " + failure.GetRight +
 				" If the policy of this site grants the rule already, let it grant baremetal:node:validate, too."}
 		} else if asked {
@@ -140,17 +140,17 @@ func ForeseeRefusal(ctx context.Context, c *machine.Site, rule string, find Find
 
 // relationsNow returns how a project is related to the node of a plan or, if the plan does not know the node yet, to the nodes that it may be. It
 // returns none if Ironic does not tell.
-func relationsNow(ctx context.Context, c *machine.Site, who *ironic.Rights, find FindNode) (related []relation) {
+func relationsNow(ctx context.Context, site *machine.Site, who *ironic.Rights, find FindNode) (related []relation) {
 	if find != nil {
 		if node, err := find(ctx); err == nil {
 			related = relationsTo(who.Project, node)
 		}
 		return related
 	}
-	if ExpectedOf(c).any(func(ExpectedHost) bool { return true }) {
+	if ExpectedOf(site).any(func(ExpectedHost) bool { return true }) {
 		return []relation{ofOwner, ofLessee} // it may be the node of a host of this plan
 	}
-	all, err := c.NodesForPlan(ctx)
+	all, err := site.NodesForPlan(ctx)
 	if err != nil {
 		return nil
 	}
@@ -162,14 +162,14 @@ func relationsNow(ctx context.Context, c *machine.Site, who *ironic.Rights, find
 
 // hasDefaultPolicy reports whether nothing speaks for a policy that grants more than the default one: that shows a project neither drivers nor
 // the nodes of others.
-func hasDefaultPolicy(ctx context.Context, c *machine.Site, who *ironic.Rights) bool {
+func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *ironic.Rights) bool {
 	if who.System {
 		return true
 	}
-	if len(driversForPlan(ctx, c)) > 0 {
+	if len(driversForPlan(ctx, site)) > 0 {
 		return false
 	}
-	all, err := c.NodesForPlan(ctx)
+	all, err := site.NodesForPlan(ctx)
 	for _, node := range all {
 		if len(relationsTo(who.Project, node)) == 0 {
 			return false
@@ -180,8 +180,8 @@ func hasDefaultPolicy(ctx context.Context, c *machine.Site, who *ironic.Rights) 
 
 // refusesToValidate reports whether Ironic refuses to validate a node. That changes nothing, and the default policy grants it to those who may
 // change the provision state. asked is false if the answer says nothing about rights. It asks once for each relation.
-func refusesToValidate(ctx context.Context, c *machine.Site, as relation, find FindNode) (refused, asked bool) {
-	learned := refusalsOf(c)
+func refusesToValidate(ctx context.Context, site *machine.Site, as relation, find FindNode) (refused, asked bool) {
+	learned := refusalsOf(site)
 	select {
 	case learned.turn <- struct{}{}:
 		defer func() { <-learned.turn }()
@@ -195,7 +195,7 @@ func refusesToValidate(ctx context.Context, c *machine.Site, as relation, find F
 	if err != nil {
 		return false, false
 	}
-	err = c.Validate(ctx, node.UUID)
+	err = site.Validate(ctx, node.UUID)
 	if refused = ironic.IsForbidden(err); err == nil || refused {
 		learned.refused[as] = refused
 		return refused, true

@@ -105,15 +105,15 @@ func readBack(ctx context.Context, m *machine.Machine, sent Hardware) (open []Pa
 }
 
 // SeeHardware reads what Ironic knows about parts of a machine's hardware. RAID is in the node itself, which must be complete.
-func SeeHardware(ctx context.Context, s *machine.Site, node *ironic.Node, parts []Part) (seen Seen, err error) {
+func SeeHardware(ctx context.Context, site *machine.Site, node *ironic.Node, parts []Part) (seen Seen, err error) {
 	for _, part := range parts {
 		switch part {
 		case PartRAID:
 			seen.RAID = raidOf(node)
 		case PartBIOS:
-			seen.BIOS, err = s.BIOS(ctx, node.UUID)
+			seen.BIOS, err = site.BIOS(ctx, node.UUID)
 		case PartFirmware:
-			seen.Firmware, err = s.Firmware(ctx, node.UUID)
+			seen.Firmware, err = site.Firmware(ctx, node.UUID)
 		}
 		if err != nil {
 			return seen, fmt.Errorf("read %s: %w", part, err)

@@ -69,8 +69,8 @@ type heads struct {
 	silent map[string]bool // hosts that have not answered
 }
 
-func headsOf(s *machine.Site) *heads {
-	return machine.Kept(s, func(*machine.Site) *heads { return &heads{known: map[string]*head{}, silent: map[string]bool{}} })
+func headsOf(site *machine.Site) *heads {
+	return machine.Kept(site, func(*machine.Site) *heads { return &heads{known: map[string]*head{}, silent: map[string]bool{}} })
 }
 
 type head struct {
@@ -83,8 +83,8 @@ const headTimeout = 5 * time.Second
 
 // LookAtFormat is NeedsFormat of an image that a plan deploys. It reads the beginning of the image once in a run, if its
 // name leaves the format open. It never fails: the computer that runs Terraform need not reach the server of the image.
-func LookAtFormat(ctx context.Context, c *machine.Site, i Image) string {
-	known := headsOf(c)
+func LookAtFormat(ctx context.Context, site *machine.Site, i Image) string {
+	known := headsOf(site)
 	if !i.mayNeedFormat() {
 		return ""
 	}
@@ -95,28 +95,28 @@ func LookAtFormat(ctx context.Context, c *machine.Site, i Image) string {
 		known.known[i.URL] = h
 	}
 	known.mu.Unlock()
-	h.once.Do(func() { h.data = readHead(ctx, c, i.URL) })
+	h.once.Do(func() { h.data = readHead(ctx, site, i.URL) })
 	return i.NeedsFormat(h.data)
 }
 
 // readHead reads the beginning of an image; nil if its server does not send it. It asks no host that has not answered.
-func readHead(ctx context.Context, c *machine.Site, address string) []byte {
-	known := headsOf(c)
+func readHead(ctx context.Context, site *machine.Site, address string) []byte {
+	known := headsOf(site)
 	ctx, cancel := context.WithTimeout(ctx, headTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil || isSilent(c, req.URL.Host) {
+	if err != nil || isSilent(site, req.URL.Host) {
 		return nil
 	}
-	req.Header.Set("User-Agent", c.UserAgent())
+	req.Header.Set("User-Agent", site.UserAgent())
 	req.Header.Set("Range", "bytes=0-511")
-	resp, err := rest.NewClient(c.Config().Images, 0).Do(req)
+	resp, err := rest.NewClient(site.Config().Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
 		known.mu.Lock()
 		defer known.mu.Unlock()
 		known.silent[req.URL.Host] = known.silent[req.URL.Host] || !errors.As(err, &redirect)
-		c.Logger().DebugContext(ctx, "could not look at the image", "host", req.URL.Host)
+		site.Logger().DebugContext(ctx, "could not look at the image", "host", req.URL.Host)
 		return nil
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it matters
@@ -130,8 +130,8 @@ func readHead(ctx context.Context, c *machine.Site, address string) []byte {
 	return data
 }
 
-func isSilent(c *machine.Site, host string) bool {
-	known := headsOf(c)
+func isSilent(site *machine.Site, host string) bool {
+	known := headsOf(site)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	return known.silent[host]

@@ -46,8 +46,8 @@ type images struct {
 	known map[NewImage]*settling
 }
 
-func imagesOf(s *machine.Site) *images {
-	return machine.Kept(s, func(*machine.Site) *images { return &images{known: map[NewImage]*settling{}} })
+func imagesOf(site *machine.Site) *images {
+	return machine.Kept(site, func(*machine.Site) *images { return &images{known: map[NewImage]*settling{}} })
 }
 
 type settling struct {
@@ -56,10 +56,10 @@ type settling struct {
 }
 
 // Settle waits until the quiet period of an image has ended. It sends a HEAD request for the image before and after, and returns
-// an ImageChangedError if the image has changed in between. seen is when a run first wanted this image; the period counts from then
+// an error of KindImageChanged if the image has changed in between. seen is when a run first wanted this image; the period counts from then
 // if neither the image nor its server gives a time. The machines that boot an image share the first caller's seen.
-func Settle(ctx context.Context, c *machine.Site, image NewImage, seen time.Time) error {
-	known := imagesOf(c)
+func Settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
+	known := imagesOf(site)
 	known.mu.Lock()
 	s, begun := known.known[image]
 	if !begun {
@@ -68,7 +68,7 @@ func Settle(ctx context.Context, c *machine.Site, image NewImage, seen time.Time
 	}
 	known.mu.Unlock()
 	if !begun {
-		s.err = settle(ctx, c, image, seen)
+		s.err = settle(ctx, site, image, seen)
 		close(s.done)
 	}
 	select {
@@ -79,8 +79,8 @@ func Settle(ctx context.Context, c *machine.Site, image NewImage, seen time.Time
 	}
 }
 
-func settle(ctx context.Context, c *machine.Site, image NewImage, seen time.Time) error {
-	before := headImage(ctx, c, image.URL)
+func settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
+	before := headImage(ctx, site, image.URL)
 	left := image.Quiet - before.age
 	switch {
 	case !image.BuiltAt.IsZero():
@@ -97,11 +97,11 @@ func settle(ctx context.Context, c *machine.Site, image NewImage, seen time.Time
 	if left > image.Quiet+time.Minute {
 		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
 	}
-	c.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
+	site.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {
 		return err
 	}
-	if after := headImage(ctx, c, image.URL); before.known && after.known && after.mark != before.mark {
+	if after := headImage(ctx, site, image.URL); before.known && after.known && after.mark != before.mark {
 		return ImageChanged(after.host)
 	}
 	return nil
@@ -117,7 +117,7 @@ type imageHead struct {
 
 // headImage asks an image's server how old the image is. It never fails, because the computer that runs Terraform need not reach that
 // server.
-func headImage(ctx context.Context, c *machine.Site, address string) imageHead {
+func headImage(ctx context.Context, site *machine.Site, address string) imageHead {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return imageHead{}
@@ -129,15 +129,15 @@ func headImage(ctx context.Context, c *machine.Site, address string) imageHead {
 	if err != nil {
 		return g
 	}
-	req.Header.Set("User-Agent", c.UserAgent())
-	resp, err := rest.NewClient(c.Config().Images, 0).Do(req)
+	req.Header.Set("User-Agent", site.UserAgent())
+	resp, err := rest.NewClient(site.Config().Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
 		if errors.As(err, &redirect) {
-			c.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
+			site.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
 			return g
 		}
-		c.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
+		site.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
 		return g
 	}
 	defer resp.Body.Close() //nolint:errcheck // a HEAD request has no body to read

@@ -19,7 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// BootNote is the value of keyBoot in extra.
+// BootNote is the value of KeyBoot in extra.
 type BootNote struct {
 	bootiso.Record                 // the ISO that the node boots, or is about to boot
 	Before         *bootiso.Record `json:"before,omitempty"` // the ISO that it ran when the note was written

@@ -85,7 +85,7 @@ func TestInstance_imageIsReadBack(t *testing.T) {
 		if !ironic.Normalise(Deployment{Image: image}.AsInstanceInfo(), &info) {
 			t.Fatal("instance_info is no JSON")
 		}
-		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got, image) { //nolint:forcetypeassert // it is what instanceInfo returns
+		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got, image) { //nolint:forcetypeassert // it is what AsInstanceInfo returns
 			t.Errorf("%+v is read back as %+v", image, got)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// Deployable returns the error that prevents a new deployment on a node, a ReservedError or a RefusedError; nil if there is none.
+// Deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there is none.
 // instance is the reservation of the caller, or "" if it has none yet.
 func Deployable(node *ironic.Node, instance string) error {
 	if err := machine.CheckReservation(node, instance); err != nil {
@@ -53,7 +53,7 @@ func Refusal(node *ironic.Node) error {
 }
 
 // Reserve reserves the machine for an instance by setting instance_uuid, which is Ironic's only atomic reservation. A node that
-// another instance has is a ReservedError. It does nothing if the node already has this instance.
+// another instance has is an error of KindReserved. It does nothing if the node already has this instance.
 func Reserve(ctx context.Context, m *machine.Machine, instance string) error {
 	return reserve(ctx, m, instance, nil)
 }
@@ -126,8 +126,8 @@ type Register struct {
 }
 
 // RegisterOf returns what the resources of a run tell each other about the deployments of a site.
-func RegisterOf(s *machine.Site) *Register {
-	return machine.Kept(s, func(*machine.Site) *Register { return &Register{lost: map[string]*Losses{}} })
+func RegisterOf(site *machine.Site) *Register {
+	return machine.Kept(site, func(*machine.Site) *Register { return &Register{lost: map[string]*Losses{}} })
 }
 
 // NoteLost notes what a node loses.
@@ -146,24 +146,24 @@ func (r *Register) lostBy(node string) *Losses {
 
 // DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
 // whether Terraform has two of them.
-func DeploymentInState(s *machine.Site, node string) (twice bool) {
-	return !RegisterOf(s).inState.Add(node)
+func DeploymentInState(site *machine.Site, node string) (twice bool) {
+	return !RegisterOf(site).inState.Add(node)
 }
 
 // PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
 // does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
-func PlansDeployment(s *machine.Site, node string) (again, inState bool) {
-	known := RegisterOf(s)
+func PlansDeployment(site *machine.Site, node string) (again, inState bool) {
+	known := RegisterOf(site)
 	return !known.planned.Add(node), known.inState.Has(node)
 }
 
 // MadeDeployment records that this run has reserved a node for a deployment, or is about to, by the instance UUID.
-func MadeDeployment(s *machine.Site, instance string) { RegisterOf(s).made.Add(instance) }
+func MadeDeployment(site *machine.Site, instance string) { RegisterOf(site).made.Add(instance) }
 
 // NameHolder returns an error of Deploy or ReserveNew. An error of KindReserved says whether another deployment of this run has the node.
-func NameHolder(s *machine.Site, err error) error {
+func NameHolder(site *machine.Site, err error) error {
 	if e := failure.As(err, machine.KindReserved); e != nil {
-		sibling := RegisterOf(s).made.Has(e.Node.InstanceUUID)
+		sibling := RegisterOf(site).made.Has(e.Node.InstanceUUID)
 		e.Advice = machine.AdviseReserved(e.Node, failure.AboutOf[string](e, machine.KindReserved), sibling)
 	}
 	return err
@@ -172,12 +172,12 @@ func NameHolder(s *machine.Site, err error) error {
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
 // not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there
 // is none. If it is not known yet, isKnown is false.
-func LostDeployment(s *machine.Site, n *ironic.Node, digest, allocation string, isKnown bool) *marks.Creation {
+func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation string, isKnown bool) *marks.Creation {
 	if !isKnown {
 		allocation = n.InstanceUUID
 	}
-	mark := s.BegunReservation(n, allocation)
-	if RegisterOf(s).inState.Has(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+	mark := site.BegunReservation(n, allocation)
+	if RegisterOf(site).inState.Has(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark

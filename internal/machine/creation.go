@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// CheckCreation reads the node and returns a SupersededError if another run has taken over its creation.
+// CheckCreation reads the node and returns an error of KindSuperseded if another run has taken over its creation.
 func (m *Machine) CheckCreation(ctx context.Context) error {
 	if err := m.Refresh(ctx); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m *Machine) superseded() error {
 }
 
 // EndCreation ends a creation of this run that has succeeded, or failed with an error, which it returns. It writes into the mark that
-// the run has finished, also after an interruption, and updates the record with the whole node. It returns a SupersededError instead
+// the run has finished, also after an interruption, and updates the record with the whole node. It returns an error of KindSuperseded instead
 // if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is
 // created stays good if Ironic refuses the edit, so EndCreation only logs that.
 func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error) error {
@@ -187,7 +187,7 @@ type Remains struct {
 	owner, lessee string
 	instance      string // what reserves the node; "" if nothing
 	reservedToo   bool   // a killed run has made that reservation, too
-	recent        bool   // the creation began less than markAge ago
+	recent        bool   // the creation began less than marks.MarkAge ago
 }
 
 // Obstacle returns why a creation must not be taken over, as a clause about the object; "" if it may.

@@ -280,12 +280,12 @@ func CheckReservation(node *ironic.Node, instance string) error {
 	return nil
 }
 
-// unwatched returns the error of a wait for the machine: an UnwatchedError if the read has failed, unless the run was stopped.
+// unwatched returns the error of a wait for the machine: an error of KindUnwatched if the read has failed, unless the run was stopped.
 func (m *Machine) unwatched(ctx context.Context, err error) error {
 	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
 }
 
-// Unwatched returns an UnwatchedError for an error that says nothing about the machine, if something is deployed on the machine or an
+// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or an
 // operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
 func (m *Machine) Unwatched(ctx context.Context, err error) error {
 	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())

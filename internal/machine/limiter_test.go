@@ -137,7 +137,7 @@ func TestGate_deadRunDelaysByLease(t *testing.T) {
 			}
 			return nil
 		}
-		dead := sitetest.NewSiteR(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, UserAgent: "dead"}, Limit: sitetest.UpTo(2)})
+		dead := sitetest.NewSite(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, UserAgent: "dead"}, Limit: sitetest.UpTo(2)})
 		hosts := fake.Nodes()
 		go func() { _, _ = dead.Reach(killed, hosts[0].UUID, states.GoalAvailable, time.Hour) }()
 		<-killed.Done()

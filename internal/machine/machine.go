@@ -161,7 +161,7 @@ func (m *Machine) applyAnswer(node *ironic.Node) {
 	m.node, m.asked = node, time.Time{}
 }
 
-// Patch applies edits to the node; an empty patch sends nothing. It returns a SupersededError, and changes nothing, if another run
+// Patch applies edits to the node; an empty patch sends nothing. It returns an error of KindSuperseded, and changes nothing, if another run
 // has taken over a creation of this run.
 func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	if len(patch) == 0 {
@@ -206,7 +206,7 @@ func (m *Machine) Changed(change func(n *ironic.Node)) {
 	m.node = &n
 }
 
-// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first, and an UnwatchedError if the node cannot
+// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
 // be read.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	polled, asked, err := m.site.PollNode(ctx, m.node.UUID, time.Until(deadline))
@@ -295,7 +295,7 @@ func (s *Site) PatchNode(ctx context.Context, id string, patch ironic.Patch) (*i
 }
 
 // Withdraw deletes the node from Ironic. It first waits for an operation in progress, at most for the time-out, and repairs a
-// failed one as far as the deletion needs it. It returns a RefusedError if something is deployed on the node or the node is
+// failed one as far as the deletion needs it. It returns an error of KindRefused if something is deployed on the node or the node is
 // reserved, even where Ironic would delete it, as it does in maintenance (reference/ironic.md#deleting-a-node). It succeeds if the
 // node does not exist any more.
 func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) error {

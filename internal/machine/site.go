@@ -54,17 +54,17 @@ func New(cfg Config) *Site {
 }
 
 // Kept returns what a part of this provider knows about a site in the course of a run. The first call creates it.
-func Kept[T any](s *Site, create func(*Site) *T) *T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func Kept[T any](site *Site, create func(*Site) *T) *T {
+	site.mu.Lock()
+	defer site.mu.Unlock()
 	key := reflect.TypeFor[T]()
-	if s.kept == nil {
-		s.kept = map[reflect.Type]any{}
+	if site.kept == nil {
+		site.kept = map[reflect.Type]any{}
 	}
-	if s.kept[key] == nil {
-		s.kept[key] = create(s)
+	if site.kept[key] == nil {
+		site.kept[key] = create(site)
 	}
-	what, _ := s.kept[key].(*T) // nothing else is stored under the key
+	what, _ := site.kept[key].(*T) // nothing else is stored under the key
 	return what
 }
 
@@ -117,7 +117,7 @@ func (s *Site) Hold(ctx context.Context, id string) (done func(), waited bool, e
 	}
 }
 
-// Guard decides whether this process may operate on a machine. Every operation of this package asks it.
+// Guard decides whether this process may operate on a machine. Every operation on a machine asks it.
 type Guard interface {
 	// Check returns an error if the step is not allowed. The step is then not taken.
 	Check(ctx context.Context, step Step) error

@@ -18,8 +18,8 @@ type stateLog struct {
 	last map[string]logged
 }
 
-func statesOf(s *Site) *stateLog {
-	return Kept(s, func(*Site) *stateLog { return &stateLog{last: map[string]logged{}} })
+func statesOf(site *Site) *stateLog {
+	return Kept(site, func(*Site) *stateLog { return &stateLog{last: map[string]logged{}} })
 }
 
 // logged is the state of a machine that the log has told last.

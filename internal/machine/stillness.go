@@ -21,8 +21,8 @@ type stillLog struct {
 	last map[string]still
 }
 
-func stillsOf(s *Site) *stillLog {
-	return Kept(s, func(*Site) *stillLog { return &stillLog{last: map[string]still{}} })
+func stillsOf(site *Site) *stillLog {
+	return Kept(site, func(*Site) *stillLog { return &stillLog{last: map[string]still{}} })
 }
 
 // still is since when a machine is as it is, and when the log is to tell that next.

@@ -140,7 +140,7 @@ func (u *unanswered) untouched(now *ironic.Node) bool {
 const KindUnanswered failure.Kind = "unanswered"
 
 // ask sends a request that moves the machine, once. All such requests go through it. If the answer is lost, the record remembers the
-// request, ask returns an UnansweredError, and the machine gets no other until settle has found out what became of this one.
+// request, ask returns an error of KindUnanswered, and the machine gets no other until settle has found out what became of this one.
 func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) error) error {
 	if m.unanswered != nil {
 		return m.unansweredError()
@@ -165,7 +165,7 @@ func (m *Machine) unansweredError() *failure.Error {
 }
 
 // settle finds out what became of the request without an answer: it reads the node until that shows it, and reports whether Ironic has
-// executed the request. It returns an UnansweredError if the node does not tell, or not before the deadline, and an UnwatchedError if the
+// executed the request. It returns an error of KindUnanswered if the node does not tell, or not before the deadline, and an error of KindUnwatched if the
 // node cannot be read.
 func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool, err error) {
 	waiting := &rest.Backoff{First: ironic.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
@@ -224,12 +224,12 @@ func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try f
 	}
 }
 
-// Insist is ask until the request is settled.
+// Insist sends a request that moves the machine, and sends it again as long as it is lost, at most for the time-out.
 func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
 	return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
 }
 
-// settled returns err unless it is an UnansweredError. After one it settles the request within settleFor, and returns nil if Ironic has
+// settled returns err unless it is an error of KindUnanswered. After one it settles the request within settleFor, and returns nil if Ironic has
 // executed it, and what came in place of the answer if not.
 func (m *Machine) settled(ctx context.Context, err error) error {
 	if !isUnanswered(err) {

@@ -174,7 +174,7 @@ func (w *walk) instanceGone() (bool, error) {
 	case states.GoalUndeployed:
 		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
 		return reserved || states.RunsUnreserved(w.node), nil
-	case states.GoalManageable, states.GoalAvailable, states.GoalInspected, states.GoalConfigured: // nextMove refuses these goals where something is deployed
+	case states.GoalManageable, states.GoalAvailable, states.GoalInspected, states.GoalConfigured: // NextMove refuses these goals where something is deployed
 	}
 	return false, nil
 }

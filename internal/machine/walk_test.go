@@ -92,7 +92,7 @@ func TestReach_silentBMC(t *testing.T) {
 		id := sitetest.Enrolled(t, client, "web")
 		node, err := client.Reach(t.Context(), id, states.GoalAvailable, time.Hour)
 		if !failure.Is(err, failure.KindFailed) || failure.As(err, failure.KindFailed).Node.ProvisionState != "enroll" {
-			t.Fatalf("Reach = %v, want a FailedError in enroll", err)
+			t.Fatalf("Reach = %v, want an error of KindFailed in enroll", err)
 		}
 		if !strings.Contains(err.Error(), "no route to host") || strings.Contains(err.Error(), "Traceback") {
 			t.Errorf("error %q: want the first line of last_error, which is written only when the lock is released", err)
@@ -120,7 +120,7 @@ func TestReach_failedCleaning(t *testing.T) {
 		id := sitetest.Enrolled(t, client, "web")
 		_, err := client.Reach(t.Context(), id, states.GoalAvailable, time.Hour)
 		if !failure.Is(err, failure.KindFailed) || failure.As(err, failure.KindFailed).Node.ProvisionState != "clean failed" {
-			t.Fatalf("Reach = %v, want a FailedError in clean failed", err)
+			t.Fatalf("Reach = %v, want an error of KindFailed in clean failed", err)
 		}
 		if got, want := ironictest.Verbs(t, fake, id), []string{"manage", "provide"}; !slices.Equal(got, want) {
 			t.Errorf("verbs = %v, want %v: nothing is repaired behind a failure of our own", got, want)
@@ -168,7 +168,7 @@ func TestReach_timeOut(t *testing.T) {
 		start := time.Now()
 		node, err := client.Reach(t.Context(), id, states.GoalAvailable, 45*time.Minute)
 		if !failure.Is(err, failure.KindTimeout) || !strings.Contains(err.Error(), "after 45m0s") || failure.As(err, failure.KindTimeout).Node.ProvisionState != "verifying" {
-			t.Fatalf("Reach = %v, want a TimeoutError after 45m in verifying", err)
+			t.Fatalf("Reach = %v, want an error of KindTimeout after 45m in verifying", err)
 		}
 		if node == nil || node.Driver == "" {
 			t.Errorf("node = %+v, want the whole node", node)

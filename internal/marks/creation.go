@@ -124,7 +124,7 @@ func (r *Run) Unfinished(mark *Creation, extra map[string]any) bool {
 	return r.IsLeft(mark, extra) && r.IsRecent(mark)
 }
 
-// IsLeft is unfinished at any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
+// IsLeft is Unfinished for a mark of any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
 // does not matter: Terraform may save nothing while a deployment is in progress.
 func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 	if !r.IsDead(mark) {
@@ -161,7 +161,7 @@ func supersededBy(by *Creation, what string) *failure.Error {
 	}
 }
 
-// Superseded returns a SupersededError if extra has the mark of another run that takes over what this one creates, so after this one has begun.
+// Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this one has begun.
 func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
 	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.startedAt().Add(-ClockSlack)) && r.IsPast(mark) {
 		return supersededBy(mark, what)
@@ -169,8 +169,8 @@ func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
 	return nil
 }
 
-// EndCreation is EndCreation for an object that is not a node. extra is that of the object as last seen; read reads it again, and write
-// sends a patch of the object.
+// EndCreation records in the mark of an object that is not a node that its creation has ended. failed is why it has failed; nil if it has not.
+// extra is that of the object as last seen; read reads it again, and write sends a patch of the object.
 func (r *Run) EndCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
 	ctx, stop := rest.Outlast(ctx)
 	defer stop()
@@ -296,5 +296,5 @@ func (r *Run) RefuseTakeOver(mark *Creation) error {
 	return ErrTakenOver
 }
 
-// IsSuperseded reports whether err is a SupersededError.
+// IsSuperseded reports whether err is an error of KindSuperseded.
 func IsSuperseded(err error) bool { return failure.Is(err, KindSuperseded) }

@@ -48,8 +48,8 @@ func newCreatedRules(*machine.Site) *createdRules { return &createdRules{} }
 
 // CreateRule creates an inspection rule. If there is a rule with the UUID that belongs to this content, and it was never changed, CreateRule
 // takes it over: a killed run has created it, or another configuration that has the same rule.
-func CreateRule(ctx context.Context, c *machine.Site, content map[string]any) (rule *ironic.InspectionRule, takenOver bool, err error) {
-	rules := &machine.Kept(c, newCreatedRules).ids
+func CreateRule(ctx context.Context, site *machine.Site, content map[string]any) (rule *ironic.InspectionRule, takenOver bool, err error) {
+	rules := &machine.Kept(site, newCreatedRules).ids
 	for n := range ruleTries {
 		id, err := ruleID(content, n)
 		if err != nil {
@@ -60,7 +60,7 @@ func CreateRule(ctx context.Context, c *machine.Site, content map[string]any) (r
 		}
 		request := maps.Clone(content)
 		request["uuid"] = id
-		rule, err := ironic.CreateIn[ironic.InspectionRule](ctx, c.Client, ironic.InspectionRules, id, request)
+		rule, err := ironic.CreateIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, id, request)
 		if err == nil {
 			return rule, false, nil
 		}
@@ -68,7 +68,7 @@ func CreateRule(ctx context.Context, c *machine.Site, content map[string]any) (r
 		if !ironic.IsStatus(err, http.StatusConflict, "") {
 			return nil, false, err
 		}
-		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, c.Client, ironic.InspectionRules, id)
+		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, id)
 		if err != nil {
 			return nil, false, err
 		}
@@ -78,26 +78,26 @@ func CreateRule(ctx context.Context, c *machine.Site, content map[string]any) (r
 		if !rules.Add(id) {
 			return nil, false, errSameRule
 		}
-		c.Run.TookOver(marks.MarkCreation, id)
+		site.Run.TookOver(marks.MarkCreation, id)
 		return found, true, nil
 	}
 	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description", ruleTries)
 }
 
 // UpdateRule sends what differs between two contents of an inspection rule.
-func UpdateRule(ctx context.Context, c *machine.Site, id string, before, after map[string]any) error {
-	return c.PatchIn(ctx, ironic.InspectionRules, id, editsBetween(before, after))
+func UpdateRule(ctx context.Context, site *machine.Site, id string, before, after map[string]any) error {
+	return site.PatchIn(ctx, ironic.InspectionRules, id, editsBetween(before, after))
 }
 
 // FindRule returns the inspection rule with a UUID or, if no other rule has it, a description.
-func FindRule(ctx context.Context, c *machine.Site, ref string) (*ironic.InspectionRule, error) {
+func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.InspectionRule, error) {
 	if ironic.IsUUID(ref) {
-		return ironic.ReadIn[ironic.InspectionRule](ctx, c.Client, ironic.InspectionRules, ref)
+		return ironic.ReadIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, ref)
 	}
-	if err := c.Requires(ctx, ironic.VersionInspectionRules, "an inspection rule"); err != nil {
+	if err := site.Requires(ctx, ironic.VersionInspectionRules, "an inspection rule"); err != nil {
 		return nil, err
 	}
-	all, err := ironic.List[ironic.InspectionRule](ctx, c.Client, string(ironic.InspectionRules), string(ironic.InspectionRules), nil)
+	all, err := ironic.List[ironic.InspectionRule](ctx, site.Client, string(ironic.InspectionRules), string(ironic.InspectionRules), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 	return err
 }
 
-// Check implements provision.Guard. It refuses to boot, switch or erase a machine whose hardware OneView uses, and to deploy one
+// Check implements machine.Guard. It refuses to boot, switch or erase a machine whose hardware OneView uses, and to deploy one
 // that has no server profile. Before the wait for a slot it gives a machine to be cleaned or inspected a temporary profile, which
 // EndTemporary removes; also a machine to be undeployed that has lost its profile, because Ironic cleans it next. For a node without server_hardware_uri it makes no request.
 func (p *Pool) Check(ctx context.Context, step machine.Step) error {

@@ -45,7 +45,7 @@ type Applied struct {
 // of ours that exists already, including that of an interrupted run.
 //
 // Prepare can be repeated after it was killed at any request, because the profile's description names the node from the start (see
-// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are InUseError, UnwatchedError,
+// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are InUseError, an error of KindUnwatched,
 // MismatchError, NameTakenError, OccupiedError, PreAllocatedError, TaskError, TimeoutError and LeftoverError, besides those of the
 // two APIs. It may leave a profile behind only after a TimeoutError, a LeftoverError, an interruption or an error of the two APIs.
 func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
@@ -60,7 +60,7 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	return applied, nil
 }
 
-// unwatched returns an error of provision.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs does not
+// unwatched returns an error of failure.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs does not
 // answer, so that nothing is known of the profile.
 func (r *preparation) unwatched(ctx context.Context, err error) error {
 	var login *oneview.LoginError

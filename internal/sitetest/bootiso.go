@@ -75,7 +75,7 @@ func BootedFor(t *testing.T, api string, driver map[string]any, reserve func(cli
 	return fake, id, instance
 }
 
-// Another are the options to boot a node with another live ISO.
+// Another returns the options to boot a node with another live ISO.
 func Another(instance string) deploy.DeployOptions {
 	return deploy.DeployOptions{Instance: instance, Other: deploy.RebuildOther, Attempts: 1, Timeout: 4 * time.Hour}
 }

@@ -11,7 +11,7 @@ import (
 
 // Run is a run of the provider: a client of its own on a shared Ironic.
 func Run(fake *fakeironic.Server, limit throttle.Limit) *Client {
-	return NewSiteR(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}, Limit: limit})
+	return NewSite(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}, Limit: limit})
 }
 
 // UpTo returns a limit of machines at once.

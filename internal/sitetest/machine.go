@@ -96,5 +96,5 @@ func (s *Client) PatchHost(ctx context.Context, node *ironic.Node, patch ironic.
 	return m.Node(), err
 }
 
-// NewSiteR is provision.New.
-func NewSiteR(cfg machine.Config) *Client { return &Client{machine.New(cfg)} }
+// NewSite is machine.New.
+func NewSite(cfg machine.Config) *Client { return &Client{machine.New(cfg)} }

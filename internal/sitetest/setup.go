@@ -18,7 +18,7 @@ func NewClient(fake *fakeironic.Server, configure ...func(*machine.Config)) *Cli
 	for _, c := range configure {
 		c(&cfg)
 	}
-	return NewSiteR(cfg)
+	return NewSite(cfg)
 }
 
 // Setting is a patch that sets one attribute.

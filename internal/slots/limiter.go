@@ -45,7 +45,7 @@ func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int, sen
 	return l.Admit(ctx, machineOf(node), failures, withNode(send))
 }
 
-// PassStart is pass for a power verb that starts a machine, such as "power on" or "rebooting". The node takes a slot while
+// PassStart is Pass for a power verb that starts a machine, such as "power on" or "rebooting". The node takes a slot while
 // target_power_state is set. The caller that waits for the end of the power change then calls Started, which keeps the slot for
 // another 30 s.
 func (l *Limiter) PassStart(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
@@ -65,7 +65,7 @@ func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.
 	}
 }
 
-// Requires returns an error if this Ironic is too old for the scope of the limit; see Requires.
+// Requires returns an error if this Ironic is too old for the scope of the limit. See ironic.Client.Requires.
 func (l *Limiter) Requires(ctx context.Context) error {
 	if l.limit.Max == 0 || l.limit.Scope != throttle.ScopeShard {
 		return nil

@@ -88,7 +88,7 @@ const (
 	ReasonNoAdopt    Reason = "noadopt"
 	reasonNoneRuns   Reason = "none"
 	reasonUndeploy   Reason = "undeploy"
-	ReasonNoBMC      Reason = "nobmc" // in place of reasonNotReady
+	ReasonNoBMC      Reason = "nobmc" // in place of ReasonNotReady
 	ReasonBusy       Reason = "busy"
 	ReasonOtherSince Reason = "since"
 )

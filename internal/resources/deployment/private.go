@@ -24,7 +24,7 @@ const (
 	namesKey = "former_names"
 	// sightKey has the deploy.Sight.
 	sightKey = "sight"
-	// footprintKey has the node's provision.Footprint, as of the recorded deployment.
+	// footprintKey has the node's instance.Footprint, as of the recorded deployment.
 	footprintKey = "footprint"
 	// seenKey has the deploy.Wanted. An apply that was interrupted while the image settled goes on with its time.
 	seenKey = "seen"

@@ -71,13 +71,13 @@ func (u *update) wanted(ctx context.Context) *model {
 }
 
 // run takes all steps. It returns the phase that failed, together with its error.
-func (u *update) run(ctx context.Context, client *machine.Site, machine *machine.Machine) (attempts int, failed deploy.Phase, err error) {
+func (u *update) run(ctx context.Context, site *machine.Site, machine *machine.Machine) (attempts int, failed deploy.Phase, err error) {
 	attempts = int(u.prior.Attempts.ValueInt64())
 	for phase := deploy.Unprotects; phase <= deploy.EntersRescue; phase++ {
 		step, planned := deploy.In(u.steps, phase)
 		switch {
 		case step.Operates() && step.Do != deploy.DoAdopt:
-			attempts, err = u.deploy(ctx, client, machine, step)
+			attempts, err = u.deploy(ctx, site, machine, step)
 		case planned:
 			err = u.take(ctx, machine, step)
 		case phase == deploy.Deploys:
@@ -125,7 +125,7 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 	return nil
 }
 
-// isOurs returns a ReservedError if another user has deployed or reserved the machine since the plan.
+// isOurs returns an error of KindReserved if another user has deployed or reserved the machine since the plan.
 func (u *update) isOurs(on *machine.Machine) error {
 	return machine.CheckReservation(on.Node(), u.prior.InstanceID.ValueString())
 }
@@ -163,7 +163,7 @@ func (u *update) describe(ctx context.Context, machine *machine.Machine) error {
 }
 
 // deploy continues an interrupted deployment, rebuilds the node, or boots it with another live ISO.
-func (u *update) deploy(ctx context.Context, client *machine.Site, machine *machine.Machine, step deploy.Step) (attempts int, err error) {
+func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machine.Machine, step deploy.Step) (attempts int, err error) {
 	o := deploy.DeployOptions{
 		Instance: u.prior.InstanceID.ValueString(), Other: deploy.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: step.Ports,
 	}
@@ -181,7 +181,7 @@ func (u *update) deploy(ctx context.Context, client *machine.Site, machine *mach
 	if err := check(); err != nil {
 		return attempts, err
 	}
-	if err := images.Settle(ctx, client, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
+	if err := images.Settle(ctx, site, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
 		return attempts, err
 	}
 	if err := machine.Refresh(ctx); err != nil { // giving the image time to settle may have taken minutes
