@@ -94,7 +94,7 @@ func rules() map[string]rule {
 		"internal/sitetest":      {own: with(ironic, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/keystonetest":  {own: []string{"internal/acctest"}, testOnly: true},
 		"internal/machinetest":   {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
-		"internal/simulate":      {own: []string{"internal/provider"}, foreign: []string{terraform, cty}, testOnly: true},
+		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest"}, foreign: []string{terraform, cty}, testOnly: true},
 		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                                                                                                                                         // as Terraform's core
 		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
 	}

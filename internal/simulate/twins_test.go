@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
 )
 
 // twins returns how many lives there are in which two configurations create the same.
@@ -69,9 +71,9 @@ func liveAsTwins(t *testing.T, seed uint64) {
 
 // together runs something for several workspaces at once.
 func together(do func(*workspace), all ...*workspace) {
-	var steps []*step
+	var steps []*terraformtest.Step
 	for _, w := range all {
-		steps = append(steps, &step{name: w.name, run: func() bool {
+		steps = append(steps, &terraformtest.Step{Name: w.name, Run: func() bool {
 			do(w)
 			return true
 		}})

@@ -1,41 +1,19 @@
 package simulate_test
 
-// parallelism is how many resources Terraform works on at once.
+import "github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+
 const parallelism = 10
 
-// step is a step of a walk over a graph.
-type step struct {
-	name  string
-	after []*step
-	run   func() bool // reports whether the steps after it may follow
-
-	done chan struct{}
-	ok   bool
-}
-
 // walk runs steps as Terraform's core does: each after those it depends on, ten at once, and none after one that has failed.
-func walk(steps []*step) {
+func walk(steps []*terraformtest.Step) {
 	slots := make(chan struct{}, parallelism)
 	for _, s := range steps {
-		s.done = make(chan struct{})
-	}
-	for _, s := range steps {
-		go func() {
-			defer close(s.done)
-			for _, before := range s.after {
-				<-before.done
-			}
-			for _, before := range s.after {
-				if !before.ok {
-					return
-				}
-			}
+		run := s.Run
+		s.Run = func() bool {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			s.ok = s.run()
-		}()
+			return run()
+		}
 	}
-	for _, s := range steps {
-		<-s.done
-	}
+	terraformtest.Walk(steps)
 }

@@ -108,11 +108,11 @@ func Incompatible(path string, planned, actual cty.Value) string {
 	case !planned.IsKnown():
 		return ""
 	case planned.IsNull() != (actual.IsKnown() && actual.IsNull()):
-		return fmt.Sprintf("%s: planned %s, now %s", path, show(planned), show(actual))
+		return fmt.Sprintf("%s: planned %s, now %s", path, Show(planned), Show(actual))
 	case planned.IsNull():
 		return ""
 	case !actual.IsKnown():
-		return fmt.Sprintf("%s: planned %s, now unknown", path, show(planned))
+		return fmt.Sprintf("%s: planned %s, now unknown", path, Show(planned))
 	}
 	of := planned.Type()
 	switch {
@@ -130,7 +130,7 @@ func Incompatible(path string, planned, actual cty.Value) string {
 	case !planned.IsWhollyKnown():
 		return ""
 	case !planned.RawEquals(actual):
-		return fmt.Sprintf("%s: planned %s, now %s", path, show(planned), show(actual))
+		return fmt.Sprintf("%s: planned %s, now %s", path, Show(planned), Show(actual))
 	}
 	return ""
 }
@@ -181,7 +181,7 @@ func InvalidPlan(path string, attributes []*tfprotov6.SchemaAttribute, prior, co
 				return text
 			}
 		default:
-			return fmt.Sprintf("%s: configured %s, planned %s", at, show(wanted), show(now))
+			return fmt.Sprintf("%s: configured %s, planned %s", at, Show(wanted), Show(now))
 		}
 	}
 	return ""
@@ -207,15 +207,15 @@ func invalidElements(path string, nested *tfprotov6.SchemaObject, before, wanted
 		if !isThere(element) || !isThere(planned) {
 			continue
 		}
-		if text := InvalidPlan(path+"["+show(key)+"]", nested.Attributes, elementOf(before, key), element, planned); text != "" {
+		if text := InvalidPlan(path+"["+Show(key)+"]", nested.Attributes, elementOf(before, key), element, planned); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-// show prints a value for a message.
-func show(value cty.Value) string {
+// Show prints a value for a message.
+func Show(value cty.Value) string {
 	if !value.IsWhollyKnown() {
 		return "(unknown)"
 	}
