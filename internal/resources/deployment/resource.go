@@ -28,6 +28,7 @@ var (
 	_ resource.ResourceWithConfigure      = (*deployment)(nil)
 	_ resource.ResourceWithIdentity       = (*deployment)(nil)
 	_ resource.ResourceWithImportState    = (*deployment)(nil)
+	_ resource.ResourceWithMoveState      = (*deployment)(nil)
 	_ resource.ResourceWithModifyPlan     = (*deployment)(nil)
 	_ resource.ResourceWithValidateConfig = (*deployment)(nil)
 )
@@ -471,4 +472,9 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 func reportUnreserved(diags *diag.Diagnostics, node *ironic.Node, id string) {
 	diags.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. "+
 		"If its state is active, reserve it first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
+}
+
+// MoveState takes over deployments of terraform-provider-ironic and its fork. As after an import, the first apply deploys nothing.
+func (d *deployment) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{framework.MoveFrom("ironic_deployment")}
 }
