@@ -1,0 +1,240 @@
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	mostFiles = 15   // of a package, without tests
+	mostBack  = 0.05 // of the arrows between the files of a package
+)
+
+// exception is what a package has today above a limit of the shape. A number may fall, and then it falls here, too; it never rises.
+type exception struct {
+	files int // 0: at most mostFiles
+	back  int // arrows that run back up
+	asks  int // places in the glue of a resource where the code asks for a provision state, or writes a warning
+}
+
+// exceptions are the packages above a limit.
+var exceptions = map[string]exception{
+	"cmd/metal":                          {back: 3},
+	"internal/acctest":                   {files: 16},
+	"internal/allocate":                  {back: 4},
+	"internal/deploy":                    {back: 5},
+	"internal/discovery":                 {back: 5},
+	"internal/enroll":                    {back: 9},
+	"internal/failure":                   {back: 2},
+	"internal/fakebmc":                   {back: 3},
+	"internal/fakebmc/ipmi":              {back: 2},
+	"internal/fakeironic":                {files: 35, back: 13},
+	"internal/fakeoneview":               {files: 19, back: 12},
+	"internal/framework":                 {files: 27},
+	"internal/ironic":                    {files: 35, back: 16},
+	"internal/machine":                   {back: 14},
+	"internal/oneview":                   {back: 2},
+	"internal/provider":                  {back: 4},
+	"internal/resources/deployment":      {asks: 13},
+	"internal/resources/discoveryimport": {asks: 4},
+	"internal/resources/host":            {files: 28, back: 17, asks: 31},
+	"internal/resources/inspectionrule":  {asks: 1},
+	"internal/resources/oneviewprofile":  {asks: 6},
+	"internal/resources/runbook":         {asks: 1},
+	"internal/sharing":                   {files: 20},
+	"internal/terraformtest":             {back: 15},
+	"internal/throttle":                  {back: 2},
+}
+
+// shape is what a package has.
+type shape struct {
+	files, arrows int
+	back, asks    []string
+}
+
+// TestPackagesKeepTheirShape fails if a package has too many files, if too many calls between its files run back up, or if a resource
+// decides what the nouns decide.
+func TestPackagesKeepTheirShape(t *testing.T) {
+	t.Parallel()
+	for name, s := range shapes(t) {
+		may := exceptions[name]
+		if most := max(may.files, mostFiles); s.files > most {
+			t.Errorf("%s has %d files, more than %d: is it one noun?", name, s.files, most)
+		}
+		if most := max(may.back, 1, int(mostBack*float64(s.arrows))); len(s.back) > most {
+			t.Errorf("%s: %d of %d arrows between its files run back up, more than %d: %s", name, len(s.back), s.arrows, most, strings.Join(s.back, ", "))
+		}
+		if len(s.asks) > may.asks {
+			t.Errorf("%s asks for a state or writes a warning in %d places, more than %d: what a plan does is decided in the package of the noun: %s", name, len(s.asks), may.asks, strings.Join(s.asks, ", "))
+		}
+		if may.files > mostFiles && s.files < may.files || may.back > 0 && len(s.back) < may.back || len(s.asks) < may.asks {
+			t.Errorf("%s is better than its exception: it has %d files, %d arrows back, %d questions", name, s.files, len(s.back), len(s.asks))
+		}
+	}
+}
+
+func TestShape_findsWhatRunsBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		arrows string
+		want   int
+	}{
+		{"a>b b>c a>c", 0},
+		{"a>b b>a", 1},
+		{"a>b b>c c>a", 1},
+		{"a>b b>a c>d d>c", 2},
+	} {
+		arrows := map[[2]string]bool{}
+		for _, arrow := range strings.Fields(tt.arrows) {
+			from, to, _ := strings.Cut(arrow, ">")
+			arrows[[2]string{from, to}] = true
+		}
+		if got := backwards(arrows); len(got) != tt.want {
+			t.Errorf("%s: %v run back, want %d", tt.arrows, got, tt.want)
+		}
+	}
+}
+
+// shapes reads the product's packages.
+func shapes(t *testing.T) map[string]shape {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export", "./...")
+	cmd.Dir = ".."
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := map[string]string{}
+	var own []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p struct {
+			listed
+			Export string
+		}
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		if isOwn(p.ImportPath) {
+			own = append(own, p.listed)
+		}
+	}
+	fset := token.NewFileSet()
+	lookUp := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", lookUp)}
+	found := map[string]shape{}
+	for _, p := range own {
+		found[relative(p.ImportPath)] = shapeOf(t, fset, config, p)
+	}
+	return found
+}
+
+// shapeOf reads a package.
+func shapeOf(t *testing.T, fset *token.FileSet, config types.Config, p listed) shape {
+	t.Helper()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	if _, err := config.Check(p.ImportPath, fset, files, info); err != nil {
+		t.Fatal(err)
+	}
+	s, arrows := shape{files: len(files)}, map[[2]string]bool{}
+	isGlue := strings.HasPrefix(relative(p.ImportPath), "internal/resources/")
+	for id, object := range info.Uses {
+		from := fset.Position(id.Pos())
+		if isGlue && isQuestion(object) {
+			s.asks = append(s.asks, fmt.Sprintf("%s:%d", filepath.Base(from.Filename), from.Line))
+		}
+		if function, is := object.(*types.Func); is && function.Pkg() != nil && function.Pkg().Path() == p.ImportPath {
+			if to := fset.Position(function.Origin().Pos()).Filename; to != from.Filename {
+				arrows[[2]string{filepath.Base(from.Filename), filepath.Base(to)}] = true
+			}
+		}
+	}
+	slices.Sort(s.asks)
+	s.arrows, s.back = len(arrows), backwards(arrows)
+	return s
+}
+
+// isQuestion reports whether an object says what a provision state means, or writes a warning of the resource's own.
+func isQuestion(object types.Object) bool {
+	switch name := object.Name(); {
+	case object.Pkg() == nil:
+		return false
+	case relative(object.Pkg().Path()) == "internal/states":
+		return true
+	default:
+		return name == "AddWarning" || name == "AddAttributeWarning"
+	}
+}
+
+// backwards puts files into an order in which few arrows run back up, and returns these (the heuristic of Eades, Lin and Smyth).
+func backwards(arrows map[[2]string]bool) (back []string) {
+	left := map[string]bool{}
+	for arrow := range arrows {
+		left[arrow[0]], left[arrow[1]] = true, true
+	}
+	degrees := func(file string) (out, in int) {
+		for arrow := range arrows {
+			if left[arrow[0]] && left[arrow[1]] && arrow[0] == file {
+				out++
+			}
+			if left[arrow[0]] && left[arrow[1]] && arrow[1] == file {
+				in++
+			}
+		}
+		return out, in
+	}
+	var first, last []string
+	for len(left) > 0 {
+		best, most, isLast := "", -len(arrows)-1, false
+		for _, file := range slices.Sorted(maps.Keys(left)) {
+			out, in := degrees(file)
+			if out == 0 {
+				best, isLast = file, true
+				break
+			}
+			if in == 0 {
+				out += len(arrows)
+			}
+			if out-in > most {
+				best, most = file, out-in
+			}
+		}
+		if delete(left, best); isLast {
+			last = append(last, best)
+		} else {
+			first = append(first, best)
+		}
+	}
+	slices.Reverse(last)
+	order := slices.Concat(first, last)
+	for arrow := range arrows {
+		if slices.Index(order, arrow[0]) > slices.Index(order, arrow[1]) {
+			back = append(back, arrow[0]+" -> "+arrow[1])
+		}
+	}
+	slices.Sort(back)
+	return back
+}
