@@ -20,8 +20,8 @@ const (
 	AskRelease Question = "what the release of a node finishes"
 )
 
-// Answers are what Ironic has said. The zero value of an answer says that it is not known: nobody can be asked during an apply, which says
-// itself what happens, and while the provider's configuration is not known.
+// Answers are what Ironic has said. The zero value of an answer means that Ironic was not asked: during an apply, which reports what happens
+// itself, or while the configuration of the provider is not known.
 type Answers struct {
 	Asked       []Question
 	Doubts      []expect.Doubt

@@ -147,7 +147,7 @@ type History struct {
 	Told  instance.Settings `json:"told"`            // what the node had when it was imported
 }
 
-// untold are the attributes of which Ironic does not tell what the machine was deployed with.
+// untold returns the attributes that Ironic does not return: the provider cannot read with which value the machine was deployed.
 func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
 
 // AfterRead returns the history after a refresh. first reports whether it is the one that belongs to the import.

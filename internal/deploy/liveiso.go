@@ -291,7 +291,7 @@ func (b *bootDecision) settles() string {
 	return fmt.Sprintf(" The apply first waits until %s, when the image has settled.", b.iso.Want.SettlesAt().UTC().Format(time.RFC3339))
 }
 
-// undecidable plans for a live ISO of which not even those settings are known that select machines.
+// undecidable plans for a live ISO whose settings are unknown, also those that say which machines restart.
 func (b *bootDecision) undecidable() {
 	if b.staysInRescue() && b.was.Set {
 		if b.asked.LiveISO.Set {

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// Text is a value of which only equality matters. It is unknown if any part of it is.
+// Text is an attribute as text, to compare it with another one. It is unknown if any part of the attribute is.
 type Text = decide.Value[string]
 
 // OnChange says what a change of content does.

@@ -18,7 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// text returns a value of which only equality matters.
+// text returns an attribute as text, to compare it with another one.
 func text(ctx context.Context, value attr.Value) deploy.Text {
 	switch {
 	case value.IsNull():

@@ -111,7 +111,7 @@ func (m *model) tooOld(ctx context.Context, h *host) bool {
 	})
 }
 
-// lookAtUsers returns that OneView users have the server of the host; nil if nobody has it, or it is not known.
+// lookAtUsers returns the use of the host's server by OneView users; nil if nobody uses it, or it is not known.
 func (h *host) lookAtUsers(ctx context.Context, q question) *enroll.InUse {
 	if !h.HasOneView() {
 		return nil
