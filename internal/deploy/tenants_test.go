@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
@@ -279,6 +280,15 @@ func liveWith(t *testing.T, key string, value any) {
 	}
 }
 
+// cable makes the ports and port groups of a node that has none.
+func cable(ctx context.Context, c *sitetest.Client, node string, want enroll.Cabling) error {
+	m, err := c.Machine(ctx, node)
+	if err == nil {
+		_, err = enroll.Cable(ctx, m, want, true)
+	}
+	return err
+}
+
 // What must be unique belongs to another project: for this user it does not exist, and cannot be imported.
 func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest // it sets the environment
 	withKeystone(t)
@@ -296,15 +306,13 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 			return err
 		},
 		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			_, err := failure.CreatePort(ctx, c.Client, node, ironic.PortSpec{Address: address})
-			return err
+			return cable(ctx, c, node, enroll.Cabling{Ports: map[string]ironic.PortSpec{address: {Address: address}}})
 		},
 		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			_, err := failure.CreatePortGroup(ctx, c.Client, node, ironic.PortGroupSpec{Address: address})
-			return err
+			return cable(ctx, c, node, enroll.Cabling{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
 		},
 		"An allocation with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
-			_, err := failure.CreateAllocation(ctx, c.Client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"})
+			_, _, err := allocate.Allocate(ctx, c.Site, &allocate.Request{AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"}})
 			return err
 		},
 	} {

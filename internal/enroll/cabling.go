@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -251,7 +252,7 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 			now, err = c.site.UpdatePortGroup(ctx, group, spec)
 		} else {
 			spec.Name = groupName(key, c.node)
-			now, err = c.site.CreatePortGroup(ctx, c.node, spec)
+			now, err = failure.CreatePortGroup(ctx, c.site.Client, c.node, spec)
 		}
 		if err != nil {
 			return fmt.Errorf("port group %s: %w", key, err)
@@ -275,7 +276,7 @@ func (c *cabler) bringPort(ctx context.Context, mac string) error {
 	port, exists := c.has.Ports[mac]
 	if !exists {
 		spec.Group = c.has.Groups[key].UUID
-		made, err := c.site.CreatePort(ctx, c.node, spec)
+		made, err := failure.CreatePort(ctx, c.site.Client, c.node, spec)
 		return c.record(mac, made, err)
 	}
 	changed, err := c.site.UpdatePort(ctx, port, spec)
