@@ -35,7 +35,7 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 		return nil, nil, nil
 	}
 	read := func(ctx context.Context) (*marks.Creation, error) {
-		if a, err = site.Allocation(ctx, r.Name); err != nil {
+		if a, err = site.Ironic.Allocation(ctx, r.Name); err != nil {
 			return nil, err
 		}
 		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
@@ -54,10 +54,12 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = site.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return site.PatchAllocation(ctx, a.UUID, patch) })
+		by, err = site.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
+			return site.Ironic.PatchAllocation(ctx, a.UUID, patch)
+		})
 	}
 	if err == nil {
-		a, err = site.Allocation(ctx, a.UUID) // with the mark of this run
+		a, err = site.Ironic.Allocation(ctx, a.UUID) // with the mark of this run
 	}
 	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
 		return nil, nil, nil
@@ -80,7 +82,7 @@ func LeftAllocations(ctx context.Context, site *machine.Site, spec ironic.Alloca
 	}
 	known := machine.Kept(site, func(*machine.Site) *leftovers { return &leftovers{} })
 	known.once.Do(func() {
-		known.all, known.err = site.ListAllocations(ctx, nil)
+		known.all, known.err = site.Ironic.ListAllocations(ctx, nil)
 	})
 	for _, a := range known.all {
 		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
@@ -96,7 +98,7 @@ func extraOf(ctx context.Context, site *machine.Site, a *ironic.Allocation) (map
 	if a.NodeUUID == "" {
 		return nil, nil
 	}
-	node, err := site.Node(ctx, a.NodeUUID)
+	node, err := site.Ironic.Node(ctx, a.NodeUUID)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +112,12 @@ func sameRequest(ctx context.Context, site *machine.Site, r *Request, a *ironic.
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
-	if (machine.Tenant{Project: site.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
+	if (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
 		return false, nil
 	}
 	var candidates []string
 	for _, ref := range spec.CandidateNodes {
-		node, err := site.Node(ctx, ref)
+		node, err := site.Ironic.Node(ctx, ref)
 		if err != nil {
 			return false, err
 		}
@@ -131,19 +133,21 @@ func sameRequest(ctx context.Context, site *machine.Site, r *Request, a *ironic.
 	if spec.Node == "" {
 		return spec.ResourceClass == a.ResourceClass && same(candidates, a.CandidateNodes), nil
 	}
-	node, err := site.Node(ctx, spec.Node)
+	node, err := site.Ironic.Node(ctx, spec.Node)
 	return err == nil && node.UUID == a.NodeUUID, err
 }
 
 // EndAllocation is Machine.EndCreation for an allocation.
 func EndAllocation(ctx context.Context, site *machine.Site, a *ironic.Allocation, failed error) error {
 	return site.Run.EndCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
-		now, err := site.Allocation(ctx, a.UUID)
+		now, err := site.Ironic.Allocation(ctx, a.UUID)
 		if err != nil {
 			return nil, err
 		}
 		return now.Extra, nil
-	}, func(ctx context.Context, patch ironic.Patch) error { return site.PatchAllocation(ctx, a.UUID, patch) })
+	}, func(ctx context.Context, patch ironic.Patch) error {
+		return site.Ironic.PatchAllocation(ctx, a.UUID, patch)
+	})
 }
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
@@ -151,8 +155,8 @@ func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.All
 	if !site.Run.IsDead(marks.CreationOf(a.Extra, marks.MarkCreation)) {
 		return
 	}
-	if err := site.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
-		site.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
+	if err := site.Ironic.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
+		site.Ironic.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
 	}
 }
 
@@ -165,21 +169,21 @@ func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *iron
 	for {
 		switch a.State {
 		case ironic.AllocationActive:
-			site.ForgetNode(a.NodeUUID)
-			site.ForgetAllocation(a.UUID)
+			site.Ironic.ForgetNode(a.NodeUUID)
+			site.Ironic.ForgetAllocation(a.UUID)
 			return a, nil
 		case ironic.AllocationError:
 			return a, abandon(ctx, site, r, a)
 		case ironic.AllocationAllocating:
 		}
 		if time.Since(renewed) > patience {
-			site.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			site.Ironic.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
 			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
 			if err := renew(ctx, site, spec); err != nil {
 				return a, err
 			}
 		}
-		polled, err := site.PollAllocation(ctx, spec.UUID, time.Until(deadline))
+		polled, err := site.Ironic.PollAllocation(ctx, spec.UUID, time.Until(deadline))
 		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !ironic.IsNotFound(err) {
 			return a, unseen
 		}
@@ -201,7 +205,7 @@ type QuarantineEnd func(ctx context.Context, s *machine.Site, node *ironic.Node,
 // Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
 func Release(ctx context.Context, site *machine.Site, id, nodeID string, end QuarantineEnd) error {
 	if nodeID != "" {
-		node, err := site.Node(ctx, nodeID)
+		node, err := site.Ironic.Node(ctx, nodeID)
 		ended := false
 		if err == nil && node.InstanceUUID == id && end != nil {
 			ended, err = end(ctx, site, node, id)
@@ -216,15 +220,15 @@ func Release(ctx context.Context, site *machine.Site, id, nodeID string, end Qua
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
 		}
 	}
-	return site.DeleteAllocation(ctx, id)
+	return site.Ironic.DeleteAllocation(ctx, id)
 }
 
 // renew deletes a lost allocation and creates it again with the same UUID.
 func renew(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec) error {
-	if err := site.DeleteAllocation(ctx, spec.UUID); err != nil {
+	if err := site.Ironic.DeleteAllocation(ctx, spec.UUID); err != nil {
 		return err
 	}
-	_, err := failure.CreateAllocation(ctx, site.Client, spec)
+	_, err := failure.CreateAllocation(ctx, site.Ironic, spec)
 	return err
 }
 
@@ -236,7 +240,7 @@ func abandon(ctx context.Context, site *machine.Site, r Request, a *ironic.Alloc
 		none.Census, _, _ = examine(ctx, site, r, all, inventoriesOfRun)
 		none.gaps = expect.GapsOf(r.AllocationSpec, all)
 	}
-	if err := site.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
+	if err := site.Ironic.DeleteAllocation(context.WithoutCancel(ctx), a.UUID); err != nil {
 		none.Left = true
 		return errors.Join(none.Err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}

@@ -56,7 +56,7 @@ func TestAllocation_failureIsExplained(t *testing.T) {
 			!strings.Contains(detail, "no available nodes match") && !strings.Contains(detail, "no suitable nodes") {
 			t.Errorf("%s: %s\nwant %s and Ironic's words", summary, detail, want)
 		}
-		if _, err := client.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
+		if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
 			t.Errorf("the failed allocation keeps its name: %v", err)
 		}
 	})
@@ -80,14 +80,14 @@ func TestAllocation_plansShareCensus(t *testing.T) {
 			}
 		}
 		want(5, 1)
-		if client.HasWritten() {
+		if client.Ironic.HasWritten() {
 			t.Error("reading is taken for an apply")
 		}
 		<-time.After(time.Second)
-		if err := client.SetMaintenance(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, true, ""); err != nil {
+		if err := client.Ironic.SetMaintenance(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, true, ""); err != nil {
 			t.Fatal(err)
 		}
-		if !client.HasWritten() {
+		if !client.Ironic.HasWritten() {
 			t.Error("a write is not taken for an apply")
 		}
 		<-time.After(time.Second)
@@ -204,7 +204,7 @@ func TestAllocation_timeOutKeepsIt(t *testing.T) {
 				fake := ironictest.Fleet(1)
 				client := sitetest.NewClient(fake)
 				spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
-				if _, err := client.CreateAllocation(t.Context(), spec); err != nil {
+				if _, err := client.Ironic.CreateAllocation(t.Context(), spec); err != nil {
 					t.Fatal(err)
 				}
 				start := time.Now()
@@ -216,7 +216,7 @@ func TestAllocation_timeOutKeepsIt(t *testing.T) {
 					t.Errorf("it took %s", took)
 				}
 				<-time.After(time.Minute)
-				if a, err := client.Allocation(t.Context(), spec.UUID); err != nil || a.State != ironic.AllocationActive {
+				if a, err := client.Ironic.Allocation(t.Context(), spec.UUID); err != nil || a.State != ironic.AllocationActive {
 					t.Errorf("afterwards: %+v, %v", a, err)
 				}
 			})
@@ -271,10 +271,10 @@ func TestAllocation_refusedBackfill(t *testing.T) {
 	t.Parallel()
 	fake := ironictest.Fleet(1) // not active
 	client := sitetest.NewClient(fake)
-	if _, err := client.CreateAllocation(t.Context(), ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", Node: "node-000"}); err == nil {
+	if _, err := client.Ironic.CreateAllocation(t.Context(), ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", Node: "node-000"}); err == nil {
 		t.Fatal("it was accepted")
 	}
-	if _, err := client.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
+	if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
 		t.Errorf("what Ironic left behind keeps the name: %v", err)
 	}
 }
@@ -286,26 +286,26 @@ func TestAllocation_renameAndExtra(t *testing.T) {
 	spec := ironic.AllocationSpec{
 		UUID: ironic.NewUUID(), Name: "old", ResourceClass: "baremetal", Extra: map[string]any{"gone": 1, "kept": 2},
 	}
-	if _, err := client.CreateAllocation(t.Context(), spec); err != nil {
+	if _, err := client.Ironic.CreateAllocation(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	name := "new"
-	if err := client.UpdateAllocation(t.Context(), spec.UUID, &name, map[string]any{"added": 3}, []string{"gone"}); err != nil {
+	if err := client.Ironic.UpdateAllocation(t.Context(), spec.UUID, &name, map[string]any{"added": 3}, []string{"gone"}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := client.Allocation(t.Context(), "new")
+	a, err := client.Ironic.Allocation(t.Context(), "new")
 	if err != nil || !ironic.SameJSON(a.Extra, map[string]any{"kept": 2, "added": 3}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	none := ""
-	if err := client.UpdateAllocation(t.Context(), spec.UUID, &none, nil, nil); err != nil {
+	if err := client.Ironic.UpdateAllocation(t.Context(), spec.UUID, &none, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := client.Allocation(t.Context(), spec.UUID); err != nil || a.Name != "" {
+	if a, err := client.Ironic.Allocation(t.Context(), spec.UUID); err != nil || a.Name != "" {
 		t.Errorf("%+v, %v, want no name", a, err)
 	}
 	before := len(fake.Requests())
-	if err := client.UpdateAllocation(t.Context(), spec.UUID, nil, nil, nil); err != nil || len(fake.Requests()) != before {
+	if err := client.Ironic.UpdateAllocation(t.Context(), spec.UUID, nil, nil, nil); err != nil || len(fake.Requests()) != before {
 		t.Errorf("changing nothing: %v, %d requests", err, len(fake.Requests())-before)
 	}
 }
@@ -319,13 +319,13 @@ func TestAllocation_delete(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake.Set("node-000", "provision_state", "active")
-	err := client.DeleteAllocation(t.Context(), spec.UUID)
+	err := client.Ironic.DeleteAllocation(t.Context(), spec.UUID)
 	if _, detail := failure.Explain("release the node", err); err == nil || !strings.Contains(detail, "Destroy its metal_deployment first") {
 		t.Errorf("under a running machine: %q", detail)
 	}
 	fake.Set("node-000", "provision_state", "available")
 	for range 2 { // also when it is gone
-		if err := client.DeleteAllocation(t.Context(), spec.UUID); err != nil {
+		if err := client.Ironic.DeleteAllocation(t.Context(), spec.UUID); err != nil {
 			t.Error(err)
 		}
 	}

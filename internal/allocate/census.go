@@ -36,7 +36,7 @@ func (c Census) IsEmpty() bool { return c.Matching == 0 && c.Unread == 0 }
 // plans. Empty fields of the request require nothing. If Node is set, it counts that node only, which must be active. A node that
 // the allocation already has counts as free.
 func TakeCensus(ctx context.Context, site *machine.Site, r Request) (Census, error) {
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return Census{}, err
 	}

@@ -23,7 +23,7 @@ func Foresee(ctx context.Context, site *machine.Site, r Request, vague bool) ([]
 	if expectsClass && !slices.ContainsFunc(named, func(ref string) bool { return !planned.Host(ref) }) {
 		return nil, nil
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 	if vague || expect.ExpectedOf(site).Class(g.ResourceClass) || len(g.lacking()) == 0 {
 		return nil, nil
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func UnknownNode(ctx context.Context, site *machine.Site, ref string) (string, e
 	if expect.ExpectedOf(site).Host(ref) {
 		return "", nil
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func existsAlready(ctx context.Context, site *machine.Site, name string) bool {
 	if name == "" {
 		return false
 	}
-	all, err := site.AllocationsForPlan(ctx)
+	all, err := site.Ironic.AllocationsForPlan(ctx)
 	if err != nil { // the apply will tell
 		return false
 	}

@@ -322,7 +322,7 @@ func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupS
 						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
 					}
 				}
-			case !site.HasWritten():
+			case !site.Ironic.HasWritten():
 				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
 				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
 			}

@@ -60,7 +60,7 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) 
 		s.Quarantined = quarantined(ctx, site, s.ID, s.NodeID)
 		return nil
 	}
-	if site.HasWritten() {
+	if site.Ironic.HasWritten() {
 		return nil
 	}
 	if q == AskNodes {
@@ -79,7 +79,7 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) 
 
 // quarantined names the node of an allocation if its release finishes a quarantine.
 func quarantined(ctx context.Context, site *machine.Site, allocation, node string) string {
-	if n, err := site.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
+	if n, err := site.Ironic.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
 		return ironic.NodeLabel(n)
 	}
 	return ""

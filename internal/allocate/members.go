@@ -19,7 +19,7 @@ import (
 // RefreshGroup reads the members of a group again, and reports whether any of them exists. A member whose allocation is gone has
 // neither an ID nor a node afterwards, unless the provider will create the allocation again.
 func RefreshGroup(ctx context.Context, site *machine.Site, g *Group) (exists bool, err error) {
-	if _, err := site.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
+	if _, err := site.Ironic.AllocationsForPlan(ctx); err != nil { // one list instead of a request for each member
 		return false, err
 	}
 	var found atomic.Bool
@@ -39,7 +39,7 @@ func RefreshGroup(ctx context.Context, site *machine.Site, g *Group) (exists boo
 // FindLeftovers returns the names of the allocations that a killed run has created for a group which does not have them: the run was killed
 // while the group grew. ReserveGroup takes them over or releases them, and ReleaseLeftovers releases them.
 func FindLeftovers(ctx context.Context, site *machine.Site, g *Group) (names []string, err error) {
-	all, err := site.AllocationsForPlan(ctx)
+	all, err := site.Ironic.AllocationsForPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func ReleaseLeftovers(ctx context.Context, site *machine.Site, g *Group) error {
 	if len(g.Leftovers) == 0 {
 		return nil
 	}
-	all, err := site.ListAllocations(ctx, nil)
+	all, err := site.Ironic.ListAllocations(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func ReleaseLeftovers(ctx context.Context, site *machine.Site, g *Group) error {
 
 // refreshMember reads a member again, and reports whether it exists.
 func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
-	a, err := site.AllocationForRefresh(ctx, m.ID)
+	a, err := site.Ironic.AllocationForRefresh(ctx, m.ID)
 	switch {
 	case ironic.IsNotFound(err):
 		suspended, err := site.IsSuspended(ctx, m.ID, m.NodeID)
@@ -86,7 +86,7 @@ func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 		m.NodeName, m.Domain = "", ""
 		return true, nil
 	}
-	node, err := site.NodeForRefresh(ctx, a.NodeUUID)
+	node, err := site.Ironic.NodeForRefresh(ctx, a.NodeUUID)
 	switch {
 	case ironic.IsNotFound(err):
 		return true, nil
@@ -108,7 +108,7 @@ func RenameMembers(ctx context.Context, site *machine.Site, members []*GroupMemb
 			return err
 		}
 		defer done()
-		if err := site.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
+		if err := site.Ironic.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
 			return fmt.Errorf("rename allocation %s to %s: %w", m.ID, m.Name, err)
 		}
 		return nil
@@ -152,12 +152,12 @@ func releaseIdle(ctx context.Context, site *machine.Site, m GroupMember, deadlin
 			return memberInUse(node)
 		}
 		for inUse(node, m.ID) {
-			polled, _, err := site.PollNode(ctx, m.NodeID, time.Until(deadline))
+			polled, _, err := site.Ironic.PollNode(ctx, m.NodeID, time.Until(deadline))
 			switch {
 			case errors.Is(err, ironic.ErrNoPoll):
 				return memberInUse(node)
 			case ironic.IsNotFound(err):
-				return site.DeleteAllocation(ctx, m.ID)
+				return site.Ironic.DeleteAllocation(ctx, m.ID)
 			case err != nil:
 				return err
 			}
@@ -178,7 +178,7 @@ func tryRelease(ctx context.Context, site *machine.Site, m GroupMember, deadline
 		defer done()
 	}
 	if m.NodeID != "" {
-		node, rerr := site.Node(ctx, m.NodeID)
+		node, rerr := site.Ironic.Node(ctx, m.NodeID)
 		switch {
 		case rerr == nil && (err != nil || inUse(node, m.ID)):
 			return node, nil
@@ -189,7 +189,7 @@ func tryRelease(ctx context.Context, site *machine.Site, m GroupMember, deadline
 	if err != nil {
 		return nil, err
 	}
-	return nil, site.DeleteAllocation(ctx, m.ID)
+	return nil, site.Ironic.DeleteAllocation(ctx, m.ID)
 }
 
 // inUse reports whether something is deployed on the node of an allocation, or whether the allocation is created again once the node is
@@ -205,7 +205,7 @@ func inUse(node *ironic.Node, allocation string) bool {
 // FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group, NAME/SIZE,
 // or the UUID of the first member.
 func FindGroup(ctx context.Context, site *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
-	all, err := site.ListAllocations(ctx, nil)
+	all, err := site.Ironic.ListAllocations(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}

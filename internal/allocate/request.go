@@ -79,7 +79,7 @@ func create(ctx context.Context, site *machine.Site, r *Request, wait bool) (*ir
 			return nil, err
 		}
 	}
-	a, err := failure.CreateAllocation(ctx, site.Client, r.spec())
+	a, err := failure.CreateAllocation(ctx, site.Ironic, r.spec())
 	if err != nil {
 		stockOf(site).release(r, "")
 	}
@@ -98,7 +98,7 @@ func choose(ctx context.Context, site *machine.Site, r *Request, oldest, fresh t
 		case err == nil && r.claimed != "":
 			return nil
 		case err != nil && may && ironic.MayPass(err):
-			if err := rest.Sleep(ctx, site.PollInterval()); err != nil {
+			if err := rest.Sleep(ctx, site.Ironic.PollInterval()); err != nil {
 				return err
 			}
 			continue
@@ -112,7 +112,7 @@ func choose(ctx context.Context, site *machine.Site, r *Request, oldest, fresh t
 		}
 		if !logged {
 			logged = true
-			site.Logger().InfoContext(ctx, "allocation waits for a node", "allocation", r.UUID, "name", r.Name, "nodes", census.String())
+			site.Ironic.Logger().InfoContext(ctx, "allocation waits for a node", "allocation", r.UUID, "name", r.Name, "nodes", census.String())
 		}
 		if oldest, err = nextStock(ctx, site, asked); err != nil {
 			return err
@@ -145,7 +145,7 @@ func noMatch(site *machine.Site, r *Request, census Census) *NoMatch {
 func Reserve(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation, exists bool, err error) {
 	stock := stockOf(site)
 	r.begin()
-	pause := rest.Backoff{First: time.Second, Max: max(site.PollInterval(), time.Minute), Factor: 2}
+	pause := rest.Backoff{First: time.Second, Max: max(site.Ironic.PollInterval(), time.Minute), Factor: 2}
 	for races := 1; ; races++ {
 		now, err = AwaitAllocation(ctx, site, *r, a, timeout)
 		none := noMatchOf(err)
@@ -171,7 +171,7 @@ func Reserve(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allo
 			oldest = time.Now()
 		}
 		if err = choose(ctx, site, r, oldest, oldest, true); err == nil {
-			a, err = failure.CreateAllocation(ctx, site.Client, r.spec())
+			a, err = failure.CreateAllocation(ctx, site.Ironic, r.spec())
 		}
 		if err != nil {
 			stock.release(r, "")
@@ -184,7 +184,7 @@ func Reserve(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allo
 // for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. With requirements, it
 // waits for a node that meets them. The caller must record the allocation, wait for it with Reserve, and call EndAllocation.
 func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
-	if _, err := site.Microversion(ctx); err != nil { // its answer sets the clock
+	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
 	r.begin()
@@ -204,7 +204,7 @@ func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Al
 		r.Continue(found)
 		return found, by, nil
 	case found != nil:
-		if err := site.DeleteAllocation(ctx, found.UUID); err != nil {
+		if err := site.Ironic.DeleteAllocation(ctx, found.UUID); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -219,7 +219,7 @@ func meets(ctx context.Context, site *machine.Site, r *Request, a *ironic.Alloca
 		ids = []string{a.NodeUUID}
 	}
 	for _, id := range ids {
-		node, err := site.Node(ctx, id)
+		node, err := site.Ironic.Node(ctx, id)
 		if err != nil {
 			return false, err
 		}

@@ -107,7 +107,7 @@ func (g *Group) take(m *GroupMember, a *ironic.Allocation, node *ironic.Node) {
 // release keep their ID. Groups of one resource class reserve one after the other, over all runs: two groups that compete for nodes could
 // otherwise each get too few. ReserveGroup sends each allocation with one candidate, because Ironic chooses at random from several.
 func ReserveGroup(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) (by *marks.Creation, err error) {
-	if _, err := site.Microversion(ctx); err != nil { // its answer sets the clock
+	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, err
 	}
 	g.prepare(site)
@@ -152,7 +152,7 @@ func reserveAll(ctx context.Context, site *machine.Site, g *Group, timeout time.
 			return errors.Join(err, left)
 		}
 		if !logged {
-			site.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
+			site.Ironic.Logger().InfoContext(ctx, "group of allocations waits for nodes", "group", g.Name, "nodes", short.Census.String())
 		}
 		for err != nil {
 			oldest, stop := nextStock(ctx, site, short.asked)
@@ -227,7 +227,7 @@ func reserveMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).Err()
 	}
 	m.asked = true
-	a, err := failure.CreateAllocation(ctx, site.Client, m.request.spec())
+	a, err := failure.CreateAllocation(ctx, site.Ironic, m.request.spec())
 	if err == nil {
 		m.made = a
 		a, err = AwaitAllocation(ctx, site, *m.request, a, timeout)
@@ -253,7 +253,7 @@ func settleMember(site *machine.Site, g *Group, m *GroupMember, a *ironic.Alloca
 // collect finds the members that exist already. It takes over those that a killed run has created, and releases those that the group does
 // not have any more.
 func collect(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
-	all, err := site.ListAllocations(ctx, nil)
+	all, err := site.Ironic.ListAllocations(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func collect(ctx context.Context, site *machine.Site, g *Group, timeout time.Dur
 		a, err := AwaitAllocation(ctx, site, *m.request, m.made, timeout)
 		var node *ironic.Node
 		if err == nil {
-			node, err = site.Node(ctx, a.NodeUUID)
+			node, err = site.Ironic.Node(ctx, a.NodeUUID)
 		}
 		return settleMember(site, g, m, a, node, err)
 	}))
@@ -312,7 +312,7 @@ func isOfKilledRun(site *machine.Site, g *Group, a *ironic.Allocation) bool {
 	switch {
 	case mark == nil || mark.Group == "" || !site.Run.IsDead(mark) || !site.Run.IsRecent(mark) && !isKnown:
 		return false
-	case (machine.Tenant{Project: site.Project()}).IsForeign(a.Owner, g.Owner):
+	case (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(a.Owner, g.Owner):
 		return false
 	}
 	number, isNamed := strings.CutPrefix(a.Name, mark.Group+"-")
@@ -348,7 +348,7 @@ func continueMember(ctx context.Context, site *machine.Site, g *Group, m *GroupM
 	}
 	m.asked = true
 	if a.State == ironic.AllocationError {
-		err := site.DeleteAllocation(ctx, a.UUID)
+		err := site.Ironic.DeleteAllocation(ctx, a.UUID)
 		m.asked = err != nil
 		return err
 	}
@@ -375,7 +375,7 @@ func withdraw(ctx context.Context, site *machine.Site, g *Group, cause error) er
 			return nil
 		}
 		id := m.request.UUID
-		now, err := site.Allocation(ctx, id)
+		now, err := site.Ironic.Allocation(ctx, id)
 		if err == nil {
 			m.ID = id // until it is released
 			if lost := site.Run.Superseded("allocation "+id, now.Extra, marks.MarkCreation); lost != nil {

@@ -81,7 +81,7 @@ func stockSince(ctx context.Context, site *machine.Site, oldest time.Time) (map[
 	if all, asked := stock.list(); all != nil && !asked.Before(oldest) {
 		return all, asked, nil
 	}
-	version, err := site.Microversion(ctx)
+	version, err := site.Ironic.Microversion(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -89,16 +89,16 @@ func stockSince(ctx context.Context, site *machine.Site, oldest time.Time) (map[
 	if version >= ironic.VersionLessee {
 		fields = append(slices.Clone(fields), "lessee")
 	}
-	list := func() ([]ironic.Node, error) { return site.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
+	list := func() ([]ironic.Node, error) { return site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }
 	if stock.whole {
-		list = func() ([]ironic.Node, error) { return site.ListNodes(ctx, ironic.NodeFilter{}) }
+		list = func() ([]ironic.Node, error) { return site.Ironic.ListNodes(ctx, ironic.NodeFilter{}) }
 	}
 	asked := time.Now()
 	all, err := list()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	pause := max(site.PollInterval(), pauseAfterList*time.Since(asked))
+	pause := max(site.Ironic.PollInterval(), pauseAfterList*time.Since(asked))
 	return stock.keep(all, asked, time.Now().Add(pause)), asked, nil
 }
 
@@ -142,7 +142,7 @@ func (s *stock) keep(all []ironic.Node, asked, next time.Time) map[string]*ironi
 func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
 	stock := stockOf(site)
 	census, fit, open := sift(r, all)
-	census.Partial = site.Project() != ""
+	census.Partial = site.Ironic.Project() != ""
 	free = stock.free(fit)
 	for _, node := range inRunOrder(site, open) {
 		if len(free) >= cmp.Or(r.enough, enoughNodes) {
@@ -194,12 +194,12 @@ func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, mos
 	if inventory, isRead = stock.inventories[node.UUID]; isRead || len(stock.inventories) >= most {
 		return inventory, isRead, nil
 	}
-	inventory, err = site.Inventory(ctx, node.UUID)
+	inventory, err = site.Ironic.Inventory(ctx, node.UUID)
 	if ctx.Err() != nil {
 		return nil, false, ctx.Err()
 	}
 	if err != nil {
-		site.Logger().WarnContext(ctx, "could not read the inventory of a node", append(machine.NodeAttributes(node), "error", err)...)
+		site.Ironic.Logger().WarnContext(ctx, "could not read the inventory of a node", append(machine.NodeAttributes(node), "error", err)...)
 	}
 	stock.inventories[node.UUID] = inventory
 	return inventory, true, nil
@@ -295,7 +295,7 @@ func RetiredNodes(ctx context.Context, site *machine.Site) ([]ironic.Node, error
 		return stock.retired, nil
 	}
 	asked, yes := time.Now(), true
-	all, err := site.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
+	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
 	if err != nil {
 		return nil, err
 	}

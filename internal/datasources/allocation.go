@@ -113,14 +113,14 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if ref == "" {
 		doing = "find the allocation of node " + m.Node.ValueString()
 	}
-	err := a.client.Requires(ctx, ironic.VersionAllocations, "an allocation")
+	err := a.client.Ironic.Requires(ctx, ironic.VersionAllocations, "an allocation")
 	var found *ironic.Allocation
 	switch {
 	case err != nil:
 	case ref != "":
-		found, err = a.client.Allocation(ctx, ref)
+		found, err = a.client.Ironic.Allocation(ctx, ref)
 	default:
-		found, err = a.client.AllocationOf(ctx, m.Node.ValueString())
+		found, err = a.client.Ironic.AllocationOf(ctx, m.Node.ValueString())
 	}
 	if err != nil {
 		report(&resp.Diagnostics, doing, err)
@@ -128,7 +128,7 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	nodeName := ""
 	if found.NodeUUID != "" {
-		node, err := a.client.Node(ctx, found.NodeUUID)
+		node, err := a.client.Ironic.Node(ctx, found.NodeUUID)
 		if err != nil {
 			report(&resp.Diagnostics, "read node "+found.NodeUUID+" of allocation "+ref, err)
 			return

@@ -88,11 +88,11 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 
 // list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
-	if err := a.client.Requires(ctx, ironic.VersionAllocations, "an allocation"); err != nil {
+	if err := a.client.Ironic.Requires(ctx, ironic.VersionAllocations, "an allocation"); err != nil {
 		return nil, err
 	}
 	if !m.Owner.IsNull() {
-		if err := a.client.Requires(ctx, ironic.VersionAllocationOwner, "owner"); err != nil {
+		if err := a.client.Ironic.Requires(ctx, ironic.VersionAllocationOwner, "owner"); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.A
 			query.Set(key, value.ValueString())
 		}
 	}
-	return a.client.ListAllocations(ctx, query)
+	return a.client.Ironic.ListAllocations(ctx, query)
 }
 
 // nodeNames returns the names of the reserved nodes by UUID: one by a single request, more from a list.
@@ -113,7 +113,7 @@ func (a *allocations) nodeNames(ctx context.Context, all []ironic.Allocation) (m
 	case 0:
 		return names, nil
 	case 1:
-		node, err := a.client.Node(ctx, reserved[0].NodeUUID)
+		node, err := a.client.Ironic.Node(ctx, reserved[0].NodeUUID)
 		if ironic.IsNotFound(err) {
 			return names, nil
 		}
@@ -123,7 +123,7 @@ func (a *allocations) nodeNames(ctx context.Context, all []ironic.Allocation) (m
 		names[node.UUID] = node.Name
 		return names, nil
 	}
-	nodes, err := a.client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
+	nodes, err := a.client.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
 	for _, node := range nodes {
 		names[node.UUID] = node.Name
 	}

@@ -76,12 +76,12 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		report(&resp.Diagnostics, "find the host with "+by, err)
 		return
 	}
-	ports, err := h.client.Ports(ctx, node.UUID)
+	ports, err := h.client.Ironic.Ports(ctx, node.UUID)
 	if err != nil {
 		report(&resp.Diagnostics, "read the ports of host "+ironic.NodeLabel(node), err)
 		return
 	}
-	inventory, err := h.client.Inventory(ctx, node.UUID)
+	inventory, err := h.client.Ironic.Inventory(ctx, node.UUID)
 	if ironic.IsForbidden(err) {
 		_, detail := failure.Explain("", err)
 		resp.Diagnostics.AddAttributeWarning(path.Root("inventory"), "Inventory is not visible", "The inventory of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
@@ -121,12 +121,12 @@ func (h *host) find(ctx context.Context, given map[string]attr.Value) (node *iro
 	for _, lookup := range lookups {
 		if value, ok := given[lookup.name].(types.String); ok && !value.IsNull() {
 			by = fmt.Sprintf("%s %q", lookup.name, value.ValueString())
-			node, err = h.client.FindNode(ctx, lookup.prefix+value.ValueString())
+			node, err = h.client.Ironic.FindNode(ctx, lookup.prefix+value.ValueString())
 			return node, by, err
 		}
 	}
 	value, _ := given["instance_id"].(types.String)
 	by = fmt.Sprintf("instance_id %q", value.ValueString())
-	node, err = h.client.NodeOfInstance(ctx, value.ValueString())
+	node, err = h.client.Ironic.NodeOfInstance(ctx, value.ValueString())
 	return node, by, err
 }

@@ -35,7 +35,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	if err := bootable(m, d, o); err != nil {
 		return 0, err
 	}
-	version, err := m.Site().Highest(ctx)
+	version, err := m.Site().Ironic.Highest(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -56,7 +56,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	var queue *throttle.QueueError
 	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !failure.IsAccess(err) && !errors.As(err, &queue))
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
-		m.Site().Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err
 		if err = m.Refresh(ctx); err == nil && instance.Barred(m.Node()) != "" {
 			return attempts, refused
@@ -147,7 +147,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d i
 
 // attaches reports whether the API can attach virtual media to the running machine, and the user sees how that ends.
 func attaches(ctx context.Context, m *machine.Machine) bool {
-	version, err := m.Site().Microversion(ctx)
+	version, err := m.Site().Ironic.Microversion(ctx)
 	seen := !m.Node().Hidden.Reservation && !m.Node().Hidden.LastError
 	return err == nil && version >= ironic.VersionVirtualMedia && instance.CarriesConfigDrive(m.Node()) && seen
 }
@@ -176,7 +176,7 @@ func isOtherISO(d instance.Deployment, n *ironic.Node) bool {
 // happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
 func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.Node().UUID
-	bootFromISO := func(ctx context.Context) error { return m.Site().SetBootDevice(ctx, id, ironic.DeviceCDROM) }
+	bootFromISO := func(ctx context.Context) error { return m.Site().Ironic.SetBootDevice(ctx, id, ironic.DeviceCDROM) }
 	if err := m.Insist(ctx, machine.CallWithoutTrace(machine.WhatBootDevice), timeout, bootFromISO); err != nil {
 		return err
 	}
@@ -184,9 +184,9 @@ func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, t
 		what string
 		send func(context.Context) error
 	}{
-		{machine.WhatDetach, func(ctx context.Context) error { return m.Site().DetachMedia(ctx, id, ironic.DeviceCDROM) }},
+		{machine.WhatDetach, func(ctx context.Context) error { return m.Site().Ironic.DetachMedia(ctx, id, ironic.DeviceCDROM) }},
 		{machine.WhatAttach, func(ctx context.Context) error {
-			return m.Site().AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL)
+			return m.Site().Ironic.AttachMedia(ctx, id, ironic.DeviceCDROM, d.LiveISO.URL)
 		}},
 		{machine.WhatBootDevice, bootFromISO},
 	} {

@@ -40,7 +40,7 @@ func bootedAllocated(t *testing.T, api string, driver map[string]any) (fake *fak
 // wantBooted fails the test unless a node runs the live ISO of a version after so many starts, and its record says so.
 func wantBooted(t *testing.T, fake *fakeironic.Server, id, version string, starts int) {
 	t.Helper()
-	node, err := sitetest.NewClient(fake).Node(t.Context(), id)
+	node, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestBootISO_firstTime(t *testing.T) {
 				if node.ProvisionState != "active" || node.InstanceUUID != instanceID {
 					t.Errorf("the node is %s and reserved by %s", node.ProvisionState, node.InstanceUUID)
 				}
-				seen, err := sitetest.NewClient(fake).Node(t.Context(), id)
+				seen, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -301,7 +301,7 @@ func TestBootISO_failureKeepsRecord(t *testing.T) {
 			t.Fatalf("%+v, %v", node, err)
 		}
 		fake.Reject = nil
-		seen, err := sitetest.NewClient(fake).Node(t.Context(), id)
+		seen, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestBootISO_failureKeepsRecord(t *testing.T) {
 // wantAllocation fails the test unless the allocation of bootedAllocated is there as before.
 func wantAllocation(t *testing.T, fake *fakeironic.Server, id, instance string) {
 	t.Helper()
-	a, err := sitetest.NewClient(fake).Allocation(t.Context(), instance)
+	a, err := sitetest.NewClient(fake).Ironic.Allocation(t.Context(), instance)
 	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" || !ironic.SameJSON(a.Extra, map[string]any{"team": "web"}) {
 		t.Errorf("the allocation is %+v, %v", a, err)
 	}

@@ -53,7 +53,7 @@ func TestBootRecord_missing(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake, id, _ := sitetest.Booted(t, "1.82", sitetest.OverNetwork)
 				happened(t, fake, id)
-				node, err := sitetest.NewClient(fake).Node(t.Context(), id)
+				node, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +85,7 @@ func TestBootRecord_protectedMachine(t *testing.T) {
 		fake, id, _ := sitetest.Booted(t, "1.115", sitetest.OverNetwork)
 		for protected, want := range map[bool]bootiso.Action{false: bootiso.Restart, true: bootiso.None} {
 			fake.Set(id, "protected", protected)
-			node, err := sitetest.NewClient(fake).Node(t.Context(), id)
+			node, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestBootRecord_seesRestartByHand(t *testing.T) {
 		}
 		<-time.After(time.Minute)
 		ironictest.AsOther(t, fake, "PUT", "nodes/"+id+"/states/power", map[string]any{"target": "rebooting"})
-		if node, err = client.Node(t.Context(), id); err != nil || !instance.Restarted(node, at) {
+		if node, err = client.Ironic.Node(t.Context(), id); err != nil || !instance.Restarted(node, at) {
 			t.Errorf("not restarted: %v, %v", node.DriverInternalInfo, err)
 		}
 	})
@@ -189,7 +189,7 @@ func TestBootRecord_survivesRescue(t *testing.T) {
 		for _, body := range []map[string]any{{"target": "rescue", "rescue_password": "secret"}, {"target": "unrescue"}} {
 			ironictest.AsOther(t, fake, "PUT", "nodes/"+id+"/states/provision", body)
 			for range 5 {
-				node, err := sitetest.NewClient(fake).Node(t.Context(), id)
+				node, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -49,7 +49,7 @@ func addPort(t *testing.T, fake *fakeironic.Server, id string, n int) string {
 // vifsAt returns the VIFs of a node by the MAC addresses of its ports.
 func vifsAt(t *testing.T, fake *fakeironic.Server, id string) map[string]string {
 	t.Helper()
-	ports, err := sitetest.NewClient(fake).Ports(t.Context(), id)
+	ports, err := sitetest.NewClient(fake).Ironic.Ports(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func wired(t *testing.T, fake *fakeironic.Server, network string, allocated bool
 	if _, _, err := client.BootISO(t.Context(), id, sitetest.Live("1"), options); err != nil {
 		t.Fatal(err)
 	}
-	ports, err := client.Ports(t.Context(), id)
+	ports, err := client.Ironic.Ports(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

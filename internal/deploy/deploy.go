@@ -84,7 +84,7 @@ func deployNow(ctx context.Context, m *machine.Machine, d instance.Deployment, o
 		return attempts, err
 	}
 	if err := instance.CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
-		m.Site().Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
 	}
 	return attempts, nil
 }
@@ -202,7 +202,7 @@ func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	node, want := m.Node(), d.AsInstanceInfo()
 	before, lost := instance.MarkerOf(node), instance.Lost(ctx, m, o.Instance)
 	if _, given := want[instance.KeyTraits]; !given && slices.Contains(before.Keys, instance.KeyTraits) && node.AllocationUUID != "" {
-		a, err := m.Site().Allocation(ctx, node.AllocationUUID)
+		a, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func restoreInstanceInfo(ctx context.Context, m *machine.Machine, before *ironic
 		err = m.Patch(ctx, patch)
 	}
 	if err != nil {
-		m.Site().Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt", append(machine.NodeAttributes(m.Node()), "error", err)...)
 	}
 }
 

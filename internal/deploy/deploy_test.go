@@ -394,7 +394,7 @@ func TestDeploy_stoppedInTheQueueChangesNothing(t *testing.T) {
 
 func mustRead(t *testing.T, client *sitetest.Client, id string) *ironic.Node {
 	t.Helper()
-	node, err := client.Node(t.Context(), id)
+	node, err := client.Ironic.Node(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,16 +64,16 @@ func (l *Look) Place(ctx context.Context) {
 // Node reads the node of the wish.
 func (l *Look) Node(ctx context.Context) (*ironic.Node, error) {
 	if id := l.Wish.Node.V; uuidPattern.MatchString(id) {
-		return l.Site.NodeForRefresh(ctx, id) // one list serves all nodes
+		return l.Site.Ironic.NodeForRefresh(ctx, id) // one list serves all nodes
 	}
-	return l.Site.Node(ctx, l.Wish.Node.V)
+	return l.Site.Ironic.Node(ctx, l.Wish.Node.V)
 }
 
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
 // Label names a node in messages: by its name if Ironic answers.
 func Label(ctx context.Context, site *machine.Site, id string) string {
-	node, err := site.NodeForRefresh(ctx, id)
+	node, err := site.Ironic.NodeForRefresh(ctx, id)
 	if err != nil {
 		return id
 	}
@@ -124,7 +124,7 @@ var ErrUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation wit
 // NamedAllocation reads the allocation of a deployment, whose name tells on which nodes the deployment has failed. An allocation without a
 // name is an error.
 func NamedAllocation(ctx context.Context, site *machine.Site, id string) (*ironic.Allocation, error) {
-	allocation, err := site.AllocationForRefresh(ctx, id)
+	allocation, err := site.Ironic.AllocationForRefresh(ctx, id)
 	if err == nil && allocation.Name == "" {
 		err = ErrUnnamed
 	}
@@ -139,7 +139,7 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 		return false
 	}
 	if w.Node.Set {
-		node, err := l.Site.NodeForRefresh(ctx, w.Node.V)
+		node, err := l.Site.Ironic.NodeForRefresh(ctx, w.Node.V)
 		if err == nil && marks.InQuarantineFor(node, w.Allocation.V) {
 			l.warn(decide.At("node_id"), "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
 				"The apply undeploys the node and ends with an error; the apply after it deploys another node.", ironic.NodeLabel(node)))
@@ -228,7 +228,7 @@ func (l *Look) replacement(ctx context.Context) {
 		return
 	}
 	at, stays := decide.At("node_id"), fmt.Sprintf("\n\nWithout this change, node %s keeps running.", l.Seen.Label)
-	node, err := l.Site.Node(ctx, w.Node.V)
+	node, err := l.Site.Ironic.Node(ctx, w.Node.V)
 	switch {
 	case ironic.IsNotFound(err):
 		l.refuse(at, "Node does not exist", fmt.Sprintf("Ironic has no node %q. If a metal_host of this configuration makes it, or gives it that name, refer to its id: "+
@@ -271,7 +271,7 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 	if suspended := marks.SuspendedAllocation(node); suspended != nil && suspended.UUID == id {
 		return false // the provider creates it again when the node is free
 	}
-	allocation, err := l.Site.Allocation(ctx, id)
+	allocation, err := l.Site.Ironic.Allocation(ctx, id)
 	switch {
 	case ironic.IsNotFound(err):
 		l.refuse(at, "Allocation does not exist", fmt.Sprintf("Ironic has no allocation %s.%s", id, stays))
@@ -322,7 +322,7 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 		return l.Seen.ID, cleanedLoss, true
 	}
 	was := l.Seen.Was
-	node, err := l.Site.NodeForRefresh(ctx, l.Seen.ID)
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
 	switch {
 	case ironic.IsNotFound(err):
 		return "", "", false

@@ -49,7 +49,7 @@ func (l *Look) Agent(ctx context.Context) {
 	if l.Site == nil || ref == "" {
 		return
 	}
-	node, err := l.Site.NodeForRefresh(ctx, ref)
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
 	if err != nil || !machine.ByAgent(node) {
 		return
 	}
@@ -108,7 +108,7 @@ func (l *Look) configDrive(ctx context.Context) {
 	if !l.fresh() {
 		ref = l.Seen.ID
 	}
-	node, err := l.Site.NodeForRefresh(ctx, ref)
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
 	if err != nil || instance.CarriesConfigDrive(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
@@ -139,7 +139,7 @@ func (l *Look) rescue(ctx context.Context) {
 	if !l.rescues() {
 		return
 	}
-	node, err := l.Site.NodeForRefresh(ctx, l.Seen.ID)
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
 	if err != nil || instance.CanRescue(node) {
 		return // the apply reports what is wrong with the node
 	}

@@ -103,7 +103,7 @@ func TestOwnership_takenBeforeAllocationIsRestored(t *testing.T) {
 		client := sitetest.NewClient(fake)
 		node := ironictest.NodeOf(t, fake, "node-000").UUID
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}
-		if _, err := client.CreateAllocation(t.Context(), spec); err != nil {
+		if _, err := client.Ironic.CreateAllocation(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.AwaitAllocation(t.Context(), spec, time.Hour); err != nil {
@@ -201,7 +201,7 @@ func TestInterruption_knowsCreatedObjects(t *testing.T) {
 			return err
 		}},
 		"an allocation": {http.MethodPost, "/v1/allocations", func(ctx context.Context, client *sitetest.Client, _ string) error {
-			_, err := client.CreateAllocation(ctx, ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"})
+			_, err := client.Ironic.CreateAllocation(ctx, ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"})
 			return err
 		}},
 		"a reservation": {http.MethodPatch, "/v1/nodes/", func(ctx context.Context, client *sitetest.Client, node string) error {

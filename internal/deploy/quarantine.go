@@ -38,7 +38,7 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 	}
 	for i := range retired {
 		q := marks.QuarantineOf(&retired[i])
-		if q != nil && q.Allocation == allocation.Name && site.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+		if q != nil && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
@@ -61,7 +61,7 @@ func IsDeployFailure(err error) bool {
 // cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note is
 // written, and another error if it could not be written.
 func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
-	q := &marks.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
+	q := &marks.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
 	var patch ironic.Patch
 	if !m.Node().Retired {
 		patch.Set("/retired", true)

@@ -124,7 +124,7 @@ func TestUndeploy_staleNotes(t *testing.T) {
 				if suspended, err := client.IsSuspended(t.Context(), ours, id); err != nil || suspended {
 					t.Errorf("the allocation will be created again: %t, %v", suspended, err)
 				}
-				node, err := client.Node(t.Context(), id)
+				node, err := client.Ironic.Node(t.Context(), id)
 				if err != nil || instance.LossReason(node, ours, ours) == "" {
 					t.Errorf("the deployment counts as ours, %v", err)
 				}
@@ -156,7 +156,7 @@ func TestInterfaces_maintenanceOfOthersStays(t *testing.T) {
 			}
 		}
 		client := sitetest.NewClient(fake)
-		before, err := client.Node(t.Context(), id)
+		before, err := client.Ironic.Node(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

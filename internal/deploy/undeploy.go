@@ -75,7 +75,7 @@ func releaseReservation(ctx context.Context, m *machine.Machine, allocation stri
 	}
 	err := m.Patch(ctx, patch)
 	if err == nil && reserved != "" {
-		err = m.Site().DeleteAllocation(ctx, reserved)
+		err = m.Site().Ironic.DeleteAllocation(ctx, reserved)
 	}
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func undeploy(ctx context.Context, m *machine.Machine, instance, allocation stri
 // suspend records on the node which allocation must be created again, so that a later run can do it if this run is killed. Ironic
 // accepts no write while it deploys the node; then only the returned value remains.
 func suspend(ctx context.Context, m *machine.Machine, allocation string) (*ironic.AllocationSpec, error) {
-	m.Site().ForgetAllocation(allocation) // another client may have edited it since it was listed
-	a, err := m.Site().AllocationForRefresh(ctx, allocation)
+	m.Site().Ironic.ForgetAllocation(allocation) // another client may have edited it since it was listed
+	a, err := m.Site().Ironic.AllocationForRefresh(ctx, allocation)
 	if ironic.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the reservation is not an allocation
 	}
@@ -199,7 +199,7 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	if !free {
 		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+marks.KeyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
-			m.Site().Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(machine.NodeAttributes(node), "error", err)...)
+			m.Site().Ironic.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(machine.NodeAttributes(node), "error", err)...)
 		}
 		return lost, nil
 	}
@@ -216,10 +216,10 @@ func isFinal(err error) bool {
 
 // restore creates an allocation again. It keeps one that an earlier run has created.
 func restore(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, timeout time.Duration) error {
-	made, err := failure.CreateAllocation(ctx, site.Client, spec)
+	made, err := failure.CreateAllocation(ctx, site.Ironic, spec)
 	if ironic.IsStatus(err, http.StatusConflict, "") {
 		var found error
-		if made, found = site.Allocation(ctx, spec.UUID); found == nil {
+		if made, found = site.Ironic.Allocation(ctx, spec.UUID); found == nil {
 			err = nil
 		}
 	}

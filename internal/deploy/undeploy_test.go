@@ -46,7 +46,7 @@ func running(t *testing.T, spec ironic.AllocationSpec, step time.Duration) (*fak
 // wantRestored fails the test unless a node is free of what ran on it, and reserved by an allocation as before.
 func wantRestored(t *testing.T, fake *fakeironic.Server, client *sitetest.Client, id string, spec ironic.AllocationSpec) {
 	t.Helper()
-	a, err := client.Allocation(t.Context(), spec.UUID)
+	a, err := client.Ironic.Allocation(t.Context(), spec.UUID)
 	if err != nil {
 		t.Errorf("the allocation: %v", err)
 		return
@@ -125,7 +125,7 @@ func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 					if !ironic.IsInterrupted(err) || done.Node == nil {
 						t.Fatalf("%+v, %v, want an interruption with the node", done, err)
 					}
-					node, err := client.Node(t.Context(), id)
+					node, err := client.Ironic.Node(t.Context(), id)
 					if err != nil || instance.LossReason(node, spec.UUID, spec.UUID) != "" {
 						t.Errorf("meanwhile the deployment is lost: %v", err)
 					}
@@ -133,7 +133,7 @@ func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 						t.Fatal(err)
 					}
 					if how == "by deploying" {
-						node, err := client.Node(t.Context(), id)
+						node, err := client.Ironic.Node(t.Context(), id)
 						if err != nil || node.ProvisionState != "active" || node.InstanceUUID != spec.UUID || !sitetest.Debian("13").DeployedWith(node) {
 							t.Errorf("%+v, %v", node, err)
 						}
@@ -334,10 +334,10 @@ func TestUndeploy_retiredNode(t *testing.T) {
 		if err != nil || !strings.Contains(done.Lost, "1 not available (1 manageable)") {
 			t.Fatalf("%+v, %v, want to be told that the allocation is lost", done, err)
 		}
-		if _, err := client.Allocation(t.Context(), spec.UUID); !ironic.IsNotFound(err) {
+		if _, err := client.Ironic.Allocation(t.Context(), spec.UUID); !ironic.IsNotFound(err) {
 			t.Errorf("the allocation: %v, want it gone", err)
 		}
-		if node, err := client.Node(t.Context(), id); err != nil || marks.SuspendedAllocation(node) != nil {
+		if node, err := client.Ironic.Node(t.Context(), id); err != nil || marks.SuspendedAllocation(node) != nil {
 			t.Errorf("%+v, %v: the note is left on the node", node, err)
 		}
 	})
@@ -382,7 +382,7 @@ func TestUndeploy_protectedNode(t *testing.T) {
 		if _, detail := failure.Explain("undeploy it", err); err == nil || !strings.Contains(detail, "protected = false") {
 			t.Errorf("detail %q", detail)
 		}
-		if a, err := client.Allocation(t.Context(), spec.UUID); err != nil || a.State != ironic.AllocationActive {
+		if a, err := client.Ironic.Allocation(t.Context(), spec.UUID); err != nil || a.State != ironic.AllocationActive {
 			t.Errorf("the allocation: %+v, %v", a, err)
 		}
 	})
@@ -394,7 +394,7 @@ func TestUndeploy_keepsEditOfAnotherClient(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		spec := webAllocation()
 		fake, client, id := running(t, spec, time.Hour)
-		if _, err := client.AllocationsForPlan(t.Context()); err != nil {
+		if _, err := client.Ironic.AllocationsForPlan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ironictest.AsOther(t, fake, http.MethodPatch, "allocations/"+spec.UUID, []any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
@@ -444,7 +444,7 @@ func TestUndeploy_keepsEditOfTheAllocation(t *testing.T) {
 			done, _, err := client.Hold(t.Context(), spec.UUID)
 			if err == nil {
 				defer done()
-				err = client.UpdateAllocation(t.Context(), spec.UUID, nil, map[string]any{"team": "db"}, nil)
+				err = client.Ironic.UpdateAllocation(t.Context(), spec.UUID, nil, map[string]any{"team": "db"}, nil)
 			}
 			edited <- err
 		}()

@@ -97,7 +97,7 @@ func HostInState(site *machine.Site, node string) { catalogOf(site).hosts.Add(no
 func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Found {
 	known := catalogOf(site)
 	if id := expect.ExpectedOf(site).Node(who.Name); id != "" {
-		node, err := site.Node(ctx, id)
+		node, err := site.Ironic.Node(ctx, id)
 		if err != nil || node.Name != "" || !machine.Unmanaged(node) {
 			return nil
 		}
@@ -122,7 +122,7 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 	if over.By != nil && known.hosts.Has(over.Node.UUID) {
 		return nil
 	}
-	node, err := site.Node(ctx, over.Node.UUID) // the lists have no owners
+	node, err := site.Ironic.Node(ctx, over.Node.UUID) // the lists have no owners
 	if err != nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
 
 // takeOverNow reads the node that a candidate takes over and claims it. It returns nil if the node cannot be taken over any more.
 func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candidate, deadline time.Time) (*Found, error) {
-	node, err := site.Node(ctx, x.node.UUID)
+	node, err := site.Ironic.Node(ctx, x.node.UUID)
 	if ironic.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the lists are out of date
 	}
@@ -304,7 +304,7 @@ func nameDiscovered(ctx context.Context, site *machine.Site, found *Found, name 
 	}
 	err := ClaimDiscovered(ctx, site, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
 	if err == nil {
-		found.Node, err = site.Node(ctx, id)
+		found.Node, err = site.Ironic.Node(ctx, id)
 	}
 	if err != nil {
 		NotMade(site, id)
@@ -324,11 +324,11 @@ func Unmake(ctx context.Context, m *machine.Machine, failed error) (gone bool, w
 	if err := m.CheckCreation(ctx); err != nil {
 		return false, err
 	}
-	if err := m.Site().DeleteNode(ctx, m.Node().UUID); err != nil {
+	if err := m.Site().Ironic.DeleteNode(ctx, m.Node().UUID); err != nil {
 		return false, errors.Join(refused, err)
 	}
 	NotMade(m.Site(), m.Node().UUID)
-	if other, err := m.Site().FindNode(ctx, refused.address); err == nil {
+	if other, err := m.Site().Ironic.FindNode(ctx, refused.address); err == nil {
 		return true, (&Taken{What: SharedAddress, Value: refused.address, Node: other}).Err()
 	}
 	return true, refused

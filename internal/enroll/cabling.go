@@ -128,10 +128,10 @@ func Cable(ctx context.Context, m *machine.Machine, want Cabling, isNew bool) (C
 
 // ReadCables reads the ports of a node, and its port groups if they matter.
 func ReadCables(ctx context.Context, site *machine.Site, node string, groups bool) (has Cables, err error) {
-	if has.Ports, err = site.Ports(ctx, node); err != nil || !groups {
+	if has.Ports, err = site.Ironic.Ports(ctx, node); err != nil || !groups {
 		return has, err
 	}
-	all, err := site.PortGroups(ctx, node)
+	all, err := site.Ironic.PortGroups(ctx, node)
 	has.Groups = GroupsByKey(all)
 	return has, err
 }
@@ -178,7 +178,7 @@ func (c *cabler) takeApart(ctx context.Context) error {
 	}
 	for _, key := range c.want.WithoutGroups {
 		if group, exists := c.has.Groups[key]; exists {
-			if err := c.site.DeletePortGroup(ctx, group); err != nil {
+			if err := c.site.Ironic.DeletePortGroup(ctx, group); err != nil {
 				return fmt.Errorf("port group %s: %w", key, err)
 			}
 			delete(c.has.Groups, key)
@@ -191,7 +191,7 @@ func (c *cabler) takeApart(ctx context.Context) error {
 func (c *cabler) removePorts(ctx context.Context, macs []string) error {
 	for _, mac := range macs {
 		if port, exists := c.has.Ports[mac]; exists {
-			if err := c.site.DeletePort(ctx, port); err != nil {
+			if err := c.site.Ironic.DeletePort(ctx, port); err != nil {
 				return &portError{mac, err}
 			}
 			delete(c.has.Ports, mac)
@@ -210,7 +210,7 @@ func (c *cabler) freeNames(ctx context.Context) error {
 		wants[mac] = spec.Name
 	}
 	for _, mac := range givingUp(has, wants) {
-		port, err := c.site.RemovePortName(ctx, c.has.Ports[mac])
+		port, err := c.site.Ironic.RemovePortName(ctx, c.has.Ports[mac])
 		if err := c.record(mac, port, err); err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (c *cabler) freeAddresses(ctx context.Context) error {
 		wants[key] = spec.Address
 	}
 	for _, key := range givingUp(has, wants) {
-		without, err := c.site.RemovePortGroupAddress(ctx, c.has.Groups[key])
+		without, err := c.site.Ironic.RemovePortGroupAddress(ctx, c.has.Groups[key])
 		if err != nil {
 			return fmt.Errorf("port group %s: %w", key, err)
 		}
@@ -249,10 +249,10 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 			if first && spec.StandalonePorts != nil && !*spec.StandalonePorts {
 				spec.StandalonePorts = nil
 			}
-			now, err = c.site.UpdatePortGroup(ctx, group, spec)
+			now, err = c.site.Ironic.UpdatePortGroup(ctx, group, spec)
 		} else {
 			spec.Name = groupName(key, c.node)
-			now, err = failure.CreatePortGroup(ctx, c.site.Client, c.node, spec)
+			now, err = failure.CreatePortGroup(ctx, c.site.Ironic, c.node, spec)
 		}
 		if err != nil {
 			return fmt.Errorf("port group %s: %w", key, err)
@@ -276,10 +276,10 @@ func (c *cabler) bringPort(ctx context.Context, mac string) error {
 	port, exists := c.has.Ports[mac]
 	if !exists {
 		spec.Group = c.has.Groups[key].UUID
-		made, err := failure.CreatePort(ctx, c.site.Client, c.node, spec)
+		made, err := failure.CreatePort(ctx, c.site.Ironic, c.node, spec)
 		return c.record(mac, made, err)
 	}
-	changed, err := c.site.UpdatePort(ctx, port, spec)
+	changed, err := c.site.Ironic.UpdatePort(ctx, port, spec)
 	if err = c.record(mac, changed, err); err != nil || key == "" {
 		return err
 	}
@@ -288,7 +288,7 @@ func (c *cabler) bringPort(ctx context.Context, mac string) error {
 
 // movePort puts a port into the group with a key, or takes it out of its group if the key is empty.
 func (c *cabler) movePort(ctx context.Context, mac, key string) error {
-	moved, err := c.site.MovePort(ctx, c.has.Ports[mac], c.has.Groups[key].UUID)
+	moved, err := c.site.Ironic.MovePort(ctx, c.has.Ports[mac], c.has.Groups[key].UUID)
 	return c.record(mac, moved, err)
 }
 
@@ -312,7 +312,7 @@ func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
 	c := &cabler{site: m.Site(), node: m.Node().UUID}
 	if len(r.Addresses) > 0 {
 		var err error
-		if c.has.Ports, err = m.Site().Ports(ctx, c.node); err != nil {
+		if c.has.Ports, err = m.Site().Ironic.Ports(ctx, c.node); err != nil {
 			return err
 		}
 		if err := c.removePorts(ctx, r.Addresses); err != nil {
@@ -322,10 +322,10 @@ func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
 	if len(r.Bonds) == 0 {
 		return nil
 	}
-	groups, err := m.Site().PortGroups(ctx, c.node)
+	groups, err := m.Site().Ironic.PortGroups(ctx, c.node)
 	for i := 0; err == nil && i < len(groups); i++ {
 		if slices.Contains(r.Bonds, strings.ToLower(groups[i].Address)) {
-			_, err = m.Site().RemovePortGroupAddress(ctx, groups[i])
+			_, err = m.Site().Ironic.RemovePortGroupAddress(ctx, groups[i])
 		}
 	}
 	return err

@@ -265,7 +265,7 @@ func TestEnrollHost_refusedPortLeavesNoNode(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	other := sitetest.Enrolled(t, sitetest.NewClient(fake), "other") // of another run, just now
-	if _, err := sitetest.NewClient(fake).CreatePort(t.Context(), other, ironic.PortSpec{Address: macOf(1)}); err != nil {
+	if _, err := sitetest.NewClient(fake).Ironic.CreatePort(t.Context(), other, ironic.PortSpec{Address: macOf(1)}); err != nil {
 		t.Fatal(err)
 	}
 	_, failed := enroll.Cable(t.Context(), m, want, true)

@@ -63,7 +63,7 @@ func catalogOf(site *machine.Site) *catalog { return machine.Kept(site, newCatal
 
 func newCatalog(site *machine.Site) *catalog {
 	return &catalog{
-		client: site.Client, turn: make(chan struct{}, 1), changed: make(chan struct{}),
+		client: site.Ironic, turn: make(chan struct{}, 1), changed: make(chan struct{}),
 		made: map[string]*entry{}, deleting: map[string]bool{}, gone: map[string]bool{}, planned: map[string]intent{},
 	}
 }

@@ -110,7 +110,7 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		maker := sitetest.NewClient(fake)
 		node, err := enroll.Enroll(t.Context(), maker.Site, other.UUID, ironic.Settings{"name": other.Name, "driver": "redfish", "driver_info": other.DriverInfo})
 		if err == nil {
-			_, err = maker.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: other.Addresses[0]})
+			_, err = maker.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: other.Addresses[0]})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestAdmit_waitsForANodeThatTheRunDeletes(t *testing.T) {
 					time.Sleep(start)
 					ended := enroll.Deleting(site.Site, old)
 					time.Sleep(20 * time.Minute)
-					err := site.DeleteNode(t.Context(), old)
+					err := site.Ironic.DeleteNode(t.Context(), old)
 					if err != nil {
 						t.Error(err)
 					}
@@ -186,7 +186,7 @@ func TestAdmit_waitsForANodeThatTheRunUndeploysFirst(t *testing.T) {
 			undeployed(false)
 			time.Sleep(3 * time.Second)
 			ended := enroll.Deleting(site.Site, old)
-			if err := site.DeleteNode(t.Context(), old); err != nil {
+			if err := site.Ironic.DeleteNode(t.Context(), old); err != nil {
 				t.Error(err)
 			}
 			ended(true)

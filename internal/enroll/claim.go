@@ -35,7 +35,7 @@ func isClaim(instance, node string) bool {
 // Abandoned reports whether a node is held by a claim that a dead run has left behind.
 func Abandoned(site *machine.Site, n *ironic.Node) bool {
 	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
-		!n.UpdatedAt.IsZero() && site.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
 // KindClaimLost is the kind of an error which says that a discovered machine could not be claimed.
@@ -50,7 +50,7 @@ func claimLost(reason string) *failure.Error {
 // (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
 // node cannot be claimed.
 func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
-	node, err := site.Node(ctx, id)
+	node, err := site.Ironic.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return errGone()
 	}
@@ -80,7 +80,7 @@ func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark ma
 		return nil
 	}
 	// The answer may be lost although Ironic applied the patch: release only a node without the record.
-	if now, look := site.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
+	if now, look := site.Ironic.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
 		if d := marks.DiscoveryOf(now); d != nil && *d == mark {
 			return nil
 		}
@@ -114,7 +114,7 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 
 // MarkDiscovered restores the discovery record of a node that another client has removed. It keeps a record that the node has.
 func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
-	node, err := site.Node(ctx, id)
+	node, err := site.Ironic.Node(ctx, id)
 	if err != nil || marks.DiscoveryOf(node) != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func take(ctx context.Context, site *machine.Site, node *ironic.Node, claim stri
 	_, err := site.PatchNode(ctx, node.UUID, patch)
 	var now *ironic.Node
 	if err == nil || ironic.IsStatus(err, http.StatusConflict, "associated") {
-		now, err = site.Node(ctx, node.UUID)
+		now, err = site.Ironic.Node(ctx, node.UUID)
 	}
 	switch {
 	case ironic.IsNotFound(err):
@@ -183,7 +183,7 @@ func claimObstacle(n *ironic.Node) string {
 // releaseClaim removes a claim if it is still there, also after an interruption, because a claim that stays delays all other runs.
 func releaseClaim(ctx context.Context, site *machine.Site, id, claim string) error {
 	ctx = context.WithoutCancel(ctx)
-	node, err := site.Node(ctx, id)
+	node, err := site.Ironic.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return nil
 	}

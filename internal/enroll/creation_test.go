@@ -332,7 +332,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		fake, who := &fakeironic.Server{}, sitetest.MachineOf(1)
 		killed := sitetest.NewClient(fake)
 		m := sitetest.Begin(t, killed, who)
-		if _, err := killed.CreatePort(t.Context(), who.UUID, ironic.PortSpec{Address: who.Addresses[0]}); err != nil {
+		if _, err := killed.Ironic.CreatePort(t.Context(), who.UUID, ironic.PortSpec{Address: who.Addresses[0]}); err != nil {
 			t.Fatal(err)
 		}
 		fake.Set(who.Name, "provision_state", "available")
@@ -482,7 +482,7 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				if err := allocate.EndAllocation(t.Context(), next.Site, a, nil); err != nil {
 					t.Error(err)
 				}
-				now, err := next.Allocation(t.Context(), "web-0")
+				now, err := next.Ironic.Allocation(t.Context(), "web-0")
 				if err != nil {
 					t.Fatal(err)
 				}

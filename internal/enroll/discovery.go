@@ -37,7 +37,7 @@ func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.
 	if settings.Text("name") == "" {
 		settings.SetKey("extra", marks.KeyEnrolled, true)
 	}
-	node, err := failure.CreateNode(ctx, site.Client, id, settings)
+	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)
 	return node, site.ExplainDriver(ctx, settings.Text("driver"), err)
 }
 
@@ -113,7 +113,7 @@ func (s *Survey) All() []discovery.Host {
 // given. A site without new machines costs one list of its nodes. Otherwise Survey also lists the nodes in enroll and the ports,
 // and reads the inventory of each new machine.
 func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[string]string) (*Survey, error) {
-	all, err := site.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
+	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew f
 		if !isNew(&all[i]) {
 			continue
 		}
-		inventory, err := site.Inventory(ctx, all[i].UUID)
+		inventory, err := site.Ironic.Inventory(ctx, all[i].UUID)
 		if err != nil {
 			return nil, fmt.Errorf("inventory of node %s: %w", all[i].UUID, err)
 		}
@@ -200,7 +200,7 @@ func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew f
 	if err := errors.Join(readEnrolled(ctx, site, all), readBMCs(ctx, site, all, f)); err != nil {
 		return nil, err
 	}
-	ports, err := ironic.List[ironic.Port](ctx, site.Client, "ports/detail", "ports", nil)
+	ports, err := ironic.List[ironic.Port](ctx, site.Ironic, "ports/detail", "ports", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func readBMCs(ctx context.Context, site *machine.Site, all []ironic.Node, f *fac
 	if len(f.bmcs) == 0 {
 		return nil
 	}
-	listed, err := site.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
+	listed, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "driver_info"})
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func readBMCs(ctx context.Context, site *machine.Site, all []ironic.Node, f *fac
 
 // readEnrolled adds the times of creation and change and the driver_info to the nodes in enroll, for which discovery needs them.
 func readEnrolled(ctx context.Context, site *machine.Site, all []ironic.Node) error {
-	enrolled, err := site.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
+	enrolled, err := site.Ironic.ListNodes(ctx, ironic.NodeFilter{ProvisionState: string(nodes.Enroll)})
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func unnamed(ctx context.Context, site *machine.Site, n *ironic.Node) (bool, err
 	if marks.DiscoveryOf(n) != nil || !enrolledManually(n, nil) {
 		return true, nil
 	}
-	inventory, err := site.Inventory(ctx, n.UUID)
+	inventory, err := site.Ironic.Inventory(ctx, n.UUID)
 	return err == nil && !enrolledManually(n, inventory), err
 }
 

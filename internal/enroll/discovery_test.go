@@ -288,7 +288,7 @@ func TestClaim_lostAnswers(t *testing.T) {
 						fake := &fakeironic.Server{}
 						id := fake.Discover(fakeironic.SampleInventory(1))
 						client := sitetest.NewClient(fake)
-						if _, err := client.Microversion(t.Context()); err != nil {
+						if _, err := client.Ironic.Microversion(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 						n, lost := 0, 0
@@ -527,11 +527,11 @@ func testTakeOver(t *testing.T) {
 	})
 	if err == nil {
 		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
-		_, err = client.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
+		_, err = client.Ironic.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
 	}
 	nameless, err2 := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
 	if err2 == nil {
-		_, err2 = client.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
+		_, err2 = client.Ironic.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
 	}
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)

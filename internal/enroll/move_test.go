@@ -27,10 +27,10 @@ func movers(t *testing.T, site *sitetest.Client, n int) (all []enroll.Intent) {
 		who.Bonds = []string{fmt.Sprintf("52:54:02:00:00:%02x", i+1)}
 		node, err := enroll.Enroll(t.Context(), site.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": "redfish", "driver_info": who.DriverInfo})
 		if err == nil {
-			_, err = site.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: who.Addresses[0]})
+			_, err = site.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: who.Addresses[0]})
 		}
 		if err == nil {
-			_, err = site.CreatePortGroup(t.Context(), node.UUID, ironic.PortGroupSpec{Address: who.Bonds[0]})
+			_, err = site.Ironic.CreatePortGroup(t.Context(), node.UUID, ironic.PortGroupSpec{Address: who.Bonds[0]})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -70,18 +70,18 @@ func apply(t *testing.T, site *sitetest.Client, who enroll.Intent) error {
 	enroll.PlanHost(site.Site, who)
 	defer enroll.Moved(site.Site, who.UUID)
 	drop := func(macs []string) {
-		ports, _ := site.Ports(t.Context(), who.UUID)
+		ports, _ := site.Ironic.Ports(t.Context(), who.UUID)
 		for mac, port := range ports {
 			if slices.Contains(macs, mac) {
-				if err := site.DeletePort(t.Context(), port); err != nil {
+				if err := site.Ironic.DeletePort(t.Context(), port); err != nil {
 					t.Error(err)
 				}
 			}
 		}
-		groups, _ := site.PortGroups(t.Context(), who.UUID)
+		groups, _ := site.Ironic.PortGroups(t.Context(), who.UUID)
 		for _, group := range groups {
 			if slices.Contains(macs, group.Address) {
-				if _, err := site.RemovePortGroupAddress(t.Context(), group); err != nil {
+				if _, err := site.Ironic.RemovePortGroupAddress(t.Context(), group); err != nil {
 					t.Error(err)
 				}
 			}
@@ -106,14 +106,14 @@ func apply(t *testing.T, site *sitetest.Client, who enroll.Intent) error {
 		return err
 	}
 	drop(who.Drops)
-	if ports, _ := site.Ports(t.Context(), who.UUID); len(ports) == 0 {
-		if _, err := site.CreatePort(t.Context(), who.UUID, ironic.PortSpec{Address: who.Addresses[0]}); err != nil {
+	if ports, _ := site.Ironic.Ports(t.Context(), who.UUID); len(ports) == 0 {
+		if _, err := site.Ironic.CreatePort(t.Context(), who.UUID, ironic.PortSpec{Address: who.Addresses[0]}); err != nil {
 			return err
 		}
 	}
-	groups, err := site.PortGroups(t.Context(), who.UUID)
+	groups, err := site.Ironic.PortGroups(t.Context(), who.UUID)
 	if err == nil {
-		_, err = site.UpdatePortGroup(t.Context(), groups[0], ironic.PortGroupSpec{Address: who.Bonds[0]})
+		_, err = site.Ironic.UpdatePortGroup(t.Context(), groups[0], ironic.PortGroupSpec{Address: who.Bonds[0]})
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func TestMove_waitsForChangeOrDeletionInTheSameRun(t *testing.T) {
 						}
 						ended := enroll.Deleting(site.Site, gives.UUID)
 						time.Sleep(10 * time.Minute)
-						ended(site.DeleteNode(t.Context(), gives.UUID) == nil)
+						ended(site.Ironic.DeleteNode(t.Context(), gives.UUID) == nil)
 					})
 					synctest.Wait()
 					if err := apply(t, site, gets); err != nil {

@@ -70,7 +70,7 @@ func changeTraits(ctx context.Context, m *machine.Machine, wanted, without []str
 	if len(add)+len(without) == 0 {
 		return nil
 	}
-	if err := m.Site().SetTraits(ctx, m.Node().UUID, add, without); err != nil {
+	if err := m.Site().Ironic.SetTraits(ctx, m.Node().UUID, add, without); err != nil {
 		return err
 	}
 	m.Changed(func(n *ironic.Node) {

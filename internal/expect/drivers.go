@@ -24,7 +24,7 @@ func LacksBootPort(ctx context.Context, site *machine.Site, node *ironic.Node) s
 	if h, planned := ExpectedOf(site).find(node); !machine.BootsFromPort(boot.Interface) || planned && h.BootPort {
 		return ""
 	}
-	ports, err := site.PortsForRefresh(ctx, node.UUID)
+	ports, err := site.Ironic.PortsForRefresh(ctx, node.UUID)
 	if err != nil {
 		return "" // the apply reports it
 	}
@@ -52,7 +52,7 @@ func driversForPlan(ctx context.Context, site *machine.Site) []ironic.Driver {
 		return nil
 	}
 	if known.enabled == nil {
-		enabled, err := site.Drivers(ctx)
+		enabled, err := site.Ironic.Drivers(ctx)
 		if err != nil && !ironic.IsForbidden(err) {
 			return nil // the apply explains the refusal
 		}

@@ -124,7 +124,7 @@ func (e *Expected) any(fits func(ExpectedHost) bool) bool {
 // node. If this plan changes the host of the node, and Terraform has planned that before, its planned disable_power_off counts. An
 // unknown node or value is no reason.
 func CheckOff(ctx context.Context, site *machine.Site, ref string) error {
-	node, err := site.NodeForRefresh(ctx, ref)
+	node, err := site.Ironic.NodeForRefresh(ctx, ref)
 	if err != nil {
 		return nil //nolint:nilerr // the apply reports it
 	}

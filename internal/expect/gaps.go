@@ -133,10 +133,10 @@ func commonest(have map[string]int) string {
 // MissingTraits returns a sentence for each trait that no node has. It returns none while there are no nodes, or if this plan creates
 // or changes a host, which may get the trait.
 func MissingTraits(ctx context.Context, site *machine.Site, traits []string) ([]string, error) {
-	if len(traits) == 0 || site.HasWritten() || ExpectedOf(site).any(func(ExpectedHost) bool { return true }) {
+	if len(traits) == 0 || site.Ironic.HasWritten() || ExpectedOf(site).any(func(ExpectedHost) bool { return true }) {
 		return nil, nil
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

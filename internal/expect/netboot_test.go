@@ -77,13 +77,13 @@ func TestLacksBootPort_sharesLists(t *testing.T) {
 	for i, node := range all {
 		fake.Set(node.UUID, "boot_interface", "ipxe")
 		fake.Set(node.UUID, "provision_state", "manageable")
-		ports, err := client.Ports(t.Context(), node.UUID)
+		ports, err := client.Ironic.Ports(t.Context(), node.UUID)
 		for _, port := range ports {
 			switch i {
 			case 0:
-				err = errors.Join(err, client.DeletePort(t.Context(), port))
+				err = errors.Join(err, client.Ironic.DeletePort(t.Context(), port))
 			case 1:
-				_, refused := client.UpdatePort(t.Context(), port, ironic.PortSpec{PXEEnabled: new(false)})
+				_, refused := client.Ironic.UpdatePort(t.Context(), port, ironic.PortSpec{PXEEnabled: new(false)})
 				err = errors.Join(err, refused)
 			}
 		}
@@ -94,7 +94,7 @@ func TestLacksBootPort_sharesLists(t *testing.T) {
 	client = sitetest.NewClient(fake)
 	before := len(fake.Requests())
 	for i, node := range all {
-		seen, err := client.NodeForRefresh(t.Context(), node.UUID)
+		seen, err := client.Ironic.NodeForRefresh(t.Context(), node.UUID)
 		if err != nil {
 			t.Fatal(err)
 		}

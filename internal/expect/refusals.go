@@ -112,7 +112,7 @@ type FindNode func(context.Context) (*ironic.Node, error)
 // ForeseeRefusal returns what speaks against an apply that needs the right that a rule of Ironic's policy grants; nil if nothing does, or if that
 // is not known. It makes requests only if the default policy does not grant the right to all users with the roles of this one.
 func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find FindNode) *Doubt {
-	who := site.Rights()
+	who := site.Ironic.Rights()
 	of, known := failure.GrantOf(rule)
 	if who == nil || !known {
 		return nil
@@ -150,7 +150,7 @@ func relationsNow(ctx context.Context, site *machine.Site, who *ironic.Rights, f
 	if ExpectedOf(site).any(func(ExpectedHost) bool { return true }) {
 		return []relation{ofOwner, ofLessee} // it may be the node of a host of this plan
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *ironic.Right
 	if len(driversForPlan(ctx, site)) > 0 {
 		return false
 	}
-	all, err := site.NodesForPlan(ctx)
+	all, err := site.Ironic.NodesForPlan(ctx)
 	for _, node := range all {
 		if len(relationsTo(who.Project, node)) == 0 {
 			return false
@@ -195,7 +195,7 @@ func refusesToValidate(ctx context.Context, site *machine.Site, as relation, fin
 	if err != nil {
 		return false, false
 	}
-	err = site.Validate(ctx, node.UUID)
+	err = site.Ironic.Validate(ctx, node.UUID)
 	if refused = ironic.IsForbidden(err); err == nil || refused {
 		learned.refused[as] = refused
 		return refused, true

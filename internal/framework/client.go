@@ -58,7 +58,7 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 }
 
 // Known reports whether Ironic can be asked during a plan.
-func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Known() }
+func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Ironic.Known() }
 
 // SiteInPlan returns the client if Ironic can be asked during a plan; else nil.
 func (w *WithClient) SiteInPlan() *machine.Site {
@@ -95,7 +95,7 @@ type Feature struct {
 // Requires adds an error at each used attribute that the API version does not support, and one if it does not support the
 // configured provisioning_limit. If Ironic does not say which version it supports, that is the only error. It is called during plan.
 func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, features ...Feature) {
-	if _, err := w.Client.Microversion(ctx); err != nil {
+	if _, err := w.Client.Ironic.Microversion(ctx); err != nil {
 		ReportUndone(diags, "ask Ironic for its API version", err)
 		return
 	}
@@ -106,7 +106,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 		if !f.Used {
 			continue
 		}
-		if err := w.Client.Requires(ctx, f.Since, f.Name.String()); err != nil {
+		if err := w.Client.Ironic.Requires(ctx, f.Since, f.Name.String()); err != nil {
 			summary, detail := failure.Explain("use "+f.Name.String(), err)
 			diags.AddAttributeError(f.Name, summary, detail)
 		}
@@ -115,7 +115,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 
 // Offers adds an error if the API version does not support a resource at all, and reports whether it does. It is called during plan.
 func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, resource string) bool {
-	err := w.Client.Requires(ctx, since, resource)
+	err := w.Client.Ironic.Requires(ctx, since, resource)
 	if err != nil {
 		ReportUndone(diags, "use "+resource, err)
 	}

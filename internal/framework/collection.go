@@ -14,7 +14,7 @@ import (
 // ReadFrom reads an object of a collection for a resource's Read. It returns nil if there is nothing to refresh: the object does not
 // exist, so the resource leaves the state, or the request has failed, which it reports.
 func ReadFrom[T any](ctx context.Context, site *machine.Site, in ironic.Collection, id, label string, resp *resource.ReadResponse) *T {
-	found, err := ironic.ReadIn[T](ctx, site.Client, in, id)
+	found, err := ironic.ReadIn[T](ctx, site.Ironic, in, id)
 	switch {
 	case ironic.IsNotFound(err):
 		resp.State.RemoveResource(ctx)
@@ -33,7 +33,7 @@ func DeleteFrom(ctx context.Context, site *machine.Site, in ironic.Collection, i
 		WarnKept(diags, label)
 		return
 	}
-	if err := site.DeleteIn(ctx, in, id); err != nil {
+	if err := site.Ironic.DeleteIn(ctx, in, id); err != nil {
 		ReportUndone(diags, "delete "+label, err)
 	}
 }

@@ -54,11 +54,11 @@ func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeou
 		return nil, nil
 	}
 	if work.RAID != nil && len(work.RAID.Volumes) > 0 {
-		if err := m.Site().SetRAID(ctx, m.Node().UUID, work.RAID.Volumes); err != nil {
+		if err := m.Site().Ironic.SetRAID(ctx, m.Node().UUID, work.RAID.Volumes); err != nil {
 			return open, err
 		}
 	}
-	server, err := m.Site().Highest(ctx)
+	server, err := m.Site().Ironic.Highest(ctx)
 	if err != nil {
 		return open, err
 	}
@@ -111,9 +111,9 @@ func SeeHardware(ctx context.Context, site *machine.Site, node *ironic.Node, par
 		case PartRAID:
 			seen.RAID = raidOf(node)
 		case PartBIOS:
-			seen.BIOS, err = site.BIOS(ctx, node.UUID)
+			seen.BIOS, err = site.Ironic.BIOS(ctx, node.UUID)
 		case PartFirmware:
-			seen.Firmware, err = site.Firmware(ctx, node.UUID)
+			seen.Firmware, err = site.Ironic.Firmware(ctx, node.UUID)
 		}
 		if err != nil {
 			return seen, fmt.Errorf("read %s: %w", part, err)

@@ -58,7 +58,7 @@ func TestConfigure_waitsForServiceInProgress(t *testing.T) {
 		id := ironictest.NodeOf(t, fake, "node-000").UUID
 		fake.Set(id, "provision_state", "active")
 		fake.Set(id, "instance_uuid", "aaaaaaaa-1111-4111-8111-111111111111")
-		if err := sitetest.NewClient(fake).ChangeProvisionState(t.Context(), id, ironic.Order{Verb: nodes.TargetService, Steps: enabled.Steps(hardware.Seen{})}); err != nil {
+		if err := sitetest.NewClient(fake).Ironic.ChangeProvisionState(t.Context(), id, ironic.Order{Verb: nodes.TargetService, Steps: enabled.Steps(hardware.Seen{})}); err != nil {
 			t.Fatal(err)
 		}
 		before := len(ironictest.Verbs(t, fake, id))

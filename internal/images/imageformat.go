@@ -108,7 +108,7 @@ func readHead(ctx context.Context, site *machine.Site, address string) []byte {
 	if err != nil || isSilent(site, req.URL.Host) {
 		return nil
 	}
-	req.Header.Set("User-Agent", site.UserAgent())
+	req.Header.Set("User-Agent", site.Ironic.UserAgent())
 	req.Header.Set("Range", "bytes=0-511")
 	resp, err := rest.NewClient(site.Config().Images, 0).Do(req)
 	if err != nil {
@@ -116,7 +116,7 @@ func readHead(ctx context.Context, site *machine.Site, address string) []byte {
 		known.mu.Lock()
 		defer known.mu.Unlock()
 		known.silent[req.URL.Host] = known.silent[req.URL.Host] || !errors.As(err, &redirect)
-		site.Logger().DebugContext(ctx, "could not look at the image", "host", req.URL.Host)
+		site.Ironic.Logger().DebugContext(ctx, "could not look at the image", "host", req.URL.Host)
 		return nil
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it matters

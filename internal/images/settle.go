@@ -97,7 +97,7 @@ func settle(ctx context.Context, site *machine.Site, image NewImage, seen time.T
 	if left > image.Quiet+time.Minute {
 		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
 	}
-	site.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
+	site.Ironic.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {
 		return err
 	}
@@ -129,15 +129,15 @@ func headImage(ctx context.Context, site *machine.Site, address string) imageHea
 	if err != nil {
 		return g
 	}
-	req.Header.Set("User-Agent", site.UserAgent())
+	req.Header.Set("User-Agent", site.Ironic.UserAgent())
 	resp, err := rest.NewClient(site.Config().Images, 0).Do(req)
 	if err != nil {
 		var redirect *rest.RedirectError
 		if errors.As(err, &redirect) {
-			site.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
+			site.Ironic.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
 			return g
 		}
-		site.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
+		site.Ironic.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
 		return g
 	}
 	defer resp.Body.Close() //nolint:errcheck // a HEAD request has no body to read

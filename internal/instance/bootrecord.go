@@ -72,7 +72,7 @@ func Lost(ctx context.Context, m *machine.Machine, instance string) Losses {
 		return Losses{}
 	}
 	if m.Site().IsOfOthers(m.Node()) && !ironic.SameJSON(RegisterOf(m.Site()).lostBy(m.Node().UUID), note.Lost) {
-		m.Site().Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", machine.NodeAttributes(m.Node())...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", machine.NodeAttributes(m.Node())...)
 		return Losses{}
 	}
 	return *note.Lost

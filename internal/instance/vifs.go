@@ -38,7 +38,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 	if len(c.Wanted)+len(lost) == 0 && (len(c.Unwanted) == 0 || !KeepsVIFs(m.Node())) {
 		return nil
 	}
-	attached, err := m.Site().VIFs(ctx, m.Node().UUID)
+	attached, err := m.Site().Ironic.VIFs(ctx, m.Node().UUID)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		if !slices.Contains(attached, id) {
 			continue
 		}
-		if err := m.Unlocked(ctx, func() error { return m.Site().DetachVIF(ctx, m.Node().UUID, id) }); err != nil {
+		if err := m.Unlocked(ctx, func() error { return m.Site().Ironic.DetachVIF(ctx, m.Node().UUID, id) }); err != nil {
 			return fmt.Errorf("detach VIF %s: %w", id, err)
 		}
 		attached = slices.DeleteFunc(attached, func(other string) bool { return other == id })
@@ -67,7 +67,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		err := attachVIF(ctx, m, vif)
 		var refused *ironic.StatusError
 		if errors.As(err, &refused) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) {
-			m.Site().Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
+			m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
 			continue
 		}
 		if err != nil {
@@ -79,17 +79,17 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 
 // attachedVIFs returns the VIFs of the machine, each with the MAC address of its port if a VIF can name its port.
 func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err error) {
-	version, err := m.Site().Microversion(ctx)
+	version, err := m.Site().Ironic.Microversion(ctx)
 	if err != nil || version < ironic.VersionVIFs || !KeepsVIFs(m.Node()) {
 		return nil, err
 	}
-	ids, err := m.Site().VIFs(ctx, m.Node().UUID)
+	ids, err := m.Site().Ironic.VIFs(ctx, m.Node().UUID)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	at := map[string]string{}
 	if version >= ironic.VersionVIFPort {
-		ports, err := m.Site().Ports(ctx, m.Node().UUID)
+		ports, err := m.Site().Ironic.Ports(ctx, m.Node().UUID)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ const tenantVIF = "tenant_vif_port_id"
 func attachVIF(ctx context.Context, m *machine.Machine, vif VIF) error {
 	port := ""
 	if vif.MAC != "" {
-		ports, err := m.Site().Ports(ctx, m.Node().UUID)
+		ports, err := m.Site().Ironic.Ports(ctx, m.Node().UUID)
 		if err != nil {
 			return err
 		}
@@ -121,5 +121,5 @@ func attachVIF(ctx context.Context, m *machine.Machine, vif VIF) error {
 		}
 		port = at.UUID
 	}
-	return m.Unlocked(ctx, func() error { return m.Site().AttachVIF(ctx, m.Node().UUID, vif.ID, port) })
+	return m.Unlocked(ctx, func() error { return m.Site().Ironic.AttachVIF(ctx, m.Node().UUID, vif.ID, port) })
 }

@@ -47,9 +47,9 @@ func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout t
 	needed := func() bool { return !HasBoot(m.node, change) }
 	_, err := m.order(ctx, nodes.Rebooting, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
 		if change.Secure != nil {
-			return m.site.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
+			return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
 		}
-		return m.site.ChangeBootMode(ctx, m.node.UUID, change.Mode)
+		return m.site.Ironic.ChangeBootMode(ctx, m.node.UUID, change.Mode)
 	})
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestCapacity_countsLikeTheLimit(t *testing.T) {
 // capacity counts the whole site.
 func capacity(t *testing.T, client *sitetest.Client) slots.Capacity {
 	t.Helper()
-	all, err := client.ListNodes(t.Context(), ironic.NodeFilter{})
+	all, err := client.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

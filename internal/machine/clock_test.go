@@ -105,7 +105,7 @@ func TestClock_correctedClock(t *testing.T) {
 			cfg.Limit = sitetest.UpTo(1)
 			cfg.Transport = ahead(t, fake, func() time.Duration { return wrong })
 		})
-		if _, err := client.Node(t.Context(), fake.Nodes()[0].UUID); err != nil {
+		if _, err := client.Ironic.Node(t.Context(), fake.Nodes()[0].UUID); err != nil {
 			t.Fatal(err)
 		}
 		wrong = 0

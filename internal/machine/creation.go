@@ -59,7 +59,7 @@ func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error)
 	if lost := m.CheckCreation(ctx); marks.IsSuperseded(lost) {
 		return lost
 	}
-	m.site.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(NodeAttributes(m.node), "error", err)...)
+	m.site.Ironic.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(NodeAttributes(m.node), "error", err)...)
 	return failed
 }
 
@@ -91,7 +91,7 @@ func (m *Machine) ForgetCreation(ctx context.Context, key marks.Mark) {
 	patch.Replace(mark.Path(key), mark)
 	patch.Remove("/extra/" + string(key))
 	if err := m.Write(ctx, patch); err != nil {
-		m.site.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", append(NodeAttributes(m.node), "error", err)...)
+		m.site.Ironic.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", append(NodeAttributes(m.node), "error", err)...)
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Site) forget(ctx context.Context, node string, key marks.Mark, meant fu
 		err = m.Write(ctx, patch)
 	}
 	if err != nil {
-		s.Logger().WarnContext(ctx, "could not remove the mark of what leaves the state", "mark", key, "uuid", node, "error", err)
+		s.Ironic.Logger().WarnContext(ctx, "could not remove the mark of what leaves the state", "mark", key, "uuid", node, "error", err)
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Site) IsSuspended(ctx context.Context, allocation, node string) (bool, 
 	if node == "" {
 		return false, nil
 	}
-	n, err := s.Node(ctx, node)
+	n, err := s.Ironic.Node(ctx, node)
 	if ironic.IsNotFound(err) {
 		return false, nil
 	}
@@ -208,7 +208,7 @@ func (r Remains) Obstacle(t Tenant) string {
 // Obstacle returns why a node, which was just read in full, a candidate of a tenant must not take over; "" if it may. mark is nil if the node
 // was discovered.
 func (s *Site) Obstacle(ctx context.Context, node *ironic.Node, mark *marks.Creation, tenant Tenant) (string, error) {
-	tenant.Project = s.Project()
+	tenant.Project = s.Ironic.Project()
 	r := Remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || s.Run.IsRecent(mark)}
 	if r.instance != "" {
 		var err error
@@ -224,7 +224,7 @@ func (s *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 	if node.AllocationUUID == "" {
 		return s.BegunReservation(node, "") != nil, nil
 	}
-	a, err := s.Allocation(ctx, node.AllocationUUID)
+	a, err := s.Ironic.Allocation(ctx, node.AllocationUUID)
 	if ironic.IsNotFound(err) {
 		return false, nil
 	}
@@ -242,7 +242,7 @@ const instanceNamespace = "6b0f2d0c-6d65-5461-8c1e-7265736572ae"
 func (s *Site) NewReservation(node string) *marks.Creation {
 	mark := s.Run.Begun()
 	mark.Origin = ironic.NewUUID()
-	mark.Instance = instanceOf(node, s.Project(), mark.Origin)
+	mark.Instance = instanceOf(node, s.Ironic.Project(), mark.Origin)
 	return mark
 }
 
@@ -256,13 +256,13 @@ func (s *Site) describes(mark *marks.Creation, n *ironic.Node, allocation string
 	if n.InstanceUUID == "" || mark.Instance != n.InstanceUUID {
 		return false
 	}
-	return mark.Instance == allocation || mark.Instance == instanceOf(n.UUID, s.Project(), mark.Origin)
+	return mark.Instance == allocation || mark.Instance == instanceOf(n.UUID, s.Ironic.Project(), mark.Origin)
 }
 
 // IsOfOthers reports whether another project than that of this run owns or leases a node, so that its users may write notes on it. Without
 // Keystone there are no projects.
 func (s *Site) IsOfOthers(n *ironic.Node) bool {
-	ours := Tenant{Project: s.Project()}
+	ours := Tenant{Project: s.Ironic.Project()}
 	return s.cfg.Auth == ironic.AuthKeystone && (ours.IsForeign(n.Owner, "") || ours.IsForeign(n.Lessee, ""))
 }
 

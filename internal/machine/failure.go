@@ -32,7 +32,7 @@ func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) erro
 	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
 		return err
 	}
-	all, problem := s.Drivers(ctx)
+	all, problem := s.Ironic.Drivers(ctx)
 	enabled := NamesOf(all)
 	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
 		return err
@@ -143,7 +143,7 @@ func InvalidNode(node *ironic.Node, reason string) *failure.Error {
 // that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
 func (w *walk) failed(ctx context.Context) *failure.Error {
 	if err := w.learnError(ctx); err != nil {
-		w.site.Logger().DebugContext(ctx, "could not read last_error", append(NodeAttributes(w.node), "error", err)...)
+		w.site.Ironic.Logger().DebugContext(ctx, "could not read last_error", append(NodeAttributes(w.node), "error", err)...)
 	}
 	deploys := w.goal == states.GoalDeployed || w.goal == states.GoalRebuilt
 	step := ""
@@ -178,15 +178,15 @@ func (s *Site) lastEvent(ctx context.Context, id string) string {
 			Event    string `json:"event"`
 		} `json:"history"`
 	}
-	if version, err := s.Microversion(ctx); err != nil || version < ironic.VersionHistory {
+	if version, err := s.Ironic.Microversion(ctx); err != nil || version < ironic.VersionHistory {
 		return ""
 	}
-	if err := s.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+	if err := s.Ironic.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
 		return ""
 	}
 	for _, event := range slices.Backward(answer.History) {
 		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
-			return s.Redact(event.Event)
+			return s.Ironic.Redact(event.Event)
 		}
 	}
 	return ""
@@ -238,7 +238,7 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 		return
 	}
 	if err := m.Patch(ctx, patch); err != nil {
-		m.site.Logger().DebugContext(ctx, "could not record the failures of the node", append(NodeAttributes(m.node), "error", err)...)
+		m.site.Ironic.Logger().DebugContext(ctx, "could not record the failures of the node", append(NodeAttributes(m.node), "error", err)...)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestInterfaces_arrivedPatch(t *testing.T) {
 				return nil
 			}
 			client := sitetest.NewClient(fake)
-			before, err := client.Node(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID)
+			before, err := client.Ironic.Node(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestInterfaces_interruptedPatchLeavesNoMaintenance(t *testing.T) {
 		return nil
 	}
 	client := sitetest.NewClient(fake)
-	before, err := client.Node(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID)
+	before, err := client.Ironic.Node(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID)
 	if err != nil {
 		t.Fatal(err)
 	}

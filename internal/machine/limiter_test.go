@@ -234,7 +234,7 @@ func TestGate_runsOfOneProject(t *testing.T) {
 				if _, err := runs[i%2].Reach(t.Context(), node.UUID, states.GoalAvailable, time.Hour); err != nil {
 					t.Error(err)
 				}
-				if all, err := runs[0].ListAllocations(t.Context(), nil); err != nil || len(all) > 0 {
+				if all, err := runs[0].Ironic.ListAllocations(t.Context(), nil); err != nil || len(all) > 0 {
 					t.Errorf("the list shows %v, %v", all, err)
 				}
 			})

@@ -22,7 +22,7 @@ import (
 
 // Write sends a patch that Ironic may refuse, and updates the record.
 func (m *Machine) Write(ctx context.Context, patch ironic.Patch) error {
-	node, err := m.site.Client.PatchNode(ctx, m.node.UUID, patch)
+	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, patch)
 	if err == nil {
 		m.applyAnswer(node)
 	}
@@ -54,7 +54,7 @@ type Machine struct {
 
 // Machine reads a node, by UUID or name, and returns the record of its machine.
 func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
-	node, err := s.Node(ctx, ref)
+	node, err := s.Ironic.Node(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *Machine) State() ironic.State { return ironic.State(m.node.ProvisionSta
 
 // Refresh reads the node now. It repeats edits of extra that other clients have overwritten.
 func (m *Machine) Refresh(ctx context.Context) error {
-	node, err := m.site.Node(ctx, m.node.UUID)
+	node, err := m.site.Ironic.Node(ctx, m.node.UUID)
 	if err != nil {
 		return err
 	}
@@ -171,17 +171,17 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	guarded := m.guarded(patch)
 	var node *ironic.Node
 	err := m.Unlocked(ctx, func() (err error) {
-		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, guarded)
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, guarded)
 		return err
 	})
 	if len(guarded) > len(patch) && ironic.IsStatus(err, http.StatusBadRequest, "") {
 		if lost := m.CheckCreation(ctx); lost != nil {
 			return lost
 		}
-		node, err = m.site.Client.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
 	}
 	if err != nil {
-		return m.site.ExplainDriver(ctx, driverOf(patch), failure.Unseen(ctx, m.site.Client, err))
+		return m.site.ExplainDriver(ctx, driverOf(patch), failure.Unseen(ctx, m.site.Ironic, err))
 	}
 	m.applyAnswer(node)
 	m.logState(ctx)
@@ -209,7 +209,7 @@ func (m *Machine) Changed(change func(n *ironic.Node)) {
 // poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
 // be read.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
-	polled, asked, err := m.site.PollNode(ctx, m.node.UUID, time.Until(deadline))
+	polled, asked, err := m.site.Ironic.PollNode(ctx, m.node.UUID, time.Until(deadline))
 	if err != nil {
 		return m.unwatched(ctx, err)
 	}
@@ -225,7 +225,7 @@ func (m *Machine) learnError(ctx context.Context) error {
 	if !m.node.Hidden.LastError {
 		return nil
 	}
-	text, hidden, err := m.site.LastError(ctx, m.node.UUID)
+	text, hidden, err := m.site.Ironic.LastError(ctx, m.node.UUID)
 	switch {
 	case ironic.IsForbidden(err):
 		return nil
@@ -277,11 +277,11 @@ func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
 func (s *Site) PatchNode(ctx context.Context, id string, patch ironic.Patch) (*ironic.Node, error) {
 	const tries = 6
 	for try := 1; ; try++ {
-		node, err := s.Client.PatchNode(ctx, id, patch)
+		node, err := s.Ironic.PatchNode(ctx, id, patch)
 		if err != nil || len(patch.OfExtra()) == 0 {
 			return node, err
 		}
-		now, err := s.Node(ctx, id)
+		now, err := s.Ironic.Node(ctx, id)
 		if err != nil {
 			return node, err
 		}
@@ -318,7 +318,7 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 		}
 		return RefusedFor(m.node, reason)
 	}
-	return s.DeleteNode(ctx, id)
+	return s.Ironic.DeleteNode(ctx, id)
 }
 
 // InspectedAt returns when a node was last inspected, to the second; zero if it never was.
@@ -406,7 +406,7 @@ func (m *Machine) SetMaintenance(ctx context.Context, want Maintenance) error {
 	if want.On == m.node.Maintenance && (!want.On || want.Reason == m.node.MaintenanceReason) {
 		return nil
 	}
-	if err := m.site.SetMaintenance(ctx, m.node.UUID, want.On, want.Reason); err != nil {
+	if err := m.site.Ironic.SetMaintenance(ctx, m.node.UUID, want.On, want.Reason); err != nil {
 		return err
 	}
 	m.Changed(func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = want.On, want.Reason })

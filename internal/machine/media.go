@@ -53,9 +53,9 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 		return err
 	}
 	deadline, id := time.Now().Add(timeout), m.node.UUID
-	err := m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.DetachMedia(ctx, id, device) })
+	err := m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.Ironic.DetachMedia(ctx, id, device) })
 	if err == nil && image != "" {
-		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error { return m.site.AttachMedia(ctx, id, device, image) })
+		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error { return m.site.Ironic.AttachMedia(ctx, id, device, image) })
 	}
 	return err
 }

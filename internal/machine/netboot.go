@@ -86,21 +86,21 @@ func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
 	if !awaitsAgent(m.State()) || time.Since(since) < absentAfter {
 		return false
 	}
-	n, err := m.site.Node(ctx, m.node.UUID)
+	n, err := m.site.Ironic.Node(ctx, m.node.UUID)
 	if err != nil || n.ProvisionState != m.node.ProvisionState || BootsFromPort(n.BootInterface) && m.lookUpMACs(ctx) != nil {
 		return false
 	}
-	absent := absence(n, m.site.ServerNow())
+	absent := absence(n, m.site.Ironic.ServerNow())
 	if absent == "" {
 		return false
 	}
-	m.site.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, checkBoot(n, m.macs)), append(NodeAttributes(n), "state", n.ProvisionState)...)
+	m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, checkBoot(n, m.macs)), append(NodeAttributes(n), "state", n.ProvisionState)...)
 	return true
 }
 
 // lookUpMACs reads the MAC addresses from which the machine may boot.
 func (m *Machine) lookUpMACs(ctx context.Context) error {
-	ports, err := m.site.PortsForRefresh(ctx, m.node.UUID)
+	ports, err := m.site.Ironic.PortsForRefresh(ctx, m.node.UUID)
 	if err != nil {
 		return err
 	}

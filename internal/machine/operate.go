@@ -151,7 +151,7 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 func (c *Site) ErasingSteps(ctx context.Context, order ironic.Order) (names []string, err error) {
 	steps := order.Steps
 	if order.Runbook != "" {
-		runbook, err := ironic.ReadIn[ironic.Procedure](ctx, c.Client, ironic.Runbooks, order.Runbook)
+		runbook, err := ironic.ReadIn[ironic.Procedure](ctx, c.Ironic, ironic.Runbooks, order.Runbook)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	if !can {
 		return m.refuse("Ironic can end an operation only while it waits for the machine or is held, and there is none")
 	}
-	if err := m.site.Requires(ctx, since, fmt.Sprintf("ending an operation in state %q", m.State())); err != nil {
+	if err := m.site.Ironic.Requires(ctx, since, fmt.Sprintf("ending an operation in state %q", m.State())); err != nil {
 		return err
 	}
 	if err := m.clearFault(ctx); err != nil {
@@ -259,7 +259,7 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 		return err
 	}
 	err := m.Insist(ctx, CallWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
-		return m.site.InjectNMI(ctx, m.node.UUID)
+		return m.site.Ironic.InjectNMI(ctx, m.node.UUID)
 	})
 	if ironic.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
 		return &failure.Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}

@@ -163,7 +163,7 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 	needed := func() bool { return restarts || m.node.PowerState != want || m.node.TargetPowerState != "" }
 	from := m.node.PowerState
 	sent, err := m.order(ctx, target, callOfPower(target, want), timeout, needed, func(ctx context.Context) error {
-		return m.site.ChangePowerState(ctx, m.node.UUID, target, soft)
+		return m.site.Ironic.ChangePowerState(ctx, m.node.UUID, target, soft)
 	})
 	if err != nil || !sent {
 		return err

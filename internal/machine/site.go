@@ -26,7 +26,7 @@ type Config struct {
 // Site is an Ironic with its machines. It is safe for concurrent use. A process should use one Site for everything, because the
 // provisioning limit applies per Site.
 type Site struct {
-	*ironic.Client
+	Ironic  *ironic.Client // sends the requests
 	Run     *marks.Run
 	cfg     Config
 	limiter *slots.Limiter
@@ -46,10 +46,10 @@ func New(cfg Config) *Site {
 		c.guard = allowAll{}
 	}
 	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.OthersAtWork(fleet) }
-	c.Client = ironic.New(cfg.Config)
+	c.Ironic = ironic.New(cfg.Config)
 	id := ironic.NewUUID()
-	c.limiter = slots.NewLimiter(c.Client, cfg.Limit, id)
-	c.Run = marks.NewRun(id, c.Client, c.limiter.Locks)
+	c.limiter = slots.NewLimiter(c.Ironic, cfg.Limit, id)
+	c.Run = marks.NewRun(id, c.Ironic, c.limiter.Locks)
 	return c
 }
 

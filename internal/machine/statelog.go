@@ -75,7 +75,7 @@ func (m *Machine) logState(ctx context.Context) {
 
 // logInfo logs what the machine does. The text is a predicate. It has all facts, because Terraform writes attributes in no order.
 func (m *Machine) logInfo(ctx context.Context, text string, args ...any) {
-	m.site.Logger().InfoContext(ctx, "machine "+ironic.NodeLabel(m.node)+" "+text, append(NodeAttributes(m.node), args...)...)
+	m.site.Ironic.Logger().InfoContext(ctx, "machine "+ironic.NodeLabel(m.node)+" "+text, append(NodeAttributes(m.node), args...)...)
 }
 
 // NodeAttributes are the attributes of a log line that identify a node.

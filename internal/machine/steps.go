@@ -51,7 +51,7 @@ func (m *Machine) RunSteps(ctx context.Context, live bool, order ironic.Order, t
 // leaveService ends a failed service: it ends the maintenance that Ironic has set, and aborts the service, so that the machine is
 // active again. Ironic can do that since API 1.97; older versions keep the node in service failed.
 func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error {
-	if version, err := m.site.Highest(ctx); err != nil || version < ironic.VersionServiceAbort {
+	if version, err := m.site.Ironic.Highest(ctx); err != nil || version < ironic.VersionServiceAbort {
 		return err
 	}
 	if err := m.clearFault(ctx); err != nil {

@@ -52,7 +52,7 @@ func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time
 
 // logStill logs what the machine waits for, if it has not moved for a while.
 func (m *Machine) logStill(ctx context.Context) {
-	if since, due := stillsOf(m.site).poll(m.node, m.site.PollInterval()); due && !m.warnAbsent(ctx, since) {
+	if since, due := stillsOf(m.site).poll(m.node, m.site.Ironic.PollInterval()); due && !m.warnAbsent(ctx, since) {
 		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)), "state", m.node.ProvisionState)
 	}
 }

@@ -145,13 +145,13 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 	if m.unanswered != nil {
 		return m.unansweredError()
 	}
-	before, sent := m.node, m.site.ServerNow()
+	before, sent := m.node, m.site.Ironic.ServerNow()
 	err := send(ctx)
 	if !ironic.IsUnanswered(err) {
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
-	m.logInfo(ctx, fmt.Sprintf("got no answer to the request to %s; the provider looks what became of it", c.doing), "error", m.site.Redact(err.Error()))
+	m.logInfo(ctx, fmt.Sprintf("got no answer to the request to %s; the provider looks what became of it", c.doing), "error", m.site.Ironic.Redact(err.Error()))
 	return m.unansweredError()
 }
 
@@ -171,7 +171,7 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 	waiting := &rest.Backoff{First: ironic.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
 	var fails ironic.Patience
 	for u := m.unanswered; ; {
-		node, err := m.site.Node(ctx, m.node.UUID)
+		node, err := m.site.Ironic.Node(ctx, m.node.UUID)
 		if err != nil && !fails.Outlasts(err) {
 			return false, m.unwatched(ctx, err)
 		}

@@ -62,13 +62,13 @@ const settleFor = unansweredFor + time.Minute
 
 // put sends a verb, once: see ask.
 func (m *Machine) put(ctx context.Context, with ironic.Order) error {
-	return m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.ChangeProvisionState(ctx, m.node.UUID, with) })
+	return m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, with) })
 }
 
 // insistOn sends a verb without parameters: see insist.
 func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.Duration) error {
 	return m.Insist(ctx, callOf(verb), timeout, func(ctx context.Context) error {
-		return m.site.ChangeProvisionState(ctx, m.node.UUID, ironic.Order{Verb: verb})
+		return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, ironic.Order{Verb: verb})
 	})
 }
 

@@ -28,7 +28,7 @@ func (f beforeVerb) Check(_ context.Context, step machine.Step) error {
 // read returns a node as the client sees it.
 func read(t *testing.T, client *sitetest.Client, ref string) *ironic.Node {
 	t.Helper()
-	node, err := client.Node(t.Context(), ref)
+	node, err := client.Ironic.Node(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -351,7 +351,7 @@ func (m *Machine) clearFault(ctx context.Context) error {
 	if !m.node.Maintenance || m.node.Fault != FaultClean && m.node.Fault != faultService {
 		return nil
 	}
-	return m.site.SetMaintenance(ctx, m.node.UUID, false, "")
+	return m.site.Ironic.SetMaintenance(ctx, m.node.UUID, false, "")
 }
 
 // Faults that a failed step leaves (reference/ironic.md#failed-clean-steps).

@@ -216,13 +216,13 @@ func TestReach_interruptedWhileRetrying(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		client := sitetest.NewClient(fake)
 		id := ironictest.NodeOf(t, fake, "node-000").UUID
-		if _, err := client.Node(t.Context(), id); err != nil {
+		if _, err := client.Ironic.Node(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		fake.Reject = func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: http.StatusBadGateway} }
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := client.Node(ctx, id); !ironic.IsInterrupted(err) {
+		if _, err := client.Ironic.Node(ctx, id); !ironic.IsInterrupted(err) {
 			t.Errorf("Node = %v, want an interruption", err)
 		}
 	})

@@ -60,7 +60,7 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 		}
 		request := maps.Clone(content)
 		request["uuid"] = id
-		rule, err := ironic.CreateIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, id, request)
+		rule, err := ironic.CreateIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, id, request)
 		if err == nil {
 			return rule, false, nil
 		}
@@ -68,7 +68,7 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 		if !ironic.IsStatus(err, http.StatusConflict, "") {
 			return nil, false, err
 		}
-		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, id)
+		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, id)
 		if err != nil {
 			return nil, false, err
 		}
@@ -86,18 +86,18 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 
 // UpdateRule sends what differs between two contents of an inspection rule.
 func UpdateRule(ctx context.Context, site *machine.Site, id string, before, after map[string]any) error {
-	return site.PatchIn(ctx, ironic.InspectionRules, id, editsBetween(before, after))
+	return site.Ironic.PatchIn(ctx, ironic.InspectionRules, id, editsBetween(before, after))
 }
 
 // FindRule returns the inspection rule with a UUID or, if no other rule has it, a description.
 func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.InspectionRule, error) {
 	if ironic.IsUUID(ref) {
-		return ironic.ReadIn[ironic.InspectionRule](ctx, site.Client, ironic.InspectionRules, ref)
+		return ironic.ReadIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, ref)
 	}
-	if err := site.Requires(ctx, ironic.VersionInspectionRules, "an inspection rule"); err != nil {
+	if err := site.Ironic.Requires(ctx, ironic.VersionInspectionRules, "an inspection rule"); err != nil {
 		return nil, err
 	}
-	all, err := ironic.List[ironic.InspectionRule](ctx, site.Client, string(ironic.InspectionRules), string(ironic.InspectionRules), nil)
+	all, err := ironic.List[ironic.InspectionRule](ctx, site.Ironic, string(ironic.InspectionRules), string(ironic.InspectionRules), nil)
 	if err != nil {
 		return nil, err
 	}

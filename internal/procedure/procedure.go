@@ -26,13 +26,13 @@ func procedureLabel(in ironic.Collection, name string) string {
 // that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object and call
 // EndProcedure.
 func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *marks.Creation, err error) {
-	if _, err := site.Microversion(ctx); err != nil { // its answer sets the clock
+	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
 	id, name := ironic.NewUUID(), fmt.Sprint(body["name"])
 	request := maps.Clone(body)
 	request["uuid"], request["extra"] = id, map[string]any{string(marks.MarkCreation): site.Run.Begun().Value()}
-	p, err = ironic.CreateIn[ironic.Procedure](ctx, site.Client, in, id, request)
+	p, err = ironic.CreateIn[ironic.Procedure](ctx, site.Ironic, in, id, request)
 	if !ironic.IsStatus(err, http.StatusConflict, "") {
 		return p, nil, err
 	}
@@ -49,21 +49,23 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 // finishProcedure takes over the object of a name that a killed run has created; nil if there is none, or if it is another one.
 func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *marks.Creation, err error) {
 	read := func(ctx context.Context) (*marks.Creation, error) {
-		if p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Client, in, name); err != nil {
+		if p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, name); err != nil {
 			return nil, err
 		}
 		mark := marks.CreationOf(p.Extra, marks.MarkCreation)
-		if !site.Run.Unfinished(mark, nil) || !same(p) || (machine.Tenant{Project: site.Project()}).IsForeign(p.Owner, "") {
+		if !site.Run.Unfinished(mark, nil) || !same(p) || (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(p.Owner, "") {
 			return nil, site.Run.RefuseTakeOver(mark)
 		}
 		return mark, nil
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = site.Run.Finishing(ctx, p.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error { return site.PatchIn(ctx, in, p.UUID, patch) })
+		by, err = site.Run.Finishing(ctx, p.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
+			return site.Ironic.PatchIn(ctx, in, p.UUID, patch)
+		})
 	}
 	if err == nil {
-		p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Client, in, p.UUID) // with the mark of this run
+		p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, p.UUID) // with the mark of this run
 	}
 	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
 		return nil, nil, nil
@@ -75,31 +77,33 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 // object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
 func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *marks.Creation, body map[string]any, traits []string) (err error) {
 	if by != nil {
-		err = site.PatchIn(ctx, in, p.UUID, ironic.Patch{}.With("/steps", body["steps"]))
+		err = site.Ironic.PatchIn(ctx, in, p.UUID, ironic.Patch{}.With("/steps", body["steps"]))
 	}
 	if err == nil && traits != nil {
-		err = site.SetRunbookTraits(ctx, p.UUID, traits)
+		err = site.Ironic.SetRunbookTraits(ctx, p.UUID, traits)
 	}
 	return site.Run.EndCreation(ctx, procedureLabel(in, p.Name), p.Extra, err, func(ctx context.Context) (map[string]any, error) {
-		now, err := ironic.ReadIn[ironic.Procedure](ctx, site.Client, in, p.UUID)
+		now, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, p.UUID)
 		if err != nil {
 			return nil, err
 		}
 		return now.Extra, nil
-	}, func(ctx context.Context, patch ironic.Patch) error { return site.PatchIn(ctx, in, p.UUID, patch) })
+	}, func(ctx context.Context, patch ironic.Patch) error {
+		return site.Ironic.PatchIn(ctx, in, p.UUID, patch)
+	})
 }
 
 // UpdateProcedure sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
 func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, id string, before, after map[string]any) error {
 	patch := editsBetween(before, after)
-	p, err := ironic.ReadIn[ironic.Procedure](ctx, site.Client, in, id)
+	p, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, id)
 	if err != nil {
 		return err
 	}
 	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
 		patch.Remove("/extra/" + string(marks.MarkCreation))
 	}
-	return site.PatchIn(ctx, in, id, patch)
+	return site.Ironic.PatchIn(ctx, in, id, patch)
 }
 
 // editsBetween returns the edits that make an object with one body that with another. What the other body lacks stays.

@@ -35,7 +35,7 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			if err := procedure.UpdateProcedure(t.Context(), step.by.Site, ironic.DeployTemplates, made.UUID, body, map[string]any{"name": step.name, "steps": body["steps"]}); err != nil {
 				t.Fatal(err)
 			}
-			now, err := ironic.ReadIn[ironic.Procedure](t.Context(), step.by.Client, ironic.DeployTemplates, made.UUID)
+			now, err := ironic.ReadIn[ironic.Procedure](t.Context(), step.by.Ironic, ironic.DeployTemplates, made.UUID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -189,7 +189,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg ironic.Config, clients f
 			Provider: p.version, OnChange: clients.OnChange.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
 		},
 		refreshers: p.refreshersOf(ctx, clients),
-		rights:     clients.Site.Rights,
+		rights:     clients.Site.Ironic.Rights,
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *preparation) plan(ctx context.Context, hardware *oneview.Hardware) erro
 	if err != nil {
 		return err
 	}
-	ports, err := r.p.Ironic.Ports(ctx, r.node.UUID)
+	ports, err := r.p.Ironic.Ironic.Ports(ctx, r.node.UUID)
 	if err != nil {
 		return err
 	}

@@ -278,14 +278,14 @@ func (s *Seen) askSameNode(ctx context.Context, site *machine.Site, w Wish) erro
 		s.Other, s.Gone = true, !s.Was.Node.Set
 		return nil
 	}
-	wanted, err := site.NodeForRefresh(ctx, w.Node.V)
+	wanted, err := site.Ironic.NodeForRefresh(ctx, w.Node.V)
 	if err != nil {
 		if s.NoNode = ironic.IsNotFound(err); s.NoNode {
 			return nil
 		}
 		return err
 	}
-	present, err := site.NodeForRefresh(ctx, s.Was.Node.V)
+	present, err := site.Ironic.NodeForRefresh(ctx, s.Was.Node.V)
 	s.Gone = ironic.IsNotFound(err)
 	if s.Other = s.Gone || err == nil && wanted.UUID != present.UUID; s.Gone {
 		return nil
@@ -299,7 +299,7 @@ func (s *Seen) askNode(ctx context.Context, pool *Pool, w Wish) error {
 	if pool == nil || w.Node.Unknown {
 		return nil
 	}
-	node, err := pool.Ironic.NodeForRefresh(ctx, w.Node.V)
+	node, err := pool.Ironic.Ironic.NodeForRefresh(ctx, w.Node.V)
 	switch {
 	case err == nil:
 		s.Node = node
@@ -317,7 +317,7 @@ func (s *Seen) askRemoval(ctx context.Context, pool *Pool) {
 	if pool == nil {
 		return
 	}
-	if node, err := pool.Ironic.NodeForRefresh(ctx, s.Label); err == nil {
+	if node, err := pool.Ironic.Ironic.NodeForRefresh(ctx, s.Label); err == nil {
 		s.Label = ironic.NodeLabel(node)
 		h, err := pool.Inspect(ctx, node)
 		s.Displaced = err == nil && (h.Profile == nil || !oneview.SameURI(h.Profile.URI, s.URI))

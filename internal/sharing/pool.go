@@ -154,7 +154,7 @@ func (p *Pool) announce(ctx context.Context, node *ironic.Node, profileURI strin
 // retract removes what announce has written, if the node still names one of these profiles. It returns nil if the node does not
 // exist.
 func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string) error {
-	node, err := p.Ironic.Node(ctx, nodeID)
+	node, err := p.Ironic.Ironic.Node(ctx, nodeID)
 	if ironic.IsNotFound(err) {
 		return nil
 	}

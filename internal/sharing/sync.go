@@ -116,7 +116,7 @@ func (s *syncPass) list(ctx context.Context) error {
 }
 
 func (s *syncPass) listState(ctx context.Context, state ironic.State) error {
-	found, err := s.pool.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
+	found, err := s.pool.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
 	if err != nil {
 		return fmt.Errorf("list nodes in state %q: %w", state, err)
 	}
@@ -204,7 +204,7 @@ func (s *syncPass) todo(action Action) []*candidate {
 
 // confirm reads a node and its hardware again, right before the action. It returns errOutdated if another action is due now.
 func (s *syncPass) confirm(ctx context.Context, c *candidate) (*ironic.Node, Holding, error) {
-	node, err := s.pool.Ironic.Node(ctx, c.node.UUID)
+	node, err := s.pool.Ironic.Ironic.Node(ctx, c.node.UUID)
 	if err != nil {
 		return nil, Holding{}, err
 	}
@@ -235,7 +235,7 @@ func (s *syncPass) takeOut(ctx context.Context, c *candidate) {
 	}
 	mark, manage := maintenanceOf(node) != MaintenanceOurs, ironic.State(node.ProvisionState) != nodes.Manageable
 	if !s.o.DryRun && mark {
-		err = s.pool.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
+		err = s.pool.Ironic.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
 	}
 	if err == nil && !s.o.DryRun && manage {
 		err = s.pool.Ironic.Manage(ctx, node)

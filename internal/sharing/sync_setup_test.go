@@ -98,7 +98,7 @@ func (s *poolSite) node(t *testing.T, ref string) fakeironic.Node {
 // attribute reads one attribute of a node from Ironic.
 func (s *poolSite) read(t *testing.T, ref string) *ironic.Node {
 	t.Helper()
-	node, err := s.pool(t).Ironic.Node(t.Context(), ref)
+	node, err := s.pool(t).Ironic.Ironic.Node(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Allocate makes an allocation and waits for it.
 func Allocate(ctx context.Context, client *Client, spec ironic.AllocationSpec) (*ironic.Allocation, error) {
-	if _, err := client.CreateAllocation(ctx, spec); err != nil {
+	if _, err := client.Ironic.CreateAllocation(ctx, spec); err != nil {
 		return nil, err
 	}
 	return client.AwaitAllocation(ctx, spec, time.Hour)

@@ -38,7 +38,7 @@ func MachineOf(n int) enroll.Candidate {
 // ExtraOf reads the extra of a node.
 func ExtraOf(t *testing.T, fake *fakeironic.Server, node string) map[string]any {
 	t.Helper()
-	n, err := NewClient(fake).Node(context.WithoutCancel(t.Context()), node)
+	n, err := NewClient(fake).Ironic.Node(context.WithoutCancel(t.Context()), node)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (s *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 
 // AwaitAllocation waits until an allocation has a node.
 func (s *Client) AwaitAllocation(ctx context.Context, spec ironic.AllocationSpec, limit time.Duration) (*ironic.Allocation, error) {
-	a, err := s.Allocation(ctx, spec.UUID)
+	a, err := s.Ironic.Allocation(ctx, spec.UUID)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, diags *diag.Diagnostics) {
 	left, err := allocate.LeftAllocations(ctx, a.Client, spec)
 	if err != nil {
-		a.Client.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
+		a.Client.Ironic.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
 	}
 	framework.Show(diags, allocate.Left(left)...)
 }
@@ -119,7 +119,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := a.Client.AllocationForRefresh(ctx, state.ID.ValueString())
+	found, err := a.Client.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
@@ -129,7 +129,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
 		case !suspended:
-			framework.WarnUnseen(&resp.Diagnostics, a.Client.Project(), "Allocation "+state.ID.ValueString())
+			framework.WarnUnseen(&resp.Diagnostics, a.Client.Ironic.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -168,12 +168,12 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	defer done()
 	if edit := allocate.In(framework.PlannedSteps[[]allocate.Step](ctx, req.Private), allocate.DoEdit); edit != nil {
 		name, set := edit.Values(wish)
-		if err := a.Client.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
+		if err := a.Client.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 			return
 		}
 	}
-	found, err := a.Client.Allocation(ctx, id)
+	found, err := a.Client.Ironic.Allocation(ctx, id)
 	if err == nil {
 		request := wish.Request(id)
 		request.Continue(found)
@@ -184,7 +184,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	allocate.ForgetAllocationMark(ctx, a.Client, found)
-	if node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+	if node, err := a.Client.Ironic.NodeForRefresh(ctx, found.NodeUUID); err == nil {
 		framework.Show(&resp.Diagnostics, wish.Check(state.wish(ctx), found.UUID, node)...)
 	}
 	if resp.Diagnostics.HasError() {
@@ -227,7 +227,7 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	if !ok {
 		return
 	}
-	found, err := a.Client.Allocation(ctx, id)
+	found, err := a.Client.Ironic.Allocation(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import allocation "+id, err)
 		return
@@ -241,7 +241,7 @@ func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocatio
 	if found.NodeUUID == "" {
 		return
 	}
-	node, err := a.Client.NodeForRefresh(ctx, found.NodeUUID)
+	node, err := a.Client.Ironic.NodeForRefresh(ctx, found.NodeUUID)
 	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
 		return
 	}

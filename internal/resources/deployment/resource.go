@@ -228,7 +228,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	twice := instance.DeploymentInState(d.Client, state.ID.ValueString())
-	node, err := d.Client.NodeForRefresh(ctx, state.ID.ValueString())
+	node, err := d.Client.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
@@ -285,10 +285,10 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 
 // warnGone says that a deployment leaves the state, because Ironic does not have its node.
 func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
-	if d.Client.Project() == "" {
+	if d.Client.Ironic.Project() == "" {
 		diags.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", id))
 	}
-	framework.WarnUnseen(diags, d.Client.Project(), "The deployment of node "+id)
+	framework.WarnUnseen(diags, d.Client.Ironic.Project(), "The deployment of node "+id)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
@@ -456,7 +456,7 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 	if !ok {
 		return
 	}
-	node, err := d.Client.FindNode(ctx, id)
+	node, err := d.Client.Ironic.FindNode(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import the deployment of node "+id, err)
 		return

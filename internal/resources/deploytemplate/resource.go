@@ -114,7 +114,7 @@ func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportSta
 	if !ok {
 		return
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.DeployTemplates, id)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Ironic, ironic.DeployTemplates, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
 		return

@@ -14,7 +14,7 @@ import (
 func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
 	foreign := false
 	if h.Known() {
-		_, err := h.Client.NodeForRefresh(ctx, state.ID.ValueString())
+		_, err := h.Client.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 		if err == nil {
 			foreign, err = h.mayBeForeign(ctx, state.ID.ValueString(), before)
 		}

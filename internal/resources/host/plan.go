@@ -177,7 +177,7 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 	if !framework.IsSet(config.NetworkData) || state != nil && config.NetworkData.Equal(state.NetworkData) {
 		return
 	}
-	server, err := h.Client.Highest(ctx)
+	server, err := h.Client.Ironic.Highest(ctx)
 	if err != nil {
 		return // checkVersions has reported it
 	}

@@ -130,7 +130,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	if ironic.IsNotFound(err) {
-		framework.WarnUnseen(&resp.Diagnostics, h.Client.Project(), "Host "+state.label())
+		framework.WarnUnseen(&resp.Diagnostics, h.Client.Ironic.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -171,7 +171,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
 	if err == nil {
-		node, err = h.Client.Node(ctx, state.ID.ValueString())
+		node, err = h.Client.Ironic.Node(ctx, state.ID.ValueString())
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
@@ -267,7 +267,7 @@ func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool,
 	if ours != nil {
 		return false, nil
 	}
-	node, err := h.Client.Node(ctx, id)
+	node, err := h.Client.Ironic.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return false, nil
 	}
@@ -280,7 +280,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	if !ok {
 		return
 	}
-	node, err := h.Client.FindNode(ctx, id)
+	node, err := h.Client.Ironic.FindNode(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import host "+id, err)
 		return

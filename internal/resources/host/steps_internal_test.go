@@ -32,7 +32,7 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 		time.Sleep(time.Minute)
 		id, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations/web", nil)["node_uuid"].(string)
 		ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})
-		node, err := h.Client.Node(ctx, id)
+		node, err := h.Client.Ironic.Node(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		partly := plan
 		partly.Traits = state.Traits
 		resp.Diagnostics.Append(resp.State.Set(ctx, &partly)...)
-		if err := r.Client.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
+		if err := r.Client.Ironic.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "change the traits of "+plan.label(), err)
 			return
 		}
@@ -123,7 +123,7 @@ func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateReque
 	if !ok {
 		return
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Client, ironic.Runbooks, id)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Ironic, ironic.Runbooks, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
 		return
