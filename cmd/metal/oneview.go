@@ -94,7 +94,7 @@ func (p *pool) close(ctx context.Context) {
 // requireHardware returns a failure if no node names server hardware in OneView. Most likely the endpoint is wrong, or the operator has
 // not prepared the nodes.
 func (p *pool) requireHardware(ctx context.Context) error {
-	nodes, err := p.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "driver_info"})
+	nodes, err := p.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "driver_info"})
 	if err != nil {
 		return stopped(ctx, fmt.Errorf("list nodes: %w", err))
 	}

@@ -63,7 +63,7 @@ func (o *operator) operate(ctx context.Context, on target, doing string, limit t
 	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
 		return
 	}
-	m, done, err := o.Client.Operate(ctx, on.NodeID.ValueString())
+	m, done, err := o.Site.Operate(ctx, on.NodeID.ValueString())
 	if err != nil {
 		framework.ReportOnce(&resp.Diagnostics, doing+" node "+on.NodeID.ValueString(), nil, err)
 		return

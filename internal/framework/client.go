@@ -33,8 +33,8 @@ type Clients struct {
 
 // WithClient gives a resource the provider's clients.
 type WithClient struct {
-	Client *machine.Site // nil while Terraform only validates
-	Pool   *sharing.Pool // nil: no OneView is configured
+	Site *machine.Site // nil while Terraform only validates
+	Pool *sharing.Pool // nil: no OneView is configured
 
 	OnChange types.String // as in Clients
 }
@@ -54,16 +54,16 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 		diags.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", data))
 		return
 	}
-	w.Client, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
+	w.Site, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
 }
 
 // Known reports whether Ironic can be asked during a plan.
-func (w *WithClient) Known() bool { return w.Client != nil && w.Client.Ironic.Known() }
+func (w *WithClient) Known() bool { return w.Site != nil && w.Site.Ironic.Known() }
 
-// SiteInPlan returns the client if Ironic can be asked during a plan; else nil.
+// SiteInPlan returns the site if Ironic can be asked during a plan; else nil.
 func (w *WithClient) SiteInPlan() *machine.Site {
 	if w.Known() {
-		return w.Client
+		return w.Site
 	}
 	return nil
 }
@@ -95,18 +95,18 @@ type Feature struct {
 // Requires adds an error at each used attribute that the API version does not support, and one if it does not support the
 // configured provisioning_limit. If Ironic does not say which version it supports, that is the only error. It is called during plan.
 func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, features ...Feature) {
-	if _, err := w.Client.Ironic.Microversion(ctx); err != nil {
+	if _, err := w.Site.Ironic.Microversion(ctx); err != nil {
 		ReportUndone(diags, "ask Ironic for its API version", err)
 		return
 	}
-	if err := w.Client.LimitRequires(ctx); err != nil {
+	if err := w.Site.LimitRequires(ctx); err != nil {
 		diags.AddError(failure.Explain("apply provisioning_limit", err))
 	}
 	for _, f := range features {
 		if !f.Used {
 			continue
 		}
-		if err := w.Client.Ironic.Requires(ctx, f.Since, f.Name.String()); err != nil {
+		if err := w.Site.Ironic.Requires(ctx, f.Since, f.Name.String()); err != nil {
 			summary, detail := failure.Explain("use "+f.Name.String(), err)
 			diags.AddAttributeError(f.Name, summary, detail)
 		}
@@ -115,7 +115,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 
 // Offers adds an error if the API version does not support a resource at all, and reports whether it does. It is called during plan.
 func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, resource string) bool {
-	err := w.Client.Ironic.Requires(ctx, since, resource)
+	err := w.Site.Ironic.Requires(ctx, since, resource)
 	if err != nil {
 		ReportUndone(diags, "use "+resource, err)
 	}
@@ -124,7 +124,7 @@ func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since 
 
 // WarnMissingTraits adds a warning at an attribute for each trait that no node has. consequence is a sentence. It is called during plan.
 func (w *WithClient) WarnMissingTraits(ctx context.Context, diags *diag.Diagnostics, at path.Path, traits []string, consequence string) {
-	sentences, err := expect.MissingTraits(ctx, w.Client, traits)
+	sentences, err := expect.MissingTraits(ctx, w.Site, traits)
 	if err != nil {
 		Report(diags, "look for nodes with a trait", err)
 	}
@@ -141,10 +141,10 @@ func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddError("The provider has a bug", fmt.Sprintf("The provider panicked: %v. The state contains what it had done before that. "+
 			"Please report this with the stack trace from the log (TF_LOG=ERROR).", r))
 	}
-	if w.Client == nil {
+	if w.Site == nil {
 		return
 	}
-	for _, notice := range w.Client.Notices() {
+	for _, notice := range w.Site.Notices() {
 		diags.AddWarning(notice.Summary, notice.Detail)
 	}
 }

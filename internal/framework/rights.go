@@ -35,7 +35,7 @@ func (p Private) WithRights(now *ironic.Rights) Private {
 // which the object was seen last were others. ask returns the error of a read of the object. It reports whether it has added the error; the
 // resource must then stay in the state.
 func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, diags *diag.Diagnostics) bool {
-	return refuseHidden(ctx, private, object, ask, w.Client.Ironic.Rights, diags)
+	return refuseHidden(ctx, private, object, ask, w.Site.Ironic.Rights, diags)
 }
 
 func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *ironic.Rights, diags *diag.Diagnostics) bool {
@@ -59,7 +59,7 @@ func refuseHidden(ctx context.Context, private GettablePrivate, object string, a
 // AskNode returns a read of a node for RefuseHidden.
 func (w *WithClient) AskNode(id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := w.Client.Ironic.Node(ctx, id)
+		_, err := w.Site.Ironic.Node(ctx, id)
 		return err
 	}
 }
@@ -67,7 +67,7 @@ func (w *WithClient) AskNode(id string) func(context.Context) error {
 // AskAllocation returns a read of an allocation for RefuseHidden.
 func (w *WithClient) AskAllocation(id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := w.Client.Ironic.Allocation(ctx, id)
+		_, err := w.Site.Ironic.Allocation(ctx, id)
 		return err
 	}
 }
@@ -90,7 +90,7 @@ func RightAt(attribute, rule string) Right {
 // ForeseeRefusals warns of what Ironic will refuse to the user, or refuses the plan if that is certain. find reads the node; nil: the plan does
 // not know it yet, or needs none. It says nothing during an apply, which says itself what Ironic refuses.
 func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostics, find expect.FindNode, needs ...Right) {
-	if !w.Known() || w.Client.Ironic.HasWritten() {
+	if !w.Known() || w.Site.Ironic.HasWritten() {
 		return
 	}
 	told := map[string]bool{}
@@ -99,7 +99,7 @@ func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostic
 			continue
 		}
 		told[need.Rule] = true
-		doubt := expect.ForeseeRefusal(ctx, w.Client, need.Rule, find)
+		doubt := expect.ForeseeRefusal(ctx, w.Site, need.Rule, find)
 		if doubt == nil {
 			continue
 		}
@@ -132,5 +132,5 @@ func (w *WithClient) ForeseeChange(ctx context.Context, diags *diag.Diagnostics,
 
 // FindNode returns a read of a node that plans share.
 func (w *WithClient) FindNode(id string) expect.FindNode {
-	return func(ctx context.Context) (*ironic.Node, error) { return w.Client.Ironic.NodeForRefresh(ctx, id) }
+	return func(ctx context.Context) (*ironic.Node, error) { return w.Site.Ironic.NodeForRefresh(ctx, id) }
 }

@@ -49,7 +49,7 @@ func (r *preparation) bind(ctx context.Context, hardware *oneview.Hardware) erro
 	}
 	var patch ironic.Patch
 	patch.Set("/driver_info/"+keyHardware, hardware.URI)
-	node, err := r.p.Ironic.PatchNode(ctx, r.node.UUID, patch)
+	node, err := r.p.Site.PatchNode(ctx, r.node.UUID, patch)
 	if err != nil {
 		return fmt.Errorf("node %s: write driver_info.%s: %w", ironic.NodeLabel(r.node), keyHardware, err)
 	}
@@ -143,7 +143,7 @@ func (r *preparation) plan(ctx context.Context, hardware *oneview.Hardware) erro
 	if err != nil {
 		return err
 	}
-	ports, err := r.p.Ironic.Ironic.Ports(ctx, r.node.UUID)
+	ports, err := r.p.Site.Ironic.Ports(ctx, r.node.UUID)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (p *Pool) checkWrite(ctx context.Context, step machine.Step) error {
 }
 
 func (p *Pool) checkQueue(ctx context.Context, step machine.Step) error {
-	node, err := p.Ironic.Ironic.Node(ctx, step.Node.UUID) // step.Node may lack fields
+	node, err := p.Site.Ironic.Node(ctx, step.Node.UUID) // step.Node may lack fields
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (p *Pool) hasPermanent(ctx context.Context, node *ironic.Node) (bool, error
 func (p *Pool) checkVerb(ctx context.Context, step machine.Step) error {
 	within, cancel := context.WithTimeout(ctx, verbCheckLimit)
 	defer cancel()
-	node, err := p.Ironic.Ironic.Node(within, step.Node.UUID)
+	node, err := p.Site.Ironic.Node(within, step.Node.UUID)
 	if err == nil {
 		err = p.checkUnchanged(within, node, step.Verb)
 	}
@@ -181,7 +181,7 @@ func (p *Pool) Vacate(ctx context.Context, nodeID string, limit time.Duration) e
 }
 
 func (p *Pool) endTemporary(ctx context.Context, nodeID string, limit time.Duration, find func(context.Context, *ironic.Node) (*oneview.Profile, error)) error {
-	node, err := p.Ironic.Ironic.Node(ctx, nodeID)
+	node, err := p.Site.Ironic.Node(ctx, nodeID)
 	if err != nil {
 		return err
 	}

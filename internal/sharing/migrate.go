@@ -74,7 +74,7 @@ func migrating(node *ironic.Node) bool {
 // selected returns the nodes to migrate, ordered by name, or as Nodes lists them.
 func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 	if m.o.All {
-		found, err := m.pool.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, syncFields)
+		found, err := m.pool.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, syncFields)
 		if err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
@@ -92,7 +92,7 @@ func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 	}
 	var all []*candidate
 	for _, ref := range m.o.Nodes {
-		node, err := m.pool.Ironic.Ironic.Node(ctx, ref)
+		node, err := m.pool.Site.Ironic.Node(ctx, ref)
 		if ironic.IsNotFound(err) {
 			err = errors.New("there is no node of this name or UUID in Ironic")
 		}
@@ -144,7 +144,7 @@ type step struct {
 // migrate migrates one node: it reads the node and its hardware, plans, and carries the plan out.
 func (m *migration) migrate(ctx context.Context, c *candidate) {
 	const doing = "migrate it"
-	node, err := m.pool.Ironic.Ironic.Node(ctx, c.node.UUID)
+	node, err := m.pool.Site.Ironic.Node(ctx, c.node.UUID)
 	if err != nil {
 		m.findings.fail(ctx, c.node, doing, err)
 		return
@@ -263,7 +263,7 @@ func (m *migration) do(ctx context.Context, node *ironic.Node, next step) error 
 			return err
 		}
 	}
-	now, err := m.pool.Ironic.Ironic.Node(ctx, node.UUID) // the removal of a profile takes minutes, in which the node may have changed
+	now, err := m.pool.Site.Ironic.Node(ctx, node.UUID) // the removal of a profile takes minutes, in which the node may have changed
 	if err != nil {
 		return err
 	}
@@ -274,14 +274,14 @@ func (m *migration) do(ctx context.Context, node *ironic.Node, next step) error 
 	if now.Extra[keyMigrating] != nil {
 		patch.Remove("/extra/" + keyMigrating)
 	}
-	_, err = m.pool.Ironic.PatchNode(ctx, node.UUID, patch)
+	_, err = m.pool.Site.PatchNode(ctx, node.UUID, patch)
 	return err
 }
 
 // release removes the profile of an idle node. Ironic does not allocate the node meanwhile, because it is in maintenance.
 func (m *migration) release(ctx context.Context, node *ironic.Node, next step) error {
 	if !node.Maintenance {
-		if err := m.pool.Ironic.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonMigrating); err != nil {
+		if err := m.pool.Site.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonMigrating); err != nil {
 			return err
 		}
 	}
@@ -292,7 +292,7 @@ func (m *migration) release(ctx context.Context, node *ironic.Node, next step) e
 	patch.Set("/driver_info/"+keyApplied, next.release)
 	patch.Set("/driver_info/"+keyDynamic, true)
 	patch.Set("/extra/"+keyMigrating, true)
-	if _, err := m.pool.Ironic.PatchNode(ctx, node.UUID, patch); err != nil {
+	if _, err := m.pool.Site.PatchNode(ctx, node.UUID, patch); err != nil {
 		return err
 	}
 	return m.pool.Release(ctx, ReleaseOptions{NodeID: node.UUID, ProfileURI: next.release, Limit: m.o.Limit})
@@ -301,7 +301,7 @@ func (m *migration) release(ctx context.Context, node *ironic.Node, next step) e
 // discard deletes a profile without proof that it was made for the node, if the server is off. It does not write the profile into
 // driver_info: after an interruption the next run must not find a proof that this run did not have.
 func (m *migration) discard(ctx context.Context, node *ironic.Node, next step) error {
-	now, err := m.pool.Ironic.Ironic.Node(ctx, node.UUID) // with its maintenance
+	now, err := m.pool.Site.Ironic.Node(ctx, node.UUID) // with its maintenance
 	if err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (m *migration) discard(ctx context.Context, node *ironic.Node, next step) e
 		err = m.pool.remove(ctx, removal{profileURI: next.release, hardwareURI: next.from, deadline: deadline, onlyOff: true})
 	}
 	if (errors.Is(err, errNotOff) || errors.Is(err, errOutdated)) && !node.Maintenance && now.MaintenanceReason == ReasonMigrating {
-		return errors.Join(err, m.pool.Ironic.Ironic.SetMaintenance(ctx, node.UUID, false, "")) // the removal has not started
+		return errors.Join(err, m.pool.Site.Ironic.SetMaintenance(ctx, node.UUID, false, "")) // the removal has not started
 	}
 	return err
 }

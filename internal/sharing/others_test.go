@@ -294,7 +294,7 @@ func TestPrepareRemovesProfileOfDeletedNode(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
 		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.BeforeRunning(func() {
-			if err := s.pool(t).Ironic.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			if err := s.pool(t).Site.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
 				t.Error(err)
 			}
 		})})

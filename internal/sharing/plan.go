@@ -299,7 +299,7 @@ func (s *Seen) askNode(ctx context.Context, pool *Pool, w Wish) error {
 	if pool == nil || w.Node.Unknown {
 		return nil
 	}
-	node, err := pool.Ironic.Ironic.NodeForRefresh(ctx, w.Node.V)
+	node, err := pool.Site.Ironic.NodeForRefresh(ctx, w.Node.V)
 	switch {
 	case err == nil:
 		s.Node = node
@@ -317,7 +317,7 @@ func (s *Seen) askRemoval(ctx context.Context, pool *Pool) {
 	if pool == nil {
 		return
 	}
-	if node, err := pool.Ironic.Ironic.NodeForRefresh(ctx, s.Label); err == nil {
+	if node, err := pool.Site.Ironic.NodeForRefresh(ctx, s.Label); err == nil {
 		s.Label = ironic.NodeLabel(node)
 		h, err := pool.Inspect(ctx, node)
 		s.Displaced = err == nil && (h.Profile == nil || !oneview.SameURI(h.Profile.URI, s.URI))

@@ -16,7 +16,7 @@ import (
 // Pool is server hardware that Ironic and other users of an appliance share.
 type Pool struct {
 	OneView *oneview.Client
-	Ironic  *machine.Site // the pool is its guard
+	Site    *machine.Site // the pool is its guard
 }
 
 // New returns a site and the pool of hardware that it shares with an appliance. The pool guards the site. Without an appliance, the
@@ -28,8 +28,8 @@ func New(cfg machine.Config, appliance *oneview.Client) (*machine.Site, *Pool) {
 	}
 	pool := &Pool{OneView: appliance}
 	cfg.Guard = pool
-	pool.Ironic = machine.New(cfg)
-	return pool.Ironic, pool
+	pool.Site = machine.New(cfg)
+	return pool.Site, pool
 }
 
 // Holding is the user of a node's hardware, and the profile on it, at one moment.
@@ -144,7 +144,7 @@ func (p *Pool) announce(ctx context.Context, node *ironic.Node, profileURI strin
 	if len(patch) == 0 {
 		return node, nil
 	}
-	now, err := p.Ironic.PatchNode(ctx, node.UUID, patch)
+	now, err := p.Site.PatchNode(ctx, node.UUID, patch)
 	if err != nil {
 		return node, fmt.Errorf("node %s: write driver_info.%s: %w", ironic.NodeLabel(node), keyApplied, err)
 	}
@@ -154,7 +154,7 @@ func (p *Pool) announce(ctx context.Context, node *ironic.Node, profileURI strin
 // retract removes what announce has written, if the node still names one of these profiles. It returns nil if the node does not
 // exist.
 func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string) error {
-	node, err := p.Ironic.Ironic.Node(ctx, nodeID)
+	node, err := p.Site.Ironic.Node(ctx, nodeID)
 	if ironic.IsNotFound(err) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string
 		}
 		var patch ironic.Patch
 		patch.Remove("/driver_info/" + keyApplied)
-		if _, err := p.Ironic.PatchNode(ctx, nodeID, patch); err != nil && !ironic.IsNotFound(err) {
+		if _, err := p.Site.PatchNode(ctx, nodeID, patch); err != nil && !ironic.IsNotFound(err) {
 			return fmt.Errorf("node %s: remove driver_info.%s: %w", ironic.NodeLabel(node), keyApplied, err)
 		}
 		return nil

@@ -98,7 +98,7 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
-	node, err := p.Ironic.Ironic.Node(ctx, o.NodeID)
+	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
 	if err != nil {
 		return nil, err
 	}

@@ -47,12 +47,12 @@ func (o ReleaseOptions) leave(profile *oneview.Profile) {
 // moved to other hardware or replaced. While the node may run a deployment it returns an OccupiedError.
 func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	deadline := time.Now().Add(cmp.Or(o.Limit, DefaultLimit))
-	node, err := p.Ironic.Ironic.Node(ctx, o.NodeID)
+	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
 	if ironic.IsNotFound(err) && !uuidPattern.MatchString(o.NodeID) {
 		if o.NodeID, err = p.formerly(ctx, o.NodeID, o.ProfileURI); err != nil || o.NodeID == "" {
 			return err
 		}
-		node, err = p.Ironic.Ironic.Node(ctx, o.NodeID)
+		node, err = p.Site.Ironic.Node(ctx, o.NodeID)
 	}
 	if ironic.IsNotFound(err) {
 		return p.releaseOrphan(ctx, nil, o, deadline)

@@ -23,7 +23,7 @@ func TestReleaseKeepsMovedProfileWithoutNodeHardware(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *site){
 		"the node is gone": func(t *testing.T, s *site) {
-			if err := s.pool(t).Ironic.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+			if err := s.pool(t).Site.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -138,7 +138,7 @@ func TestReleaseRemovesProfileOfDeletedNode(t *testing.T) {
 		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 		foreign := s.appliance.TakeHardware(s.blades.Hardware[1])
 		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
-		if err := s.pool(t).Ironic.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+		if err := s.pool(t).Site.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
 			t.Fatal(err)
 		}
 		for _, known := range []string{uri, foreign, "", uri} {
@@ -192,7 +192,7 @@ func TestReleaseReportsProfileWithoutMark(t *testing.T) {
 		s := newSite(t, 1)
 		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 		s.appliance.EditProfile(uri, func(document map[string]any) { document["description"] = "web" })
-		if err := s.pool(t).Ironic.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+		if err := s.pool(t).Site.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
 			t.Fatal(err)
 		}
 		left := ""

@@ -76,7 +76,7 @@ func (s *site) pool(t *testing.T, through ...func(http.RoundTripper) http.RoundT
 	}
 	return &sharing.Pool{
 		OneView: client,
-		Ironic: machine.New(machine.Config{Config: ironic.Config{
+		Site: machine.New(machine.Config{Config: ironic.Config{
 			Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic, PollInterval: time.Minute,
 		}}),
 	}
@@ -85,7 +85,7 @@ func (s *site) pool(t *testing.T, through ...func(http.RoundTripper) http.RoundT
 // node reads a node from Ironic.
 func (s *site) node(t *testing.T, id string) *ironic.Node {
 	t.Helper()
-	node, err := s.pool(t).Ironic.Ironic.Node(t.Context(), id)
+	node, err := s.pool(t).Site.Ironic.Node(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

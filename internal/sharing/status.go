@@ -36,7 +36,7 @@ type Standing struct {
 // Status returns who uses the hardware of every node in OneView, ordered by node name. It requests three lists, and each hardware
 // that is not in the list.
 func (p *Pool) Status(ctx context.Context) ([]Standing, error) {
-	found, err := p.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, syncFields)
+	found, err := p.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, syncFields)
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}

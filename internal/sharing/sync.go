@@ -116,7 +116,7 @@ func (s *syncPass) list(ctx context.Context) error {
 }
 
 func (s *syncPass) listState(ctx context.Context, state ironic.State) error {
-	found, err := s.pool.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
+	found, err := s.pool.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
 	if err != nil {
 		return fmt.Errorf("list nodes in state %q: %w", state, err)
 	}
@@ -204,7 +204,7 @@ func (s *syncPass) todo(action Action) []*candidate {
 
 // confirm reads a node and its hardware again, right before the action. It returns errOutdated if another action is due now.
 func (s *syncPass) confirm(ctx context.Context, c *candidate) (*ironic.Node, Holding, error) {
-	node, err := s.pool.Ironic.Ironic.Node(ctx, c.node.UUID)
+	node, err := s.pool.Site.Ironic.Node(ctx, c.node.UUID)
 	if err != nil {
 		return nil, Holding{}, err
 	}
@@ -235,10 +235,10 @@ func (s *syncPass) takeOut(ctx context.Context, c *candidate) {
 	}
 	mark, manage := maintenanceOf(node) != MaintenanceOurs, ironic.State(node.ProvisionState) != nodes.Manageable
 	if !s.o.DryRun && mark {
-		err = s.pool.Ironic.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
+		err = s.pool.Site.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
 	}
 	if err == nil && !s.o.DryRun && manage {
-		err = s.pool.Ironic.Manage(ctx, node)
+		err = s.pool.Site.Manage(ctx, node)
 	}
 	if err != nil {
 		s.findings.fail(ctx, node, "take it out of service", err)
@@ -333,7 +333,7 @@ func (s *syncPass) provide(ctx context.Context, c *candidate, node *ironic.Node)
 			return err
 		}
 	}
-	return s.pool.Ironic.Provide(ctx, node, max(time.Until(s.until), shortestQueue), returnGuard{s, c})
+	return s.pool.Site.Provide(ctx, node, max(time.Until(s.until), shortestQueue), returnGuard{s, c})
 }
 
 // returnGuard is the guard of a node that a pass returns to service. It keeps the node in maintenance until it has a slot.
@@ -357,7 +357,7 @@ func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
 	var patch ironic.Patch
 	patch.Set("/maintenance", false)
 	patch.Set("/extra/"+keyReturning, returningMark(now))
-	_, err = g.s.pool.Ironic.PatchNode(ctx, now.UUID, patch)
+	_, err = g.s.pool.Site.PatchNode(ctx, now.UUID, patch)
 	return err
 }
 
@@ -370,6 +370,6 @@ func (s *syncPass) tidy(ctx context.Context) {
 		}
 		var patch ironic.Patch
 		patch.Remove("/extra/" + keyReturning)
-		_, _ = s.pool.Ironic.PatchNode(ctx, c.node.UUID, patch)
+		_, _ = s.pool.Site.PatchNode(ctx, c.node.UUID, patch)
 	}
 }

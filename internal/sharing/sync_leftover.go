@@ -59,7 +59,7 @@ func (s *syncPass) nodesOfTemporaries(ctx context.Context) (map[string]*candidat
 		return all, nil
 	}
 	for _, state := range []ironic.State{nodes.Enroll, nodes.InspectFail} {
-		found, err := s.pool.Ironic.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
+		found, err := s.pool.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{ProvisionState: string(state)}, syncFields)
 		if err != nil {
 			return nil, fmt.Errorf("list nodes in state %q: %w", state, err)
 		}
@@ -104,7 +104,7 @@ func (s *syncPass) removeLeftover(ctx context.Context, c *candidate) {
 }
 
 func (s *syncPass) stillLeftover(ctx context.Context, c *candidate) error {
-	node, err := s.pool.Ironic.Ironic.Node(ctx, c.node.UUID)
+	node, err := s.pool.Site.Ironic.Node(ctx, c.node.UUID)
 	if err != nil {
 		return err
 	}

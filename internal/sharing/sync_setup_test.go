@@ -98,7 +98,7 @@ func (s *poolSite) node(t *testing.T, ref string) fakeironic.Node {
 // attribute reads one attribute of a node from Ironic.
 func (s *poolSite) read(t *testing.T, ref string) *ironic.Node {
 	t.Helper()
-	node, err := s.pool(t).Ironic.Ironic.Node(t.Context(), ref)
+	node, err := s.pool(t).Site.Ironic.Node(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (s *poolSite) poolThrough(t *testing.T, toIronic, toOneView http.RoundTripp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Pool{OneView: client, Ironic: machine.New(machine.Config{Config: ironic.Config{
+	return &Pool{OneView: client, Site: machine.New(machine.Config{Config: ironic.Config{
 		Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic,
 	}, Limit: s.limit})}
 }

@@ -148,7 +148,7 @@ func TestKilledTemporaryLeavesNothingAfterVacate(t *testing.T) {
 		if err := pool.Vacate(t.Context(), s.nodes[0], 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := pool.Ironic.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
+		if err := pool.Site.Ironic.DeleteNode(t.Context(), s.nodes[0]); err != nil {
 			t.Fatal(err)
 		}
 		if left := s.profiles(); len(left) > 0 {

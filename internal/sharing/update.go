@@ -30,7 +30,7 @@ func (p *Pool) Update(ctx context.Context, o UpdateOptions) (*Applied, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
-	node, err := p.Ironic.Ironic.Node(ctx, o.NodeID)
+	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (a *allocation) List(ctx context.Context, req list.ListRequest, stream *lis
 		limit = 0 // Ironic cannot count the allocations with such names
 	}
 	stream.Results = framework.Listing[ironic.Allocation]{
-		Doing: "list allocations", Objects: a.Client.Ironic.StreamAllocations(ctx, query, limit),
+		Doing: "list allocations", Objects: a.Site.Ironic.StreamAllocations(ctx, query, limit),
 		Chosen: func(found *ironic.Allocation) bool { return names.MatchString(found.Name) },
 		Label:  func(found *ironic.Allocation) (id, name string) { return found.UUID, found.Name },
 		Fill:   a.fill,
@@ -85,7 +85,7 @@ func (a *allocation) fill(ctx context.Context, found *ironic.Allocation, to *tfs
 	}
 	nodeName := ""
 	if found.NodeUUID != "" {
-		node, err := a.Client.Ironic.NodeForRefresh(ctx, found.NodeUUID)
+		node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
 		switch {
 		case err == nil:
 			nodeName = node.Name

@@ -69,7 +69,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	request := wish.Request(ironic.NewUUID())
 	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
-	made, by, err := allocate.Allocate(ctx, a.Client, &request)
+	made, by, err := allocate.Allocate(ctx, a.Site, &request)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -81,7 +81,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 
-	awaited, exists, err := allocate.Reserve(ctx, a.Client, &request, made, limit)
+	awaited, exists, err := allocate.Reserve(ctx, a.Site, &request, made, limit)
 	if !exists { // a creation that has left nothing counts as undone, even if the user has interrupted it
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
@@ -90,7 +90,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if awaited != nil {
 		made = awaited
 	}
-	err = allocate.EndAllocation(ctx, a.Client, made, err)
+	err = allocate.EndAllocation(ctx, a.Site, made, err)
 	if marks.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
@@ -103,9 +103,9 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 
 // warnLeft names the allocations that killed runs have left, if the new one has no name by which it could take one of them over.
 func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, diags *diag.Diagnostics) {
-	left, err := allocate.LeftAllocations(ctx, a.Client, spec)
+	left, err := allocate.LeftAllocations(ctx, a.Site, spec)
 	if err != nil {
-		a.Client.Ironic.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
+		a.Site.Ironic.Logger().WarnContext(ctx, "could not look for allocations that killed runs have left", "error", err)
 	}
 	framework.Show(diags, allocate.Left(left)...)
 }
@@ -119,17 +119,17 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := a.Client.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
+	found, err := a.Site.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
 	switch {
 	case ironic.IsNotFound(err):
-		switch suspended, err := a.Client.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
+		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
 		case !suspended:
-			framework.WarnUnseen(&resp.Diagnostics, a.Client.Ironic.Project(), "Allocation "+state.ID.ValueString())
+			framework.WarnUnseen(&resp.Diagnostics, a.Site.Ironic.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -160,7 +160,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	id, wish := state.ID.ValueString(), plan.wish(ctx)
-	done, _, err := a.Client.Hold(ctx, id)
+	done, _, err := a.Site.Hold(ctx, id)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 		return
@@ -168,23 +168,23 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	defer done()
 	if edit := allocate.In(framework.PlannedSteps[[]allocate.Step](ctx, req.Private), allocate.DoEdit); edit != nil {
 		name, set := edit.Values(wish)
-		if err := a.Client.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
+		if err := a.Site.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 			return
 		}
 	}
-	found, err := a.Client.Ironic.Allocation(ctx, id)
+	found, err := a.Site.Ironic.Allocation(ctx, id)
 	if err == nil {
 		request := wish.Request(id)
 		request.Continue(found)
-		found, _, err = allocate.Reserve(ctx, a.Client, &request, found, limit)
+		found, _, err = allocate.Reserve(ctx, a.Site, &request, found, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "allocate a node"+plan.purpose(), err)
 		return
 	}
-	allocate.ForgetAllocationMark(ctx, a.Client, found)
-	if node, err := a.Client.Ironic.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+	allocate.ForgetAllocationMark(ctx, a.Site, found)
+	if node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID); err == nil {
 		framework.Show(&resp.Diagnostics, wish.Check(state.wish(ctx), found.UUID, node)...)
 	}
 	if resp.Diagnostics.HasError() {
@@ -212,11 +212,11 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if a.Client.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
+	if a.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "allocation "+state.ID.ValueString())
 		return
 	}
-	if err := allocate.Release(ctx, a.Client, state.ID.ValueString(), state.NodeID.ValueString(), deploy.EndLeftQuarantine); err != nil {
+	if err := allocate.Release(ctx, a.Site, state.ID.ValueString(), state.NodeID.ValueString(), deploy.EndLeftQuarantine); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(), state.ID.ValueString()), err)
 	}
 }
@@ -227,7 +227,7 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	if !ok {
 		return
 	}
-	found, err := a.Client.Ironic.Allocation(ctx, id)
+	found, err := a.Site.Ironic.Allocation(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import allocation "+id, err)
 		return
@@ -241,7 +241,7 @@ func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocatio
 	if found.NodeUUID == "" {
 		return
 	}
-	node, err := a.Client.Ironic.NodeForRefresh(ctx, found.NodeUUID)
+	node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
 	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
 		return
 	}

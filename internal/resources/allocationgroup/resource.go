@@ -74,7 +74,7 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 
 // reserve reserves nodes for the members that have none, and reports and returns its error.
 func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group, limit time.Duration, diags *diag.Diagnostics) error {
-	by, err := allocate.ReserveGroup(ctx, r.Client, wanted, limit)
+	by, err := allocate.ReserveGroup(ctx, r.Site, wanted, limit)
 	doing := "reserve nodes for the " + plan.label(ctx)
 	switch {
 	case ironic.IsInterrupted(err):
@@ -96,7 +96,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, byKey := state.group(ctx)
-	exists, err := allocate.RefreshGroup(ctx, r.Client, found)
+	exists, err := allocate.RefreshGroup(ctx, r.Site, found)
 	switch {
 	case err != nil:
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
@@ -110,7 +110,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	if state.Name = nameOf(found.Members); !state.Name.IsNull() {
 		found.FormerName, found.Name = found.Name, state.Name.ValueString() // a killed run may have renamed the group and let it grow
 	}
-	left, err := allocate.FindLeftovers(ctx, r.Client, found)
+	left, err := allocate.FindLeftovers(ctx, r.Site, found)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
@@ -177,7 +177,7 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 	prefix := allocate.KeyPrefix(before, formerName)
 	if allocate.In(steps, allocate.DoEdit) != nil && !diags.HasError() {
 		renamed, _ := wish.Group(prefix, before, len(before))
-		if err := allocate.RenameMembers(ctx, r.Client, renamed.Members); err != nil {
+		if err := allocate.RenameMembers(ctx, r.Site, renamed.Members); err != nil {
 			framework.ReportUndone(diags, "rename the "+now.label(ctx), err)
 			return nil
 		}
@@ -197,7 +197,7 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 		return nil
 	}
 	if allocate.In(steps, allocate.DoDomains) != nil {
-		if _, err := allocate.RefreshGroup(ctx, r.Client, wanted); err != nil {
+		if _, err := allocate.RefreshGroup(ctx, r.Site, wanted); err != nil {
 			framework.ReportUndone(diags, "read the "+plan.label(ctx), err)
 		}
 	}
@@ -216,7 +216,7 @@ func (r *group) release(ctx context.Context, gone []string, plan, now *model, di
 	for _, key := range gone {
 		leaving = append(leaving, byKey[key])
 	}
-	for i, err := range allocate.ReleaseMembers(ctx, r.Client, leaving, limit) {
+	for i, err := range allocate.ReleaseMembers(ctx, r.Site, leaving, limit) {
 		if err != nil {
 			framework.ReportUndone(diags, "release member "+gone[i]+" of the "+now.label(ctx), err)
 			continue
@@ -241,12 +241,12 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 		return
 	}
 	all, byKey := state.group(ctx)
-	if err := allocate.ReleaseLeftovers(ctx, r.Client, all); err != nil {
+	if err := allocate.ReleaseLeftovers(ctx, r.Site, all); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "release what a killed run has reserved for the "+state.label(ctx), err)
 		return // without a member the next refresh would forget the group, and its leftovers
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
-	kept := func(key string) bool { return r.Client.Run.HasTakenOver(marks.MarkCreation, byKey[key].ID) }
+	kept := func(key string) bool { return r.Site.Run.HasTakenOver(marks.MarkCreation, byKey[key].ID) }
 	if slices.ContainsFunc(keys, kept) {
 		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label(ctx))
 		keys = slices.DeleteFunc(keys, kept)
@@ -255,7 +255,7 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 	for _, key := range keys {
 		members = append(members, byKey[key])
 	}
-	for i, err := range allocate.ReleaseGroup(ctx, r.Client, members, deploy.EndLeftQuarantine) {
+	for i, err := range allocate.ReleaseGroup(ctx, r.Site, members, deploy.EndLeftQuarantine) {
 		if err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "release member "+keys[i]+" of the "+state.label(ctx), err)
 		}
@@ -268,7 +268,7 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	if !ok {
 		return
 	}
-	found, first, err := allocate.FindGroup(ctx, r.Client, id)
+	found, first, err := allocate.FindGroup(ctx, r.Site, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import group "+id, err)
 		return

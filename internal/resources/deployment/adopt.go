@@ -19,8 +19,8 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	limit, problems := state.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
 	id, instance := state.ID.ValueString(), state.InstanceID.ValueString()
-	machine, err := d.Client.Machine(ctx, id)
-	if ironic.IsNotFound(err) || d.Client.Run.HasTakenOver(marks.MarkReservation, id) {
+	machine, err := d.Site.Machine(ctx, id)
+	if ironic.IsNotFound(err) || d.Site.Run.HasTakenOver(marks.MarkReservation, id) {
 		return
 	}
 	runs := false
@@ -35,6 +35,6 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 		return
 	}
 	if runs {
-		d.Client.ForgetDeployment(ctx, id, instance)
+		d.Site.ForgetDeployment(ctx, id, instance)
 	}
 }

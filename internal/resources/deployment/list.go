@@ -44,7 +44,7 @@ func (d *deployment) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 	const all = 0 // Ironic cannot count the deployed nodes
 	stream.Results = framework.Listing[ironic.Node]{
-		Doing: "list deployments", Objects: d.Client.Ironic.StreamNodes(ctx, asked, all, fields...),
+		Doing: "list deployments", Objects: d.Site.Ironic.StreamNodes(ctx, asked, all, fields...),
 		Chosen: func(n *ironic.Node) bool { return states.IsOccupied(n) && names.MatchString(n.Name) },
 		Label:  func(n *ironic.Node) (id, name string) { return n.UUID, n.Name },
 		Fill:   d.fill,

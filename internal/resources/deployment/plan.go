@@ -59,7 +59,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	diags.Append(remember(ctx, resp.Private, stepsKey, decided.Steps)...)
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
 		d.checkVersions(ctx, &config, diags)
-		server := deploy.Look{Site: d.Client, Wish: look.Wish, Seen: look.Seen, Plan: decided}
+		server := deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}
 		server.Obstacles(ctx)
 		framework.Show(diags, server.Notices()...)
 		d.foreseeRefusals(ctx, server, diags)
@@ -91,8 +91,8 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, p
 	}
 	s := seen(ctx, state, d.wishOf(ctx, state, diags), private, diags)
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
-		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Client, node)
-		s.PlannedName = expect.PlannedName(d.Client, node)
+		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)
+		s.PlannedName = expect.PlannedName(d.Site, node)
 	}
 	return s
 }
@@ -102,10 +102,10 @@ func (d *deployment) decide(ctx context.Context, wish deploy.Wish, seen deploy.S
 	decided := deploy.Decide(wish, seen)
 	look := deploy.Look{Wish: wish, Seen: seen, Plan: decided}
 	if d.Known() {
-		look.Site = d.Client
+		look.Site = d.Site
 	}
 	if speaks := len(decided.Notices) > 0 || len(decided.Replaces) > 0; speaks && !seen.New && d.Known() {
-		look.Seen.Label = deploy.Label(ctx, d.Client, seen.ID)
+		look.Seen.Label = deploy.Label(ctx, d.Site, seen.ID)
 		look.Plan = deploy.Decide(wish, look.Seen)
 	}
 	if !wish.Destroy {

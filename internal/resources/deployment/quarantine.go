@@ -59,11 +59,11 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine
 	if !plan.quarantines() {
 		return nil, nil //nolint:nilnil // no try
 	}
-	allocation, err := deploy.NamedAllocation(ctx, d.Client, plan.AllocationID.ValueString())
+	allocation, err := deploy.NamedAllocation(ctx, d.Site, plan.AllocationID.ValueString())
 	if err != nil {
 		return nil, err
 	}
-	try, err := deploy.CheckTries(ctx, d.Client, allocation, plan.mostNodes())
+	try, err := deploy.CheckTries(ctx, d.Site, allocation, plan.mostNodes())
 	return &try, err
 }
 

@@ -65,12 +65,12 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Client, err))
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
 		return
 	}
-	instance.MadeDeployment(d.Client, m.Node().InstanceUUID)
+	instance.MadeDeployment(d.Site, m.Node().InstanceUUID)
 	instanceID := reserved.instance
-	if reserved.by != nil && d.Client.Run.Announce(marks.MarkReservation, m.Node().UUID) {
+	if reserved.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(m.Node()), reserved.by)
 	}
 	onDestroy := plan.OnDestroy
@@ -151,7 +151,7 @@ func (d *deployment) begin(ctx context.Context, plan *model, wanted instance.Dep
 	if iso == nil {
 		return deploy.Deploy(ctx, m, wanted, o)
 	}
-	if err := images.Settle(ctx, d.Client, iso.newImage(), seen); err != nil {
+	if err := images.Settle(ctx, d.Site, iso.newImage(), seen); err != nil {
 		return 0, err
 	}
 	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
@@ -186,7 +186,7 @@ func (r reservation) isOthers(failed error, plan *model, wanted instance.Deploym
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
 func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
-	if m, err = d.Client.Machine(ctx, plan.NodeID.ValueString()); err != nil {
+	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
 	if r.try, err = d.beginTry(ctx, plan, m, diags); err != nil {
@@ -227,8 +227,8 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	twice := instance.DeploymentInState(d.Client, state.ID.ValueString())
-	node, err := d.Client.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
+	twice := instance.DeploymentInState(d.Site, state.ID.ValueString())
+	node, err := d.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
@@ -285,10 +285,10 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 
 // warnGone says that a deployment leaves the state, because Ironic does not have its node.
 func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
-	if d.Client.Ironic.Project() == "" {
+	if d.Site.Ironic.Project() == "" {
 		diags.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", id))
 	}
-	framework.WarnUnseen(diags, d.Client.Ironic.Project(), "The deployment of node "+id)
+	framework.WarnUnseen(diags, d.Site.Ironic.Project(), "The deployment of node "+id)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
@@ -337,13 +337,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	plan, state := u.plan, u.prior
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
-	m, err := d.Client.Machine(ctx, state.ID.ValueString())
+	m, err := d.Site.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
 		return
 	}
 	node := m.Node
-	attempts, failed, err := u.run(ctx, d.Client, m)
+	attempts, failed, err := u.run(ctx, d.Site, m)
 	framework.WarnCut(&resp.Diagnostics, node(), m.Cut())
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
@@ -411,24 +411,24 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
 	case deploy.DoForget:
-		if !d.Client.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
-			d.Client.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
+		if !d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
+			d.Site.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
 		}
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
-	m, err := d.Client.Machine(ctx, state.ID.ValueString())
+	m, err := d.Site.Machine(ctx, state.ID.ValueString())
 	if ironic.IsNotFound(err) {
 		return
 	}
-	if d.Client.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
+	if d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
 		return
 	}
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
-		defer enroll.Deleting(d.Client, state.ID.ValueString())(false)
+		defer enroll.Deleting(d.Site, state.ID.ValueString())(false)
 		if err = state.disconnect(ctx, m); err == nil {
 			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
@@ -456,7 +456,7 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 	if !ok {
 		return
 	}
-	node, err := d.Client.Ironic.FindNode(ctx, id)
+	node, err := d.Site.Ironic.FindNode(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import the deployment of node "+id, err)
 		return

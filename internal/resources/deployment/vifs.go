@@ -77,7 +77,7 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 	if len(state.VIFs.Elements()) == 0 || !instance.KeepsVIFs(node) {
 		return
 	}
-	attached, err := d.Client.Ironic.VIFs(ctx, node.UUID)
+	attached, err := d.Site.Ironic.VIFs(ctx, node.UUID)
 	if err != nil {
 		framework.Report(diags, "read the VIFs of node "+ironic.NodeLabel(node), err)
 		return

@@ -43,7 +43,7 @@ func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, by, err := procedure.CreateProcedure(ctx, r.Client, ironic.DeployTemplates, plan.body(), func(p *ironic.Procedure) bool {
+	made, by, err := procedure.CreateProcedure(ctx, r.Site, ironic.DeployTemplates, plan.body(), func(p *ironic.Procedure) bool {
 		return framework.SameSteps(ctx, framework.ByPriority, plan.Steps, p.Steps)
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest,
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
 	}
-	err = procedure.EndProcedure(ctx, r.Client, ironic.DeployTemplates, made, by, plan.body(), nil)
+	err = procedure.EndProcedure(ctx, r.Site, ironic.DeployTemplates, made, by, plan.body(), nil)
 	if marks.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
@@ -71,7 +71,7 @@ func (r *deployTemplate) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.Procedure](ctx, r.Client, ironic.DeployTemplates, state.ID.ValueString(), state.label(), resp)
+	found := framework.ReadFrom[ironic.Procedure](ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.label(), resp)
 	if found == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := procedure.UpdateProcedure(ctx, r.Client, ironic.DeployTemplates, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}
@@ -105,7 +105,7 @@ func (r *deployTemplate) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	framework.DeleteFrom(ctx, r.Client, ironic.DeployTemplates, state.ID.ValueString(), state.label(), &resp.Diagnostics)
+	framework.DeleteFrom(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the template by UUID or name.
@@ -114,7 +114,7 @@ func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportSta
 	if !ok {
 		return
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Ironic, ironic.DeployTemplates, id)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.DeployTemplates, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
 		return

@@ -111,7 +111,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	plan.ID = plan.Name
 	for name, value := range plan.Hosts.Elements() {
 		if _, held := state.hosts()[name]; !held {
-			expect.ExpectName(d.Client, name, hostID(value))
+			expect.ExpectName(d.Site, name, hostID(value))
 		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -313,7 +313,7 @@ func (d *discoveryImport) claim(ctx context.Context, id string, mark marks.Disco
 			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
 		}
 	}()
-	return enroll.ClaimDiscovered(ctx, d.Client, id, mark)
+	return enroll.ClaimDiscovered(ctx, d.Site, id, mark)
 }
 
 // lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
@@ -344,7 +344,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		if err := enroll.MarkDiscovered(ctx, d.Client, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
+		if err := enroll.MarkDiscovered(ctx, d.Site, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
 			diags.AddWarning("Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", name, err))
 		}
 	}
@@ -411,7 +411,7 @@ func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) 
 	for name, value := range state.hosts() {
 		held[hostID(value)] = name
 	}
-	return enroll.TakeSurvey(ctx, d.Client, m.Name.ValueString(), held)
+	return enroll.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
 }
 
 // remember stores in private state what the next plan needs of a survey.

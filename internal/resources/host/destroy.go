@@ -14,7 +14,7 @@ import (
 func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
 	foreign := false
 	if h.Known() {
-		_, err := h.Client.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
+		_, err := h.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 		if err == nil {
 			foreign, err = h.mayBeForeign(ctx, state.ID.ValueString(), before)
 		}
@@ -28,6 +28,6 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 	framework.Show(diags, decided.Notices...)
 	if decided.Has(enroll.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
-		enroll.PlanHost(h.Client, enroll.Intent{Candidate: enroll.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+		enroll.PlanHost(h.Site, enroll.Intent{Candidate: enroll.Candidate{UUID: state.ID.ValueString()}, Ends: true})
 	}
 }

@@ -23,7 +23,7 @@ func (h *host) takesOver(ctx context.Context, config *model) *enroll.Found {
 	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
 		who = enroll.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
 	}
-	return enroll.WouldTakeOver(ctx, h.Client, who)
+	return enroll.WouldTakeOver(ctx, h.Site, who)
 }
 
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
@@ -33,7 +33,7 @@ func (h *host) announces(diags *diag.Diagnostics, host string, found *enroll.Fou
 	case found.Obstacle != "":
 		diags.AddWarning("Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID))
-	case !h.Client.Run.Announce(marks.MarkCreation, found.Node.UUID):
+	case !h.Site.Run.Announce(marks.MarkCreation, found.Node.UUID):
 	case found.By != nil:
 		framework.WarnTakenOver(diags, "node "+label, found.By)
 	default:

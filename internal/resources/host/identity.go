@@ -82,12 +82,12 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 		return
 	}
 	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
-	enroll.PlanHost(h.Client, who)
+	enroll.PlanHost(h.Site, who)
 	if !who.Moves {
 		return
 	}
-	if err := enroll.CheckMove(ctx, h.Client, who); err != nil {
-		enroll.Moved(h.Client, who.UUID)
+	if err := enroll.CheckMove(ctx, h.Site, who); err != nil {
+		enroll.Moved(h.Site, who.UUID)
 		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
 }
@@ -99,11 +99,11 @@ func (h *host) move(ctx context.Context, c *change) error {
 	}
 	who := c.plan.intent(ctx, c.config, c.state, c.node().DriverInfo, c.before)
 	who.Moves = who.Moves || who.Name != "" && who.Name != c.node().Name
-	enroll.PlanHost(h.Client, who)
+	enroll.PlanHost(h.Site, who)
 	if !who.Moves {
 		return nil
 	}
-	return enroll.Move(ctx, h.Client, who, func(ctx context.Context, r enroll.Release) error { return enroll.GiveUp(ctx, c.machine, r) }, time.Now().Add(c.limit))
+	return enroll.Move(ctx, h.Site, who, func(ctx context.Context, r enroll.Release) error { return enroll.GiveUp(ctx, c.machine, r) }, time.Now().Add(c.limit))
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.

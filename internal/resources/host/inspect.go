@@ -46,6 +46,6 @@ func (h *host) isInspected(ctx context.Context, c *change) (bool, error) {
 	if c.isMade || !machine.InspectedAt(c.node()).IsZero() {
 		return !machine.InspectedAt(c.node()).IsZero(), nil
 	}
-	inventory, err := h.Client.Ironic.Inventory(ctx, c.node().UUID)
+	inventory, err := h.Site.Ironic.Inventory(ctx, c.node().UUID)
 	return inventory != nil, err
 }

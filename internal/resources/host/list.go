@@ -50,7 +50,7 @@ func (h *host) List(ctx context.Context, req list.ListRequest, stream *list.List
 		fields = []string{"uuid", "name"}
 	}
 	stream.Results = framework.Listing[ironic.Node]{
-		Doing: "list hosts", Objects: h.Client.Ironic.StreamNodes(ctx, asked, limit, fields...),
+		Doing: "list hosts", Objects: h.Site.Ironic.StreamNodes(ctx, asked, limit, fields...),
 		Chosen: func(n *ironic.Node) bool { return names.MatchString(n.Name) },
 		Label:  func(n *ironic.Node) (id, name string) { return n.UUID, n.Name },
 		Fill:   h.fill,

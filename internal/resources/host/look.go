@@ -78,20 +78,20 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 		if over == nil || over.By == nil {
 			return nil
 		}
-		node, err := h.Client.Ironic.Node(ctx, over.Node.UUID)
+		node, err := h.Site.Ironic.Node(ctx, over.Node.UUID)
 		if err != nil {
 			return nil
 		}
-		seen, _ := hardware.SeeHardware(ctx, h.Client, node, []hardware.Part{hardware.PartRAID}) // RAID is in the node
+		seen, _ := hardware.SeeHardware(ctx, h.Site, node, []hardware.Part{hardware.PartRAID}) // RAID is in the node
 		return &seen
 	}
 	if q.config.tooOld(ctx, h) {
 		return nil // checkVersions reports it
 	}
-	node, err := h.Client.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
 	var seen hardware.Seen
 	if err == nil {
-		seen, err = hardware.SeeHardware(ctx, h.Client, node, q.open)
+		seen, err = hardware.SeeHardware(ctx, h.Site, node, q.open)
 	}
 	if err != nil {
 		framework.ReportUndone(q.diags, "read the hardware settings of host "+q.plan.describe(), err)
@@ -102,7 +102,7 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 
 // tooOld reports whether Ironic is too old for the hardware configuration.
 func (m *model) tooOld(ctx context.Context, h *host) bool {
-	version, err := h.Client.Ironic.Microversion(ctx)
+	version, err := h.Site.Ironic.Microversion(ctx)
 	if err != nil {
 		return true
 	}
@@ -118,7 +118,7 @@ func (h *host) lookAtUsers(ctx context.Context, q question) *enroll.InUse {
 	}
 	node := &ironic.Node{UUID: q.plan.describe()}
 	if framework.IsSet(q.plan.ID) {
-		known, err := h.Client.Ironic.NodeForRefresh(ctx, q.plan.ID.ValueString())
+		known, err := h.Site.Ironic.NodeForRefresh(ctx, q.plan.ID.ValueString())
 		if err != nil {
 			return nil // the refresh has reported it
 		}
@@ -143,7 +143,7 @@ func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure st
 	if !h.HasOneView() {
 		return "", ""
 	}
-	node, err := h.Client.Ironic.NodeForRefresh(ctx, q.plan.ID.ValueString())
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.plan.ID.ValueString())
 	if err != nil {
 		return "", "" // the refresh has reported it
 	}
@@ -159,7 +159,7 @@ func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure st
 
 // sharedWithout says why Ironic may not prepare a new machine: it is shared with OneView, and the provider has no OneView; "" if it may.
 func (h *host) sharedWithout(plan, config *model) string {
-	if h.Client == nil || h.Pool != nil {
+	if h.Site == nil || h.Pool != nil {
 		return ""
 	}
 	info := map[string]any{}
@@ -209,11 +209,11 @@ func (h *host) effective(ctx context.Context, kind, id string, q question) strin
 		return name
 	}
 	if id != "" && (q.state == nil || q.state.plannedInterface(ctx, kind) == "") {
-		if node, err := h.Client.Ironic.NodeForRefresh(ctx, id); err == nil && node.Driver == q.plan.Driver.ValueString() {
+		if node, err := h.Site.Ironic.NodeForRefresh(ctx, id); err == nil && node.Driver == q.plan.Driver.ValueString() {
 			return map[string]string{"boot": node.BootInterface, "inspect": node.InspectInterface}[kind]
 		}
 	}
-	driver := expect.DefaultsOf(ctx, h.Client, q.plan.Driver.ValueString())
+	driver := expect.DefaultsOf(ctx, h.Site, q.plan.Driver.ValueString())
 	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
 }
 
@@ -235,7 +235,7 @@ func (m *model) plannedInterface(ctx context.Context, kind string) string {
 func (h *host) portsAfter(ctx context.Context, id string, plan, state *model) (map[string]*bool, error) {
 	after := map[string]*bool{}
 	if id != "" {
-		ports, err := h.Client.Ironic.PortsForRefresh(ctx, id)
+		ports, err := h.Site.Ironic.PortsForRefresh(ctx, id)
 		if err != nil {
 			return nil, err
 		}

@@ -63,12 +63,12 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			t.Parallel()
 			ctx, fake := t.Context(), &fakeironic.Server{}
 			h := &host{}
-			h.Client = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}})
-			node, err := enroll.Enroll(ctx, h.Client, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
+			h.Site = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}})
+			node, err := enroll.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &change{config: &tt.after, plan: &tt.after, state: &tt.before, before: tt.before.managedBy(ctx), written: tt.before.settings(ctx), machine: h.Client.Record(node)}
+			c := &change{config: &tt.after, plan: &tt.after, state: &tt.before, before: tt.before.managedBy(ctx), written: tt.before.settings(ctx), machine: h.Site.Record(node)}
 			if err := h.change(ctx, c); err != nil {
 				t.Fatal(err)
 			}

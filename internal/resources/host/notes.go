@@ -122,7 +122,7 @@ func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framew
 		noteInspected(ctx, node, p, diags)
 		return
 	}
-	inventory, err := h.Client.Ironic.Inventory(ctx, node.UUID)
+	inventory, err := h.Site.Ironic.Inventory(ctx, node.UUID)
 	switch {
 	case err != nil:
 		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))

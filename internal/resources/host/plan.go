@@ -63,7 +63,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(writePlan(ctx, resp.Private, decided)...)
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, req, resp)
-		expect.ExpectHost(h.Client, plan.expected(ctx))
+		expect.ExpectHost(h.Site, plan.expected(ctx))
 	}
 }
 
@@ -98,7 +98,7 @@ func (h *host) checkDriver(ctx context.Context, plan, config, state *model, diag
 	if !h.Known() || !framework.IsSet(plan.Driver) || state != nil && plan.Driver.Equal(state.Driver) {
 		return
 	}
-	if err := expect.CheckDriver(ctx, h.Client, plan.Driver.ValueString()); err != nil {
+	if err := expect.CheckDriver(ctx, h.Site, plan.Driver.ValueString()); err != nil {
 		summary, detail := failure.Explain("plan host "+plan.describe(), err)
 		framework.Show(diags, decide.Refuse(config.addressAt(), summary, detail))
 	}
@@ -177,7 +177,7 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 	if !framework.IsSet(config.NetworkData) || state != nil && config.NetworkData.Equal(state.NetworkData) {
 		return
 	}
-	server, err := h.Client.Ironic.Highest(ctx)
+	server, err := h.Site.Ironic.Highest(ctx)
 	if err != nil {
 		return // checkVersions has reported it
 	}

@@ -66,7 +66,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	machine, found, err := enroll.EnrollHost(ctx, h.Client, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
+	machine, found, err := enroll.EnrollHost(ctx, h.Site, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	if err != nil {
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
@@ -130,7 +130,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	if ironic.IsNotFound(err) {
-		framework.WarnUnseen(&resp.Diagnostics, h.Client.Ironic.Project(), "Host "+state.label())
+		framework.WarnUnseen(&resp.Diagnostics, h.Site.Ironic.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -167,11 +167,11 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
-	defer enroll.Moved(h.Client, state.ID.ValueString())
+	defer enroll.Moved(h.Site, state.ID.ValueString())
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
 	if err == nil {
-		node, err = h.Client.Ironic.Node(ctx, state.ID.ValueString())
+		node, err = h.Site.Ironic.Node(ctx, state.ID.ValueString())
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
@@ -179,7 +179,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	}
 	change := &change{
 		config: &config, plan: &plan, state: &state, todo: todo, hardware: readNotes(ctx, req.Private).OnMachine, open: todo.Open,
-		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Client.Record(node),
+		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Site.Record(node),
 		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
 	}
 	doing, err := h.bring(ctx, change)
@@ -227,7 +227,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if state.OnDestroy.ValueString() == destroyForget {
-		h.Client.ForgetHost(ctx, state.ID.ValueString())
+		h.Site.ForgetHost(ctx, state.ID.ValueString())
 		return
 	}
 	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))
@@ -243,9 +243,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	gone, ended := false, enroll.Deleting(h.Client, state.ID.ValueString())
+	gone, ended := false, enroll.Deleting(h.Site, state.ID.ValueString())
 	defer func() { ended(gone) }()
-	if h.Client.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
+	if h.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}
@@ -253,7 +253,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		err = h.Pool.Vacate(ctx, state.ID.ValueString(), limit)
 	}
 	if err == nil || ironic.IsNotFound(err) {
-		err = h.Client.Withdraw(ctx, state.ID.ValueString(), limit)
+		err = h.Site.Withdraw(ctx, state.ID.ValueString(), limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
@@ -267,7 +267,7 @@ func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool,
 	if ours != nil {
 		return false, nil
 	}
-	node, err := h.Client.Ironic.Node(ctx, id)
+	node, err := h.Site.Ironic.Node(ctx, id)
 	if ironic.IsNotFound(err) {
 		return false, nil
 	}
@@ -280,7 +280,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	if !ok {
 		return
 	}
-	node, err := h.Client.Ironic.FindNode(ctx, id)
+	node, err := h.Site.Ironic.FindNode(ctx, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import host "+id, err)
 		return
@@ -321,6 +321,6 @@ func (h *host) readAgain(ctx context.Context, c *change) (err error) {
 		return err
 	}
 	groups := c.config.cablingOf(ctx, c.before).HasGroups() || !c.plan.PortGroups.IsNull()
-	c.seen.Cables, err = enroll.ReadCables(ctx, h.Client, c.node().UUID, groups)
+	c.seen.Cables, err = enroll.ReadCables(ctx, h.Site, c.node().UUID, groups)
 	return err
 }

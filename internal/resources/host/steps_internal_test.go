@@ -27,12 +27,12 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		ctx, fake := t.Context(), ironictest.Fleet(1)
 		h := &host{}
-		h.Client = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
+		h.Site = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
 		allocation, _ := ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": "baremetal", "name": "web"})["uuid"].(string)
 		time.Sleep(time.Minute)
 		id, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations/web", nil)["node_uuid"].(string)
 		ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})
-		node, err := h.Client.Ironic.Node(ctx, id)
+		node, err := h.Site.Ironic.Node(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 		config.TargetState = types.StringValue("available")
 		plan := *was
 		plan.TargetState = config.TargetState
-		c := &change{config: config, plan: &plan, state: was, todo: enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true})), limit: time.Hour, machine: h.Client.Record(node)}
+		c := &change{config: config, plan: &plan, state: was, todo: enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true})), limit: time.Hour, machine: h.Site.Record(node)}
 		if doing, err := h.bring(ctx, c); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}

@@ -28,9 +28,9 @@ type sight struct {
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, ironic.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	enroll.HostInState(h.Client, m.ID.ValueString())
+	enroll.HostInState(h.Site, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {
-		node, err := h.Client.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
+		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {
 			return sight{}, err
 		}
@@ -41,13 +41,13 @@ func (h *host) look(ctx context.Context, m *model) (sight, error) {
 // lookAt is look for a node that is read already.
 func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight, err error) {
 	s.node = node
-	if s.Ports, err = h.Client.Ironic.PortsForRefresh(ctx, node.UUID); err != nil {
+	if s.Ports, err = h.Site.Ironic.PortsForRefresh(ctx, node.UUID); err != nil {
 		return s, err
 	}
 	if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.Ports)) {
 		return s, nil
 	}
-	groups, err := h.Client.Ironic.PortGroupsForRefresh(ctx, node.UUID)
+	groups, err := h.Site.Ironic.PortGroupsForRefresh(ctx, node.UUID)
 	s.Groups = enroll.GroupsByKey(groups)
 	return s, err
 }

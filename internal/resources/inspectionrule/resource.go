@@ -44,7 +44,7 @@ func (r *inspectionRule) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, takenOver, err := procedure.CreateRule(ctx, r.Client, plan.body())
+	made, takenOver, err := procedure.CreateRule(ctx, r.Site, plan.body())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
 		return
@@ -66,7 +66,7 @@ func (r *inspectionRule) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.InspectionRule](ctx, r.Client, ironic.InspectionRules, state.ID.ValueString(), state.label(), resp)
+	found := framework.ReadFrom[ironic.InspectionRule](ctx, r.Site, ironic.InspectionRules, state.ID.ValueString(), state.label(), resp)
 	if found == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (r *inspectionRule) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := procedure.UpdateRule(ctx, r.Client, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateRule(ctx, r.Site, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}
@@ -99,7 +99,7 @@ func (r *inspectionRule) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	framework.DeleteFrom(ctx, r.Client, ironic.InspectionRules, state.ID.ValueString(), state.label(), &resp.Diagnostics)
+	framework.DeleteFrom(ctx, r.Site, ironic.InspectionRules, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the rule by UUID or description.
@@ -108,7 +108,7 @@ func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportSta
 	if !ok {
 		return
 	}
-	found, err := procedure.FindRule(ctx, r.Client, id)
+	found, err := procedure.FindRule(ctx, r.Site, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import inspection rule "+id, err)
 		return

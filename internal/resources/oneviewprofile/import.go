@@ -35,7 +35,7 @@ func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportSta
 	}
 	uri := id
 	if !strings.HasPrefix(id, profilePath) {
-		node, err := o.Client.Ironic.FindNode(ctx, id)
+		node, err := o.Site.Ironic.FindNode(ctx, id)
 		if err != nil {
 			framework.Report(&resp.Diagnostics, "import the server profile of node "+id, err)
 			return
@@ -56,7 +56,7 @@ func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportSta
 
 // findNode finds the node to which Ironic has applied an imported profile.
 func (o *oneviewProfile) findNode(ctx context.Context, m *oneviewProfileModel) error {
-	nodes, err := o.Client.Ironic.ListNodes(ctx, ironic.NodeFilter{})
+	nodes, err := o.Site.Ironic.ListNodes(ctx, ironic.NodeFilter{})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() || plan != nil && (o.Client == nil || !o.configured(&resp.Diagnostics)) {
+	if resp.Diagnostics.HasError() || plan != nil && (o.Site == nil || !o.configured(&resp.Diagnostics)) {
 		return
 	}
 	wish := sharing.Wish{Destroy: true}

@@ -205,9 +205,9 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if profile.TemplateURI != "" {
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
-	node, err := o.Client.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+	node, err := o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
 	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
-		node, err = o.Client.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+		node, err = o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
 	}
 	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
@@ -215,7 +215,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	if ironic.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
 		why, then := "does not exist in Ironic any more", "Destroy this resource to remove the profile."
-		if project := o.Client.Ironic.Project(); project != "" {
+		if project := o.Site.Ironic.Project(); project != "" {
 			why, then = "does not exist in Ironic, or is not visible to project "+project, "A user of the system can find out."
 		}
 		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", state.NodeID.ValueString(), why, oneview.ProfileLabel(profile), then))
@@ -249,7 +249,7 @@ func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.H
 // warnGone warns of a profile that another user has deleted.
 func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
 	label, runs := state.NodeID.ValueString(), ""
-	if node, err := o.Client.Ironic.NodeForRefresh(ctx, label); err == nil {
+	if node, err := o.Site.Ironic.NodeForRefresh(ctx, label); err == nil {
 		label = ironic.NodeLabel(node)
 		if !states.Parked(ironic.State(node.ProvisionState)) {
 			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
@@ -266,7 +266,7 @@ const labelLimit = 5 * time.Second
 func (o *oneviewProfile) label(ctx context.Context, id string) string {
 	ctx, cancel := context.WithTimeout(ctx, labelLimit)
 	defer cancel()
-	if node, err := o.Client.Ironic.NodeForRefresh(ctx, id); err == nil {
+	if node, err := o.Site.Ironic.NodeForRefresh(ctx, id); err == nil {
 		return ironic.NodeLabel(node)
 	}
 	return id
@@ -376,7 +376,7 @@ func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, s
 // busy returns the node if it may run a deployment, so that the template cannot be applied; else nil. The state of the node may have
 // changed since the plan.
 func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
-	node, err := o.Client.Ironic.Node(ctx, id)
+	node, err := o.Site.Ironic.Node(ctx, id)
 	if err != nil || states.Parked(ironic.State(node.ProvisionState)) {
 		return nil, err
 	}
@@ -397,7 +397,7 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), o.AskNode(state.NodeID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if project := o.Client.Ironic.Project(); project != "" && ironic.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
+	if project := o.Site.Ironic.Project(); project != "" && ironic.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
 		resp.Diagnostics.AddError("Node is not visible in Ironic", fmt.Sprintf("Server profile %s was not removed, because Ironic does not have its node, %s, or does not show it to project %s, and the server may run. "+
 			"Destroy it as a user of the system, or delete the profile in OneView. Then: terraform state rm <its address>.", state.ID.ValueString(), state.NodeID.ValueString(), project))
 		return

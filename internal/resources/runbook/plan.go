@@ -35,7 +35,7 @@ func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest
 
 // checkTraits warns of a runbook that Ironic would run on no node. Before API 1.112 the name is the trait.
 func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diagnostics) {
-	version, err := r.Client.Ironic.Microversion(ctx)
+	version, err := r.Site.Ironic.Microversion(ctx)
 	if err != nil || diags.HasError() {
 		return
 	}

@@ -43,7 +43,7 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, by, err := procedure.CreateProcedure(ctx, r.Client, ironic.Runbooks, plan.body(), func(p *ironic.Procedure) bool {
+	made, by, err := procedure.CreateProcedure(ctx, r.Site, ironic.Runbooks, plan.body(), func(p *ironic.Procedure) bool {
 		return plan.is(p, framework.SameSteps(ctx, framework.ByPosition, plan.Steps, p.Steps))
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 	if by != nil {
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
 	}
-	err = procedure.EndProcedure(ctx, r.Client, ironic.Runbooks, made, by, plan.body(), plan.traits())
+	err = procedure.EndProcedure(ctx, r.Site, ironic.Runbooks, made, by, plan.body(), plan.traits())
 	if marks.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
@@ -71,7 +71,7 @@ func (r *runbook) Read(ctx context.Context, req resource.ReadRequest, resp *reso
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.Procedure](ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.label(), resp)
+	found := framework.ReadFrom[ironic.Procedure](ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.label(), resp)
 	if found == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := procedure.UpdateProcedure(ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}
@@ -98,7 +98,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		partly := plan
 		partly.Traits = state.Traits
 		resp.Diagnostics.Append(resp.State.Set(ctx, &partly)...)
-		if err := r.Client.Ironic.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
+		if err := r.Site.Ironic.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "change the traits of "+plan.label(), err)
 			return
 		}
@@ -114,7 +114,7 @@ func (r *runbook) Delete(ctx context.Context, req resource.DeleteRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	framework.DeleteFrom(ctx, r.Client, ironic.Runbooks, state.ID.ValueString(), state.label(), &resp.Diagnostics)
+	framework.DeleteFrom(ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
 // ImportState finds the runbook by UUID or name.
@@ -123,7 +123,7 @@ func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateReque
 	if !ok {
 		return
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Client.Ironic, ironic.Runbooks, id)
+	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.Runbooks, id)
 	if err != nil {
 		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
 		return
