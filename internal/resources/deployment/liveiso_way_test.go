@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -132,38 +131,6 @@ func TestFakeLiveISO_automatedCleanIsRestored(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestFakeLiveISO_virtualMediaNeedsNoSlot(t *testing.T) {
-	t.Parallel()
-	s, iso := acctest.StartFake(t, &fakeironic.Server{StepTime: 300 * time.Millisecond}), acctest.ServeISO(t)
-	names := []string{"n0", "n1", "n2"}
-	for i := range names {
-		addLiveNode(t, s, i, redfishNode())
-	}
-	config := func(version string) string {
-		isos := map[string]string{}
-		for _, name := range names {
-			isos[name] = liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`)
-		}
-		return s.Provider(`provisioning_limit = { max_concurrent = 1 }`) + fleetOf(s, isos)
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	if busy := s.Fake.MaxBusy(); busy != 1 {
-		t.Errorf("%d nodes were in work at once on first boot", busy)
-	}
-	w.Configure(config("v2"))
-	output := w.Must("apply", "-auto-approve")
-	if strings.Contains(output, "Hosts waited for their turn") {
-		t.Errorf("hosts waited for a slot:\n%s", output)
-	}
-	for _, name := range names {
-		if s.Fake.PowerCycles(s.Name(name)) != 2 || s.Fake.BootedISO(s.Name(name)) != iso.URL("v2") {
-			t.Errorf("%s was started %d times, and runs %s", name, s.Fake.PowerCycles(s.Name(name)), s.Fake.BootedISO(s.Name(name)))
-		}
-	}
-	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeLiveISO_configDriveFromVirtualMedia(t *testing.T) {
