@@ -4,7 +4,9 @@
 package terraformtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -123,7 +125,7 @@ func (w *Workspace) Run(ctx context.Context, args ...string) (output string, cod
 	if err != nil {
 		return "", 0, err
 	}
-	if o.json && args[0] != "show" {
+	if o.json && args[0] != "show" && args[0] != "output" {
 		return "", 0, unsupported("-json")
 	}
 	c := command{w: w, ctx: ctx, o: o, out: &transcript{}, d: &diagnostics{}}
@@ -143,6 +145,8 @@ func (w *Workspace) Run(ctx context.Context, args ...string) (output string, cod
 		err = c.show()
 	case "state":
 		err = c.state()
+	case "output":
+		err = c.output()
 	default:
 		return "", 0, unsupported("command %s", args[0])
 	}
@@ -388,6 +392,31 @@ func (c *command) show() error {
 	}
 	text, err := p.json()
 	c.out.say("%s", text)
+	return err
+}
+
+// output prints the outputs of the state, or one of them, as JSON.
+func (c *command) output() error {
+	if !c.o.json || len(c.o.args) > 1 {
+		return unsupported("output without -json")
+	}
+	now, err := c.w.loadState()
+	if err != nil {
+		return err
+	}
+	if len(c.o.args) == 0 {
+		text, err := json.MarshalIndent(now.outputs, "", "  ")
+		c.out.say("%s", text)
+		return err
+	}
+	one, exists := now.outputs[c.o.args[0]]
+	if !exists {
+		c.d.fail(fmt.Sprintf("Output %q not found", c.o.args[0]), "The output variable requested could not be found in the state file.")
+		return nil
+	}
+	var text bytes.Buffer
+	err = json.Compact(&text, one.Value)
+	c.out.say("%s", &text)
 	return err
 }
 
