@@ -1,6 +1,11 @@
 package deploy_test
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+)
 
 // The tables: what is wished | what is seen | what happens | what the plan says; "!" refuses | rebuilds/restarts
 //
@@ -178,6 +183,7 @@ traits=CUSTOM_A | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | import applied | - | Imported deployment is recorded only | 0/0
 image=b | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 rebuild_triggers=1 | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+node=uuid-2 | import applied | - | Deployment stays on its node | 0/0
 node=uuid-2 | importing | replaced for node_id | !Imported deployment is not replaced | 0/0
 allocation=other | imported | replaced for allocation_id | !Imported deployment is not replaced | 0/0
 live_iso=x | imported | replaced for live_iso | !Imported deployment is not replaced | 0/0
@@ -260,6 +266,50 @@ the same | available, creation interrupted before Ironic began | deploy (restart
 contains=other | new | deploy (restart) | !Live ISO lacks wanted content | 0/0
 built_at=2027-01-01T00:00:00Z | new | deploy (restart) | !Image from the future | 0/0
 `)
+}
+
+// A change that restarts a machine waits while the machine cannot be restarted: a refusal would hold up the other machines of the apply.
+func TestDecide_liveISOThatHasToWait(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "live_iso=a1, shared_content=s1, host_content=h1, rebuild_triggers=1, restart_triggers=1, config_drive=d", `
+rebuild_triggers=2 | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+rebuild_triggers=2 | rescue | - | Change waits for the end of the rescue | 0/0
+restart_triggers=2 | rescue | - | Change waits for the end of the rescue | 0/0
+config_drive=e | rescue | - | Change waits for the end of the rescue | 0/0
+live_iso=a2, host_content=h2, rebuild_triggers=2 | rescue | - | Change waits for the end of the rescue, Change waits for the end of the rescue | 0/0
+rebuild_triggers=2 | in maintenance | - | Restart waits for the machine | 0/0
+config_drive=e | in maintenance | - | Restart waits for the machine | 0/0
+restart_triggers=2 | in maintenance | restart (restart) | Machine is restarted | 0/1
+rebuild_triggers=2, restart_triggers=2 | in maintenance | restart (restart) | Restart waits for the machine, Machine is restarted | 0/1
+rebuild_triggers=- | rescue | - | !Machine cannot be restarted now | 0/0
+`)
+}
+
+// boot_status shows what the live ISO of the configuration asks of the machine: action, stale, and what is obsolete.
+func TestDecide_bootStatus(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ wish, seen, want string }{
+		{"the same", "active", "none false []"},
+		{"host_content=h2", "active", "wait true [host.c]"},
+		{"live_iso=a2, shared_content=s2", "active", "none true [shared.c]"},
+		{"live_iso=a2, host_content=h2", "active", "restart true [host.c]"},
+		{"live_iso=a2, host_content=h2", "no BMC", "manual true [host.c]"},
+		{"live_iso=a2", "waits for a restart by hand", "manual true [image]"},
+		{"live_iso=a2, host_content=h2", "in maintenance", "wait true [host.c]"},
+		{"live_iso=a2, host_content=h2, reboot_policy=never", "active", "none true [host.c]"},
+		{"url=?", "active", "none false []"},
+		{"url=?, shared_content=?", "active", "unknown"},
+		{"url=?, registered=false", "active", "unknown"},
+	} {
+		s := seeing(runningMachine("live_iso=a1, shared_content=s1, host_content=h1"), tt.seen)
+		got, boot := "unknown", deploy.Decide(changed(s.Was, tt.wish), s).Forecast.Boot
+		if !boot.Unknown {
+			got = fmt.Sprintf("%s %t %v", boot.V.Action, boot.V.Stale, boot.V.Obsolete)
+		}
+		if got != tt.want {
+			t.Errorf("wished: %s; seen: %s: boot_status is %s, want %s", tt.wish, tt.seen, got, tt.want)
+		}
+	}
 }
 
 // A machine in service.

@@ -119,7 +119,27 @@ func unchanged(p deploy.Plan, s deploy.Seen) error {
 	if len(p.Steps)+len(p.Replaces) > 0 || p.Refused() || counters(p) != fmt.Sprintf("%d/%d", s.Rebuilds, s.Restarts) {
 		return fmt.Errorf("the plan of the unchanged wish is %s | %s | %s", steps(p), notices(p), counters(p))
 	}
+	recorded := !s.Was.LiveISO.Set || s.Sight.Boot.Booted != nil // otherwise boot_status takes the ISO as booted
+	if recorded && len(p.Notices) == 0 && !p.Empty(s) {
+		return fmt.Errorf("the plan of the unchanged wish changes values of the state: %+v", p.Forecast)
+	}
 	return nil
+}
+
+// A change from one value to another of what restarts a machine never refuses the plan: one machine would hold up all others of the apply.
+func TestDecide_liveISOChangeIsNotRefused(t *testing.T) {
+	t.Parallel()
+	const runs = "live_iso=a1, shared_content=s1, host_content=h1, rebuild_triggers=1, restart_triggers=1, config_drive=d"
+	for _, state := range provisionStates {
+		for _, condition := range []string{"off", "no BMC", "in maintenance", "no record of the boot"} {
+			for _, wish := range []string{"rebuild_triggers=2", "restart_triggers=2", "config_drive=e", "live_iso=a2, host_content=h2", "live_iso=a2, host_content=h2, rebuild_triggers=2, restart_triggers=2"} {
+				s := seeing(runningMachine(runs), state+", "+condition)
+				if p := deploy.Decide(changed(s.Was, wish), s); p.Refused() {
+					t.Errorf("state %s, %s, wished %s: %s", state, condition, wish, notices(p))
+				}
+			}
+		}
+	}
 }
 
 // says has a summary for each kind of step that wipes or restarts a machine which runs, besides one by power_state.

@@ -176,6 +176,8 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.PlannedName = "n2"
 		case "no BMC":
 			s.Sight.Boot.Powered = false
+		case "waits for a restart by hand":
+			s.Sight.Boot.Asked = true
 		case "in maintenance":
 			s.Sight.Boot.Barred = "it is in maintenance"
 		case "no record of the boot":
