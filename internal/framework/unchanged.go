@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
 // Keys of private state. The provider's server reads and writes both. Only NothingToDecide writes a first value of unchangedKey
@@ -20,20 +21,26 @@ const (
 
 // PlanSteps stores the steps that a plan has decided in planned private state, for Update: it executes them, and decides nothing. Terraform
 // plans again when it applies, with what is known then, so these are the steps of that plan. The server removes them after the apply.
-// A plan without steps stores nothing, so that it leaves private state as it is. Terraform passes no private state to Create.
-func PlanSteps[S any](ctx context.Context, private SettablePrivate, steps S) diag.Diagnostics {
-	text, err := json.Marshal(steps)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+// A plan that changes nothing stores nothing, so that it leaves private state as it is. Terraform passes no private state to Create.
+func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, steps []S) {
+	if len(steps) == 0 && resp.Plan.Raw.Equal(req.State.Raw) {
+		return
 	}
-	return private.SetKey(ctx, stepsKey, text)
+	text, err := json.Marshal(append([]S{}, steps...)) // not null
+	if err != nil {
+		resp.Diagnostics.AddError("The provider has a bug", err.Error())
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, stepsKey, text)...)
 }
 
-// PlannedSteps returns the steps that the plan has stored; none if it has stored none.
-func PlannedSteps[S any](ctx context.Context, private GettablePrivate) (steps S) {
-	text, _ := private.GetKey(ctx, stepsKey)
-	if len(text) > 0 && json.Unmarshal(text, &steps) != nil {
-		return *new(S) // cannot happen: PlanSteps has written them, in this version of the provider
+// PlannedSteps returns the steps that the plan of an Update has stored. Without them it reports an error: nothing must be recorded as applied that
+// nobody has decided.
+func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *diag.Diagnostics) (steps []S) {
+	text, problems := private.GetKey(ctx, stepsKey)
+	diags.Append(problems...)
+	if err := json.Unmarshal(text, &steps); err != nil || steps == nil {
+		diags.AddError("The plan has no steps", "Nothing was done. This is a bug of the provider. Plan again, and report it if that does not help.")
 	}
 	return steps
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -128,12 +130,27 @@ func TestPlannedStepsLastUntilTheApply(t *testing.T) {
 	t.Parallel()
 	var before Private
 	planned := before.edit(func(values map[string][]byte) { values[stepsKey] = []byte(`["rename","release"]`) })
-	if got := PlannedSteps[[]string](t.Context(), planned.WithoutNotes()); len(got) != 2 {
-		t.Errorf("Update is given %v", got)
+	var diags diag.Diagnostics
+	if got := PlannedSteps[string](t.Context(), planned.WithoutNotes(), &diags); len(got) != 2 || diags.HasError() {
+		t.Errorf("Update is given %v, %v", got, diags)
 	}
 	for name, after := range map[string]Private{"apply": planned.WithConditions(nil), "failed apply or refresh": planned.WithoutUnchanged()} {
-		if got := PlannedSteps[[]string](t.Context(), after); len(got) != 0 {
-			t.Errorf("after the %s, there are the steps %v", name, got)
+		var diags diag.Diagnostics
+		if got := PlannedSteps[string](t.Context(), after, &diags); len(got) != 0 || !diags.HasError() {
+			t.Errorf("after the %s, there are the steps %v, and the errors %v", name, got, diags)
+		}
+	}
+}
+
+// An Update without the steps of its plan records nothing as applied.
+func TestPlannedSteps_missingOrDamagedIsAnError(t *testing.T) {
+	t.Parallel()
+	for text, fails := range map[string]bool{"": true, "null": true, "{": true, "[]": false, `["rename"]`: false} {
+		var private Private
+		private = private.edit(func(values map[string][]byte) { values[stepsKey] = []byte(text) })
+		var diags diag.Diagnostics
+		if PlannedSteps[string](t.Context(), private, &diags); diags.HasError() != fails {
+			t.Errorf("%q: %v", text, diags)
 		}
 	}
 }

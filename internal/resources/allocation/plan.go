@@ -35,6 +35,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil {
 		plan.forecast(state, decided)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+		framework.PlanSteps(ctx, req, resp, decided.Steps)
 	}
 	if !a.Known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
 		return
@@ -58,9 +59,6 @@ func (a *allocation) decide(ctx context.Context, plan, state *model, req resourc
 	decided, err := allocate.Look(ctx, a.SiteInPlan(), wish, state.seen(ctx, req.Private))
 	framework.Report(&resp.Diagnostics, doing, err)
 	framework.Show(&resp.Diagnostics, decided.Notices...)
-	if edit := allocate.In(decided.Steps, allocate.DoEdit); edit != nil {
-		resp.Diagnostics.Append(framework.PlanSteps(ctx, resp.Private, decided.Steps)...)
-	}
 	return decided
 }
 

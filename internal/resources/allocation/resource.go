@@ -166,7 +166,11 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	defer done()
-	if edit := allocate.In(framework.PlannedSteps[[]allocate.Step](ctx, req.Private), allocate.DoEdit); edit != nil {
+	steps := framework.PlannedSteps[allocate.Step](ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if edit := allocate.In(steps, allocate.DoEdit); edit != nil {
 		name, set := edit.Values(wish)
 		if err := a.Site.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
 			framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)

@@ -25,15 +25,13 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 		r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 		return
 	}
-	if state != nil && len(decided.Steps) > 0 {
-		resp.Diagnostics.Append(framework.PlanSteps(ctx, resp.Private, decided.Steps)...)
-	}
 	plan.setEntries(decided.Forecast.Members)
 	if decided.Forecast.KeepsCandidates {
 		plan.CandidateNodes = state.CandidateNodes
 	}
 	plan.Leftovers = types.SetNull(types.StringType)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	framework.PlanSteps(ctx, req, resp, decided.Steps)
 	if !r.Known() || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}

@@ -156,7 +156,11 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	if r.isHidden(ctx, &now, req.Private, &resp.Diagnostics) { // a member that is not found counts as released
 		return
 	}
-	byKey := r.execute(ctx, framework.PlannedSteps[[]allocate.Step](ctx, req.Private), &plan, &now, resp)
+	steps := framework.PlannedSteps[allocate.Step](ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	byKey := r.execute(ctx, steps, &plan, &now, resp)
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
 		return

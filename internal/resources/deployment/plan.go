@@ -56,7 +56,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
 	diags.Append(resp.Plan.Set(ctx, &plan)...)
-	diags.Append(remember(ctx, resp.Private, stepsKey, decided.Steps)...)
+	framework.PlanSteps(ctx, req, resp, decided.Steps)
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
 		d.checkVersions(ctx, &config, diags)
 		server := deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}

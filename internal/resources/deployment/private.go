@@ -30,8 +30,6 @@ const (
 	seenKey = "seen"
 	// unbegunKey marks a creation which was interrupted before Ironic was seen at work on the deployment.
 	unbegunKey = "unbegun"
-	// stepsKey has the steps of a plan, from the plan to its Update. The framework passes them to no Create.
-	stepsKey = "steps"
 )
 
 // remember stores a value in private state. A zero value removes the key.

@@ -31,7 +31,7 @@ type update struct {
 	seen         time.Time    // when the live ISO was first wanted
 }
 
-// newUpdate collects the values of an update. It takes the steps out of private state.
+// newUpdate collects the values of an update.
 func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) *update {
 	diags := &resp.Diagnostics
 	u := &update{plan: &model{}, config: &model{}, prior: &model{}}
@@ -46,10 +46,9 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 	}
 	u.what, problems = u.wanted(ctx).deployment(ctx)
 	diags.Append(problems...)
-	recall(ctx, req.Private, stepsKey, &u.steps, diags)
+	u.steps = framework.PlannedSteps[deploy.Step](ctx, req.Private, diags)
 	recall(ctx, req.Private, historyKey, &u.past, diags)
 	recall(ctx, req.Private, footprintKey, &u.known, diags)
-	diags.Append(resp.Private.SetKey(ctx, stepsKey, nil)...)
 	return u
 }
 

@@ -44,9 +44,7 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	plan.forecast(state, decided)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-	if len(decided.Steps) > 0 {
-		resp.Diagnostics.Append(framework.PlanSteps(ctx, resp.Private, decided.Steps)...)
-	}
+	framework.PlanSteps(ctx, req, resp, decided.Steps)
 }
 
 // wish returns what the profile asks for.

@@ -330,7 +330,10 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	steps := framework.PlannedSteps[[]sharing.Step](ctx, req.Private)
+	steps := framework.PlannedSteps[sharing.Step](ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	if len(steps) == 0 { // only timeouts, or what the plan keeps
 		plan.Ownership, plan.Compliance, plan.Status = state.Ownership, state.Compliance, state.Status
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
