@@ -15,29 +15,30 @@ import (
 
 // wishes are things that the configuration of an allocation can say. Without them, it is named "web" and asks for class "small".
 var wishes = map[string]func(*allocate.Wish){
-	"destroyed":             func(w *allocate.Wish) { *w = allocate.Wish{Destroy: true} },
-	"other name":            func(w *allocate.Wish) { w.Name = decide.Known("shop") },
-	"no name":               func(w *allocate.Wish) { w.Name = decide.Value[string]{} },
-	"other extra":           func(w *allocate.Wish) { w.Extra = decide.Known(map[string]any{"team": "ops"}) },
-	"other class":           func(w *allocate.Wish) { w.Class = decide.Known("large") },
-	"class not known":       func(w *allocate.Wish) { w.Class = decide.Unknown[string]() },
-	"trait that it has":     func(w *allocate.Wish) { w.Traits = decide.Known([]string{"HAS"}) },
-	"trait that it lacks":   func(w *allocate.Wish) { w.Traits = decide.Known([]string{"LACKS"}) },
-	"some traits not known": func(w *allocate.Wish) { w.Traits = decide.Value[[]string]{V: []string{"HAS"}, Unknown: true} },
-	"its owner":             func(w *allocate.Wish) { w.Owner = decide.Known("ours") },
-	"its lessee":            func(w *allocate.Wish) { w.Owner = decide.Known("lessee") },
-	"other owner":           func(w *allocate.Wish) { w.Owner = decide.Known("theirs") },
-	"owner not known":       func(w *allocate.Wish) { w.Owner = decide.Unknown[string]() },
-	"backfill it":           func(w *allocate.Wish) { w.Backfill = decide.Known("n1") },
-	"backfill another":      func(w *allocate.Wish) { w.Backfill = decide.Known("n9") },
-	"other candidates":      func(w *allocate.Wish) { w.Candidates = decide.Known([]string{"n2"}) },
-	"no candidates":         func(w *allocate.Wish) { w.Candidates = decide.Known([]string{}) },
-	"candidates not known":  func(w *allocate.Wish) { w.Candidates = decide.Unknown[[]string]() },
-	"require 4 CPUs":        func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 4}) },
-	"require 64 CPUs":       func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 64}) },
-	"require not known":     func(w *allocate.Wish) { w.Require = decide.Unknown[*allocate.Requirements]() },
-	"replace unusable":      func(w *allocate.Wish) { w.OnUnusable = decide.Known(allocate.UnusableIsReplaced) },
-	"on_unusable not known": func(w *allocate.Wish) { w.OnUnusable = decide.Unknown[allocate.OnUnusable]() },
+	"destroyed":                func(w *allocate.Wish) { *w = allocate.Wish{Destroy: true} },
+	"other name":               func(w *allocate.Wish) { w.Name = decide.Known("shop") },
+	"no name":                  func(w *allocate.Wish) { w.Name = decide.Value[string]{} },
+	"other extra":              func(w *allocate.Wish) { w.Extra = decide.Known(map[string]any{"team": "ops"}) },
+	"other class":              func(w *allocate.Wish) { w.Class = decide.Known("large") },
+	"class not known":          func(w *allocate.Wish) { w.Class = decide.Unknown[string]() },
+	"trait that it has":        func(w *allocate.Wish) { w.Traits = decide.Known([]string{"HAS"}) },
+	"trait that it lacks":      func(w *allocate.Wish) { w.Traits = decide.Known([]string{"LACKS"}) },
+	"also a trait that it has": func(w *allocate.Wish) { w.Traits = decide.Known([]string{"LACKS", "HAS"}) },
+	"some traits not known":    func(w *allocate.Wish) { w.Traits = decide.Value[[]string]{V: []string{"HAS"}, Unknown: true} },
+	"its owner":                func(w *allocate.Wish) { w.Owner = decide.Known("ours") },
+	"its lessee":               func(w *allocate.Wish) { w.Owner = decide.Known("lessee") },
+	"other owner":              func(w *allocate.Wish) { w.Owner = decide.Known("theirs") },
+	"owner not known":          func(w *allocate.Wish) { w.Owner = decide.Unknown[string]() },
+	"backfill it":              func(w *allocate.Wish) { w.Backfill = decide.Known("n1") },
+	"backfill another":         func(w *allocate.Wish) { w.Backfill = decide.Known("n9") },
+	"other candidates":         func(w *allocate.Wish) { w.Candidates = decide.Known([]string{"n2"}) },
+	"no candidates":            func(w *allocate.Wish) { w.Candidates = decide.Known([]string{}) },
+	"candidates not known":     func(w *allocate.Wish) { w.Candidates = decide.Unknown[[]string]() },
+	"require 4 CPUs":           func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 4}) },
+	"require 64 CPUs":          func(w *allocate.Wish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 64}) },
+	"require not known":        func(w *allocate.Wish) { w.Require = decide.Unknown[*allocate.Requirements]() },
+	"replace unusable":         func(w *allocate.Wish) { w.OnUnusable = decide.Known(allocate.UnusableIsReplaced) },
+	"on_unusable not known":    func(w *allocate.Wish) { w.OnUnusable = decide.Unknown[allocate.OnUnusable]() },
 }
 
 // sights are things that can be seen of an allocation. Without them it is active on node n1, which has 32 CPUs, and nothing was asked.
@@ -182,6 +183,7 @@ func TestWhatBecomesOfAnAllocation(t *testing.T) {
 		{"trait that it lacks, candidates not known", "no node matches", "release and wipe, reserve, for traits", "Reserved node is released"},
 		{"trait that it lacks", "nothing to be asked", "", ""},
 		{"trait that it lacks", "demanded the missing trait", "", ""},
+		{"also a trait that it has", "2 nodes match, demanded the missing trait", "", ""}, // a trait that goes gives up nothing
 		{"backfill another", "2 nodes match", "release and wipe, reserve, for backfill_node", "Reserved node is released"},
 		{"backfill another", "no node n9", "", "No node has this name yet"},
 		{"backfill another, other class", "no node n9", "", "refused: No other node matches"},
@@ -277,7 +279,7 @@ func faultOf(w allocate.Wish, s allocate.Seen, p allocate.Plan) string {
 	}
 	after := s
 	after.Was, after.State, after.NodeID = &w, ironic.AllocationActive, "u1"
-	if again := allocate.Decide(w, after); len(again.Steps) > 0 && !decide.Refused(p.Notices) && w.Extra.Set == !w.Extra.Unknown {
+	if again := allocate.Decide(w, after); len(again.Steps) > 0 && !decide.Refused(p.Notices) && !w.Extra.Unknown {
 		return "deciding again after an execution is empty, but it is " + happens(again.Steps, again.Replaces, again.Asks)
 	}
 	for _, later := range []allocate.Wish{known(w, "small"), known(w, "large")} { // during the apply
