@@ -44,7 +44,6 @@ var exceptions = map[string]exception{
 	"internal/fakebmc/ipmi":              {back: 2},
 	"internal/fakeironic":                {files: 35, back: 13},
 	"internal/fakeoneview":               {files: 19, back: 12},
-	"internal/framework":                 {files: 27},
 	"internal/ironic":                    {files: 35, back: 16},
 	"internal/machine":                   {back: 14},
 	"internal/oneview":                   {back: 2},
@@ -55,7 +54,6 @@ var exceptions = map[string]exception{
 	"internal/resources/inspectionrule":  {asks: 1},
 	"internal/resources/oneviewprofile":  {asks: 6},
 	"internal/resources/runbook":         {asks: 1},
-	"internal/sharing":                   {files: 20},
 	"internal/terraformtest":             {back: 15},
 	"internal/throttle":                  {back: 2},
 }

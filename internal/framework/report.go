@@ -1,12 +1,17 @@
 package framework
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // ReportUndone adds an error for an operation that must not count as done, even if the user has interrupted it: a deletion, an
@@ -56,5 +61,72 @@ func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 	if project != "" {
 		diags.AddWarning("Not visible in Ironic", fmt.Sprintf("%s leaves the state, because Ironic does not have it or does not show it to project %s. "+
 			"If it exists, check the project of the credentials (OS_PROJECT_NAME), and the owner and lessee of the node, before you apply.", label, project))
+	}
+}
+
+// Show adds the notices of a plan to diagnostics.
+func Show(diags *diag.Diagnostics, notices ...decide.Notice) {
+	for _, n := range notices {
+		switch at := attributePath(n.At); {
+		case n.Severity == decide.Refusal && n.At == nil:
+			diags.AddError(n.Summary, n.Detail)
+		case n.Severity == decide.Refusal:
+			diags.AddAttributeError(at, n.Summary, n.Detail)
+		case n.At == nil:
+			diags.AddWarning(n.Summary, n.Detail)
+		default:
+			diags.AddAttributeWarning(at, n.Summary, n.Detail)
+		}
+	}
+}
+
+// attributePath returns the framework's path of an attribute.
+func attributePath(of decide.Path) path.Path {
+	at := path.Empty()
+	for i, part := range of {
+		switch part := part.(type) {
+		case string:
+			if i == 0 {
+				at = path.Root(part)
+			} else {
+				at = at.AtName(part)
+			}
+		case decide.Key:
+			at = at.AtMapKey(string(part))
+		case int:
+			at = at.AtListIndex(part)
+		}
+	}
+	return at
+}
+
+// WarnTakenOver tells the user, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more
+// are further sentences.
+func WarnTakenOver(diags *diag.Diagnostics, what string, by *marks.Creation, more ...string) {
+	Show(diags, machine.TakenOver(by, what, more...))
+}
+
+// WarnKept tells the user that a deletion leaves what another resource of the same run has taken over.
+func WarnKept(diags *diag.Diagnostics, what string) {
+	diags.AddWarning("Taken-over object is not deleted", fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
+}
+
+// WarnRelease warns if releasing an allocation also undeploys its node, because a killed run has put the node into quarantine and did not
+// finish that.
+func (c *WithClient) WarnRelease(ctx context.Context, diags *diag.Diagnostics, allocation, node string) {
+	if !c.Known() || node == "" {
+		return
+	}
+	if n, err := c.Site.Ironic.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
+		diags.AddWarning("Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
+			"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys the node first, the provider leaves it alone, and the release fails.",
+			ironic.NodeLabel(n), allocation))
+	}
+}
+
+// WarnCut tells the user that power_off_mode = "graceful" has cut the power of a machine, and why; nothing if why is empty.
+func WarnCut(diags *diag.Diagnostics, node *ironic.Node, why string) {
+	if why != "" {
+		diags.AddAttributeWarning(path.Root("power_state"), "Power was cut", fmt.Sprintf("Node %s was switched off without a shutdown: %s.", ironic.NodeLabel(node), why))
 	}
 }

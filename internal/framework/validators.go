@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -182,17 +180,6 @@ var (
 		ok: func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil },
 	}
 )
-
-// TimeoutsAttribute returns the attribute timeouts. Its error for a wrong duration shows the format.
-func TimeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute {
-	nested, _ := timeouts.Attributes(ctx, opts).(schema.SingleNestedAttribute)
-	for name, attribute := range nested.Attributes {
-		limit, _ := attribute.(schema.StringAttribute)
-		limit.Validators = []validator.String{NotNegativeDuration}
-		nested.Attributes[name] = limit
-	}
-	return nested
-}
 
 // JSONObjectValue accepts objects whose keys Ironic can change later.
 type JSONObjectValue struct{}

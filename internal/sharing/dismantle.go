@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 var (
@@ -142,4 +143,69 @@ func (p *Pool) readyToRemove(ctx context.Context, profile *oneview.Profile, r re
 		return false, fmt.Errorf("%s: %w (%s)", oneview.HardwareLabel(hardware), errNotOff, hardware.PowerState)
 	}
 	return false, p.stop(ctx, r.hardwareURI, profile.URI, r.deadline)
+}
+
+// retries limits the tries of an operation: it waits for the appliance's own operations until the deadline, tolerates errors of the
+// appliance for as long as Patience, and repeats failed tasks a few times.
+type retries struct {
+	c        *oneview.Client
+	doing    string
+	begun    time.Time
+	deadline time.Time
+	waiting  *rest.Backoff
+	trouble  time.Time // first error of the current series
+	failures int
+
+	unanswered time.Time // when the last request without an answer was sent; zero: none
+}
+
+// maxFailures is how many tasks may fail. Before each repetition the caller reads everything again, because another user may have
+// switched the server on, for example.
+const maxFailures = 3
+
+func newRetries(c *oneview.Client, doing string, deadline time.Time) *retries {
+	return &retries{c: c, doing: doing, begun: time.Now(), deadline: deadline, waiting: c.Backoff()}
+}
+
+// sent returns the result of a request that changes something, and notes if its answer is lost.
+func (s *retries) sent(err error) error {
+	if oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) {
+		s.unanswered = time.Now()
+	}
+	return err
+}
+
+// holds reports whether a request without an answer may still take effect. Until then the caller only looks, and repeats nothing.
+func (s *retries) holds() bool {
+	return !s.unanswered.IsZero() && time.Since(s.unanswered) < s.c.Patience()
+}
+
+// again waits before the next try, after an error or for an operation of the appliance. It returns an error if there is no next try.
+func (s *retries) again(ctx context.Context, err error) error {
+	var failed *oneview.TaskError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+	case errors.As(err, &failed):
+		if s.failures++; s.failures >= maxFailures {
+			return err
+		}
+	case oneview.IsTransient(err) || oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) || errors.Is(err, errShifted):
+		if s.trouble.IsZero() {
+			s.trouble = time.Now()
+		} else if time.Since(s.trouble) > s.c.Patience() {
+			return err
+		}
+	default:
+		return err
+	}
+	wait := max(s.waiting.Next(), oneview.RetryAfter(err))
+	if time.Now().Add(wait).After(s.deadline) {
+		if err != nil {
+			return err
+		}
+		return &oneview.TimeoutError{Doing: s.doing, After: time.Since(s.begun)}
+	}
+	return rest.Sleep(ctx, wait)
 }

@@ -3,9 +3,12 @@ package sharing
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -176,67 +179,77 @@ func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string
 	return nil
 }
 
-// retries limits the tries of an operation: it waits for the appliance's own operations until the deadline, tolerates errors of the
-// appliance for as long as Patience, and repeats failed tasks a few times.
-type retries struct {
-	c        *oneview.Client
-	doing    string
-	begun    time.Time
-	deadline time.Time
-	waiting  *rest.Backoff
-	trouble  time.Time // first error of the current series
-	failures int
-
-	unanswered time.Time // when the last request without an answer was sent; zero: none
-}
-
-// maxFailures is how many tasks may fail. Before each repetition the caller reads everything again, because another user may have
-// switched the server on, for example.
-const maxFailures = 3
-
-func newRetries(c *oneview.Client, doing string, deadline time.Time) *retries {
-	return &retries{c: c, doing: doing, begun: time.Now(), deadline: deadline, waiting: c.Backoff()}
-}
-
-// sent returns the result of a request that changes something, and notes if its answer is lost.
-func (s *retries) sent(err error) error {
-	if oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) {
-		s.unanswered = time.Now()
-	}
-	return err
-}
-
-// holds reports whether a request without an answer may still take effect. Until then the caller only looks, and repeats nothing.
-func (s *retries) holds() bool {
-	return !s.unanswered.IsZero() && time.Since(s.unanswered) < s.c.Patience()
-}
-
-// again waits before the next try, after an error or for an operation of the appliance. It returns an error if there is no next try.
-func (s *retries) again(ctx context.Context, err error) error {
-	var failed *oneview.TaskError
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil:
-	case errors.As(err, &failed):
-		if s.failures++; s.failures >= maxFailures {
-			return err
+// differences returns the differences between a profile and its template. For a linked profile the appliance returns them as text.
+// Profiles of Ironic's former driver are not linked: differences compares them with a new profile of the template.
+func (p *Pool) differences(ctx context.Context, profile *oneview.Profile, templateURI string) ([]string, error) {
+	var refused *oneview.StatusError
+	if profile.TemplateURI != "" {
+		if profile.Compliance != oneview.NonCompliant {
+			return nil, nil
 		}
-	case oneview.IsTransient(err) || oneview.IsUncertain(err) || errors.Is(err, oneview.ErrTaskLost) || errors.Is(err, errShifted):
-		if s.trouble.IsZero() {
-			s.trouble = time.Now()
-		} else if time.Since(s.trouble) > s.c.Patience() {
-			return err
+		found, err := p.OneView.CompliancePreview(ctx, profile.URI)
+		if errors.As(err, &refused) {
+			return nil, nil // the appliance says that there are differences, but does not list them
 		}
-	default:
-		return err
+		return slices.Concat(found.AutomaticUpdates, found.ManualUpdates), err
 	}
-	wait := max(s.waiting.Next(), oneview.RetryAfter(err))
-	if time.Now().Add(wait).After(s.deadline) {
-		if err != nil {
-			return err
+	if templateURI == "" {
+		return nil, nil
+	}
+	wanted, err := p.OneView.NewProfile(ctx, templateURI)
+	if errors.As(err, &refused) {
+		return nil, nil // the template does not exist any more
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, key := range compared() {
+		if !holds(decoded(profile.Document[key]), decoded(wanted[key])) {
+			found = append(found, key)
 		}
-		return &oneview.TimeoutError{Doing: s.doing, After: time.Since(s.begun)}
 	}
-	return rest.Sleep(ctx, wait)
+	return found, nil
+}
+
+// compared are the parts of a profile that a template alone determines. Storage is not one of them, because the appliance fills
+// in most of it.
+func compared() []string {
+	return []string{
+		"serverHardwareTypeUri", "enclosureGroupUri", "macType", "wwnType", "serialNumberType", "hideUnusedFlexNics",
+		"connections", "connectionSettings", "boot", "bootMode", "bios", "firmware",
+	}
+}
+
+func decoded(raw json.RawMessage) any {
+	var value any
+	_ = json.Unmarshal(raw, &value) // a missing part counts as null
+	return value
+}
+
+// holds reports whether a profile has all the wanted values. It ignores values that the appliance has filled in, and the settings
+// of the compliance check.
+func holds(have, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		have, ok := have.(map[string]any)
+		if !ok {
+			return false
+		}
+		for _, key := range slices.Sorted(maps.Keys(wanted)) {
+			if key != "complianceControl" && key != "reapplyState" && !holds(have[key], wanted[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		have, ok := have.([]any)
+		return ok && slices.EqualFunc(have, wanted, holds)
+	case string:
+		text, ok := have.(string)
+		return ok && (text == wanted || oneview.SameURI(text, wanted)) || (have == nil && wanted == "")
+	}
+	return reflect.DeepEqual(have, wanted)
 }

@@ -309,11 +309,6 @@ func (s *syncPass) returnNode(ctx context.Context, c *candidate) {
 	s.warnOfCleaning(node, "its disks are not erased")
 }
 
-// lacksTemplate reports whether a node needs a profile for its cleaning, and has neither a profile nor a template.
-func lacksTemplate(node *ironic.Node, owner Ownership, b Binding) bool {
-	return cleansAutomatically(node) && owner == Free && b.TemplateURI == ""
-}
-
 func (s *syncPass) describeReturn(node *ironic.Node, holding Holding) string {
 	if maintenanceOf(node) == MaintenanceLifted {
 		return "finished the work of an interrupted pass: provide"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // require is the attribute require of the resources that reserve nodes.
@@ -102,4 +104,29 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 			},
 		},
 	}
+}
+
+// Values of power_state.
+const (
+	PowerOn  = "on"
+	PowerOff = "off"
+)
+
+// PowerOffModeAttribute is power_off_mode, which needs API 1.27.
+func PowerOffModeAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.String{stringvalidator.OneOf(string(machine.OffHard), string(machine.OffSoft), string(machine.OffGraceful))},
+	}
+}
+
+// TimeoutsAttribute returns the attribute timeouts. Its error for a wrong duration shows the format.
+func TimeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute {
+	nested, _ := timeouts.Attributes(ctx, opts).(schema.SingleNestedAttribute)
+	for name, attribute := range nested.Attributes {
+		limit, _ := attribute.(schema.StringAttribute)
+		limit.Validators = []validator.String{NotNegativeDuration}
+		nested.Attributes[name] = limit
+	}
+	return nested
 }
