@@ -164,7 +164,7 @@ func (a *applying) each(block *resource, at address) cty.Value {
 		return cty.NilVal
 	}
 	made := map[address]cty.Value{}
-	if problem := a.forEach(block, made); problem != nil || made[at] == cty.NilVal {
+	if problem := a.forEach(block.forEach, block.address, made); problem != nil || made[at] == cty.NilVal {
 		return a.expanded[block.address][at]
 	}
 	return made[at]

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
@@ -66,8 +67,10 @@ type resource struct {
 }
 
 type importBlock struct {
-	to *hcl.Attribute
-	id hcl.Expression
+	resource string         // of the target
+	key      hcl.Expression // of the target's instance; nil: it has no key
+	id       hcl.Expression
+	forEach  hcl.Expression // nil: one import
 }
 
 // blockTypes are the blocks that this package reads. A block of another type needs a real CLI.
@@ -155,14 +158,41 @@ func (w *Workspace) addBlock(c *config, d *diagnostics, block *hcl.Block) error 
 	case "output":
 		return c.addOutput(d, block)
 	case "import":
-		attributes, problems := block.Body.JustAttributes()
-		if problems.HasErrors() || attributes["to"] == nil || attributes["id"] == nil || len(attributes) > 2 {
-			return unsupported("this import block")
-		}
-		c.imports = append(c.imports, &importBlock{attributes["to"], attributes["id"].Expr})
+		return c.addImport(block)
 	default:
 		return w.addResource(c, d, block)
 	}
+	return nil
+}
+
+func (c *config) addImport(block *hcl.Block) error {
+	attributes, problems := block.Body.JustAttributes()
+	if problems.HasErrors() || attributes["to"] == nil || attributes["id"] == nil {
+		return unsupported("this import block")
+	}
+	made := &importBlock{id: attributes["id"].Expr}
+	for name, attribute := range attributes {
+		switch name {
+		case "to", "id":
+		case "for_each":
+			made.forEach = attribute.Expr
+		default:
+			return unsupported("%s of an import block", name)
+		}
+	}
+	to := attributes["to"].Expr
+	if index, is := to.(*hclsyntax.IndexExpr); is {
+		to, made.key = index.Collection, index.Key
+	}
+	target, problems := hcl.AbsTraversalForExpr(to)
+	if problems.HasErrors() {
+		return unsupported("this target of an import block")
+	}
+	if index, is := target[len(target)-1].(hcl.TraverseIndex); is {
+		made.key = hcl.StaticExpr(index.Key, to.Range())
+	}
+	made.resource = resourceOf(target)
+	c.imports = append(c.imports, made)
 	return nil
 }
 
@@ -319,6 +349,13 @@ func (c *config) refer() error {
 			}
 		}
 		r.refer = c.resourcesIn(refs, append([]string(nil), r.dependsOn...))
+	}
+	for _, i := range c.imports {
+		for _, e := range []hcl.Expression{i.forEach, i.id} {
+			if r := c.resources[i.resource]; r != nil && e != nil {
+				r.refer = c.resourcesIn(e.Variables(), r.refer)
+			}
+		}
 	}
 	for name, p := range c.providers {
 		attributes, _ := p.body.JustAttributes()

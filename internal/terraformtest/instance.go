@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// planRemoval refreshes an instance, and plans its destruction.
 func (r *run) planRemoval(p *plan, at address) bool {
 	block := r.c.resources[at.resource]
 	provider, kind := r.w.kind(kindName(at.resource))
@@ -37,6 +38,7 @@ func (r *run) cannotDestroy(at address) {
 		"To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope of the plan using the -target option.", at)})
 }
 
+// planRead reads a data source, or plans that if its configuration is not known yet.
 func (r *run) planRead(p *plan, at address, block *resource, each cty.Value) bool {
 	value, _, ok := r.validateInstance(block, at, each)
 	if !ok {
@@ -64,6 +66,7 @@ func (r *run) planRead(p *plan, at address, block *resource, each cty.Value) boo
 	return ok
 }
 
+// readData reads a data source.
 func (r *run) readData(at address, block *resource, config cty.Value) (cty.Value, bool) {
 	r.output.say("%s: Reading...", at)
 	resp, ok := call(r, at, block, r.server(block.provider).ReadDataSource, &tfprotov6.ReadDataSourceRequest{TypeName: block.kind.name, Config: block.kind.Encode(config)})
@@ -81,6 +84,7 @@ func (r *run) readData(at address, block *resource, config cty.Value) (cty.Value
 	return value, true
 }
 
+// planInstance imports or refreshes an instance, and plans it.
 func (r *run) planInstance(p *plan, at address, block *resource, each cty.Value, importID string) bool {
 	if r.server(block.provider) == nil {
 		return false
@@ -128,6 +132,7 @@ func (r *run) planInstance(p *plan, at address, block *resource, each cty.Value,
 	return true
 }
 
+// decide finds what a change does.
 func (r *run) decide(c *change, block *resource, value cty.Value) bool {
 	from := c.before
 	if c.tainted {
@@ -160,6 +165,7 @@ func (r *run) decide(c *change, block *resource, value cty.Value) bool {
 	return ok
 }
 
+// ctyPath converts a path.
 func ctyPath(from *tftypes.AttributePath) (path cty.Path) {
 	for _, step := range from.Steps() {
 		switch step := step.(type) {
@@ -174,6 +180,7 @@ func ctyPath(from *tftypes.AttributePath) (path cty.Path) {
 	return path
 }
 
+// sameAt reports whether two objects are the same at a path.
 func sameAt(path cty.Path, a, b cty.Value) bool {
 	before, err := path.Apply(a)
 	after, wrong := path.Apply(b)
@@ -183,6 +190,7 @@ func sameAt(path cty.Path, a, b cty.Value) bool {
 	return after.IsKnown() && before.RawEquals(after)
 }
 
+// ask asks the provider for a plan, and checks it. prior is nil for a creation; config is null for a destruction.
 func (r *run) ask(c *change, block *resource, provider *Provider, prior *Instance, config cty.Value) (*tfprotov6.PlanResourceChangeResponse, bool) {
 	of := c.kind
 	if prior == nil {

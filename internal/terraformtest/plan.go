@@ -13,7 +13,6 @@ import (
 )
 
 // action is what a plan does to an instance.
-
 type action string
 
 const (
@@ -26,7 +25,6 @@ const (
 )
 
 // change is the plan of an instance.
-
 type change struct {
 	at            address
 	kind          *Kind
@@ -43,7 +41,6 @@ type change struct {
 }
 
 // plan is a plan of all resources, with what an apply needs.
-
 type plan struct {
 	workspace *Workspace
 	config    *config
@@ -73,7 +70,6 @@ func (p *plan) add(c *change) {
 }
 
 // sorted returns the changes by address.
-
 func (p *plan) sorted() []*change {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +77,6 @@ func (p *plan) sorted() []*change {
 }
 
 // isEmpty reports whether the plan changes nothing.
-
 func (p *plan) isEmpty() bool {
 	if p.options.refreshOnly {
 		return p.refreshed.sameAs(p.previous, p.workspace) && !p.changesOutputs()
@@ -110,14 +105,7 @@ func (o plannedOutput) same() bool {
 	return o.before.RawEquals(o.after)
 }
 
-// validate checks a configuration, as the beginning of all commands that use it.
-
-// validateInstance evaluates and checks a configuration. The value has no marks any more; secrets are its sensitive parts.
-
-// isWriteOnly reports whether a path leads into a write-only attribute.
-
 // plan plans a configuration.
-
 func (w *Workspace) plan(ctx context.Context, c *config, variables map[string]cty.Value, o options, d *diagnostics, out *transcript, prior *state) *plan {
 	if o.destroy && o.refresh && len(prior.instances) > 0 { // the refresh is a plan of the configuration
 		refresh := o
@@ -140,7 +128,11 @@ func (w *Workspace) planOnce(ctx context.Context, c *config, variables map[strin
 	r := w.newRun(ctx, c, variables, o, d, out, prior, time.Now())
 	defer r.close()
 	p := &plan{workspace: w, config: c, options: o, variables: variables, started: r.started, previous: prior, refreshed: r.now, data: map[address]cty.Value{}, expanded: r.expanded, outputs: map[string]plannedOutput{}, changes: map[address]*change{}}
-	imports := r.imports()
+	for _, i := range c.imports {
+		if c.resources[i.resource] == nil {
+			r.fail("Configuration for import target does not exist", "The configuration for the given import target %s does not exist. All target instances must have an associated configuration to be imported.", i.resource)
+		}
+	}
 	if r.hasErrors() {
 		p.failed = true
 		return p
@@ -160,7 +152,7 @@ func (w *Workspace) planOnce(ctx context.Context, c *config, variables map[strin
 		if !chosen[name] {
 			continue
 		}
-		steps[name] = &Step{Name: name, Run: func() bool { return r.planResource(p, name, names[name], imports) }}
+		steps[name] = &Step{Name: name, Run: func() bool { return r.planResource(p, name, names[name]) }}
 		all = append(all, steps[name])
 	}
 	for name, s := range steps {
@@ -181,9 +173,7 @@ func (w *Workspace) planOnce(ctx context.Context, c *config, variables map[strin
 }
 
 // targeted returns the resources that -target chooses, which are all without it: the targets and what they depend on, or what depends on
-
 // them if they are destroyed.
-
 func (r *run) targeted(names map[string]*resource, prior *state) map[string]bool {
 	chosen := map[string]bool{}
 	if len(r.options.targets) == 0 {
@@ -214,7 +204,6 @@ func (r *run) targeted(names map[string]*resource, prior *state) map[string]bool
 }
 
 // isTargeted reports whether -target chooses an instance of a resource that it chooses.
-
 func (r *run) isTargeted(at address) bool {
 	some := false
 	for _, target := range r.options.targets {
@@ -227,44 +216,60 @@ func (r *run) isTargeted(at address) bool {
 	return !some
 }
 
-// imports returns the IDs of import blocks by address.
-
-func (r *run) imports() map[address]string {
-	made := map[address]string{}
-	for _, block := range r.c.imports {
-		to, problems := hcl.AbsTraversalForExpr(block.to.Expr)
-		if r.addHCL("", problems) {
+// imports returns the IDs that import blocks have for the instances of a resource.
+func (r *run) imports(block *resource) (made map[address]string, ok bool) {
+	made, ok = map[address]string{}, true
+	for _, i := range r.c.imports {
+		if i.resource != block.address {
 			continue
 		}
-		at := address{resource: resourceOf(to)}
-		if index, is := to[len(to)-1].(hcl.TraverseIndex); is {
-			at.key = keyOf(index.Key)
+		each := map[address]cty.Value{{}: cty.NilVal}
+		if i.forEach != nil {
+			each = map[address]cty.Value{}
+			if problem := r.forEach(i.forEach, "", each); problem != nil {
+				ok = !r.addHCL("", hcl.Diagnostics{problem}) && ok
+				continue
+			}
 		}
-		id, problems := r.expression(block.id)
-		if r.addHCL("", problems) {
-			continue
+		for one, value := range each {
+			ok = r.addImport(i, one, value, made) && ok
 		}
-		id, _ = id.Unmark()
-		if !id.IsKnown() || id.IsNull() || id.Type() != cty.String {
-			r.fail("Invalid import id argument", "The import block \"id\" argument of %s must be a known string.", at)
-			continue
-		}
-		if r.c.resources[at.resource] == nil {
-			r.fail("Configuration for import target does not exist", "The configuration for the given import target %s does not exist. All target instances must have an associated configuration to be imported.", at)
-			continue
-		}
-		made[at] = id.AsString()
 	}
-	return made
+	return made, ok
+}
+
+// addImport adds the ID for the instance that one repetition of an import block leads to.
+func (r *run) addImport(i *importBlock, one address, each cty.Value, made map[address]string) bool {
+	at := address{resource: i.resource}
+	if i.key != nil {
+		key, problems := r.repeated(i.key, one, each)
+		if r.addHCL("", problems) {
+			return false
+		}
+		at.key = keyOf(key)
+	}
+	id, problems := r.repeated(i.id, one, each)
+	if r.addHCL("", problems) {
+		return false
+	}
+	id, _ = id.Unmark()
+	if !id.IsKnown() || id.IsNull() || id.Type() != cty.String {
+		r.fail("Invalid import id argument", "The import block \"id\" argument of %s must be a known string.", at)
+		return false
+	}
+	made[at] = id.AsString()
+	return true
 }
 
 // planResource refreshes and plans the instances of a resource. block is nil if it is not in the configuration.
-
-func (r *run) planResource(p *plan, name string, block *resource, imports map[address]string) bool {
-	configured := map[address]cty.Value{}
+func (r *run) planResource(p *plan, name string, block *resource) bool {
+	configured, imports := map[address]cty.Value{}, map[address]string{}
 	if block != nil {
 		var ok bool
 		if configured, ok = r.expand(block); !ok {
+			return false
+		}
+		if imports, ok = r.imports(block); !ok {
 			return false
 		}
 	}
@@ -302,24 +307,7 @@ func (r *run) planResource(p *plan, name string, block *resource, imports map[ad
 	return ok
 }
 
-// planRemoval refreshes an instance, and plans its destruction.
-
-// planRead reads a data source, or plans that if its configuration is not known yet.
-
-// readData reads a data source.
-
-// planInstance imports or refreshes an instance, and plans it.
-
-// decide finds what a change does.
-
-// ctyPath converts a path.
-
-// sameAt reports whether two objects are the same at a path.
-
-// ask asks the provider for a plan, and checks it. prior is nil for a creation; config is null for a destruction.
-
 // planOutputs evaluates the outputs.
-
 func (r *run) planOutputs(p *plan) {
 	for name, before := range p.previous.outputs {
 		value, err := before.value()

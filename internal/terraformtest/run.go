@@ -196,7 +196,12 @@ func (r *run) evaluate(of *Kind, body hcl.Body, at address, each cty.Value, labe
 
 // expression evaluates an expression outside of a block with instances.
 func (r *run) expression(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
-	ctx, problems := r.scope(e.Variables(), address{}, cty.NilVal)
+	return r.repeated(e, address{}, cty.NilVal)
+}
+
+// repeated evaluates an expression in which each.key, each.value and count.index may stand.
+func (r *run) repeated(e hcl.Expression, at address, each cty.Value) (cty.Value, hcl.Diagnostics) {
+	ctx, problems := r.scope(e.Variables(), at, each)
 	if problems.HasErrors() {
 		return cty.DynamicVal, problems
 	}
@@ -364,7 +369,7 @@ func (r *run) expand(block *resource) (map[address]cty.Value, bool) {
 	case block.count != nil:
 		problem = r.count(block, made)
 	case block.forEach != nil:
-		problem = r.forEach(block, made)
+		problem = r.forEach(block.forEach, block.address, made)
 	default:
 		made[address{resource: block.address}] = cty.NilVal
 	}
@@ -401,9 +406,10 @@ func (r *run) count(block *resource, made map[address]cty.Value) *hcl.Diagnostic
 	return nil
 }
 
-func (r *run) forEach(block *resource, made map[address]cty.Value) *hcl.Diagnostic {
-	value, problems := r.expression(block.forEach)
-	at := block.forEach.Range()
+// forEach adds the instances of a resource that for_each asks for.
+func (r *run) forEach(e hcl.Expression, resource string, made map[address]cty.Value) *hcl.Diagnostic {
+	value, problems := r.expression(e)
+	at := e.Range()
 	wrong := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid for_each argument", Detail: detail, Subject: &at}
 	}
@@ -423,7 +429,7 @@ func (r *run) forEach(block *resource, made map[address]cty.Value) *hcl.Diagnost
 		if value.Type().IsSetType() {
 			key = element
 		}
-		made[address{block.address, keyOf(key)}] = element
+		made[address{resource, keyOf(key)}] = element
 	}
 	return nil
 }

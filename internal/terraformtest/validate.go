@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// validate checks a configuration, as the beginning of all commands that use it.
 func (w *Workspace) validate(ctx context.Context, c *config, variables map[string]cty.Value, o options, d *diagnostics) {
 	unknown := map[string]cty.Value{}
 	for name := range variables {
@@ -54,6 +55,7 @@ func (w *Workspace) validate(ctx context.Context, c *config, variables map[strin
 	}
 }
 
+// validateInstance evaluates and checks a configuration. The value has no marks any more; secrets are its sensitive parts.
 func (r *run) validateInstance(block *resource, at address, each cty.Value) (value cty.Value, secrets []cty.Path, ok bool) {
 	marked, ok := r.evaluate(block.kind, block.body, at, each, at.String())
 	if !ok {
@@ -88,6 +90,7 @@ func (r *run) validateInstance(block *resource, at address, each cty.Value) (val
 	return value, secrets, ok
 }
 
+// isWriteOnly reports whether a path leads into a write-only attribute.
 func isWriteOnly(of *Kind, path cty.Path) bool {
 	attributes := of.Attributes
 	for _, step := range path {
