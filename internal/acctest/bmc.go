@@ -14,18 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
-
-// StartBMCSite is Start with an Ironic whose machines have BMCs of StartBMC. Ironic waits for BMCs that do not answer, so other tests
-// use another one.
-func StartBMCSite(t testing.TB, fake *fakeironic.Server) *Site {
-	t.Helper()
-	if os.Getenv(endpointVariable) != "" && os.Getenv(bmcEndpointVariable) == "" {
-		t.Fatalf("%s is set, so %s must be too; for an Ironic on another machine: -skip ^TestAccBMC", endpointVariable, bmcEndpointVariable)
-	}
-	return start(t, os.Getenv(bmcEndpointVariable), fake)
-}
 
 // Controller is a BMC at an address of its own.
 type Controller struct {

@@ -42,16 +42,6 @@ func (s *Site) Machine(n int) map[string]any {
 	return data
 }
 
-// Part returns a member of a JSON object.
-func Part[T any](t testing.TB, object map[string]any, key string) T {
-	t.Helper()
-	value, ok := object[key].(T)
-	if !ok {
-		t.Fatalf("%s is %v", key, object[key])
-	}
-	return value
-}
-
 // Discover posts data (see Machine) as the ramdisk of an unknown machine does. It waits until Ironic has processed the data and
 // returns the UUID of the new node.
 func (s *Site) Discover(data map[string]any) string {

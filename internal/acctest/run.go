@@ -2,6 +2,8 @@ package acctest
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -84,17 +86,6 @@ func isLimitLocked(s *Site) bool {
 	})
 }
 
-// BusyDeploying returns the transient states of a deployment.
-func BusyDeploying() []string { return []string{"deploying", "wait call-back"} }
-
-// BusyUndeploying returns the transient states of an undeploy.
-func BusyUndeploying() []string { return []string{"deleting", "cleaning", "clean wait"} }
-
-// IsBusy reports whether a node is in one of the states.
-func IsBusy(s *Site, node string, states []string) bool {
-	return slices.Contains(states, Text(s.Node(node)["provision_state"]))
-}
-
 // Fails runs a CLI and fails the test unless the CLI fails and its output has all texts.
 func Fails(t *testing.T, w *Workspace, args []string, texts ...string) (output string) {
 	t.Helper()
@@ -109,10 +100,39 @@ func Fails(t *testing.T, w *Workspace, args []string, texts ...string) (output s
 // Apply returns the arguments of the CLI for an apply without questions.
 func Apply() []string { return []string{"apply", "-auto-approve"} }
 
-// BusyCleaning returns the transient states of a cleaning.
-func BusyCleaning() []string { return []string{"cleaning", "clean wait"} }
+// NoChanges fails a test whose plan is not empty.
+func NoChanges(t *testing.T, w *Workspace) {
+	t.Helper()
+	if output, changes := w.Plan(); changes {
+		t.Errorf("the plan is not empty:\n%s", output)
+	}
+}
 
-// BMC returns the HCL of a BMC with an address and further settings.
-func BMC(address string, settings ...string) string {
-	return "bmc = {\n    address = " + Quoted(address) + "\n    " + strings.Join(settings, "\n    ") + "\n  }"
+// NoDrift fails a test if a refresh changes the state, in a way that the plan shows or in private state. A pipeline that looks for
+// drift by exit code needs that.
+func NoDrift(t *testing.T, w *Workspace) {
+	t.Helper()
+	output, code := w.Run("plan", "-refresh-only", "-detailed-exitcode")
+	if code == 0 {
+		return
+	}
+	file := filepath.Join(w.Dir, "terraform.tfstate")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for sign, texts := range map[string][2][]byte{"-": {before, after}, "+": {after, before}} {
+		for line := range strings.Lines(string(texts[0])) {
+			if !strings.Contains(string(texts[1]), line) {
+				lines = append(lines, sign+line)
+			}
+		}
+	}
+	t.Errorf("plan -refresh-only exits with %d:\n%s\nA refresh changes the state:\n%s", code, output, strings.Join(lines, ""))
 }

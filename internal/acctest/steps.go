@@ -13,10 +13,13 @@ import (
 	"testing"
 
 	tfjson "github.com/hashicorp/terraform-json"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
 // CLITest runs steps with a real CLI against the provider in this process, in parallel with other tests.
@@ -311,5 +314,17 @@ func flatten(to map[string]any, path string, value any) {
 		}
 	default:
 		to[path] = value
+	}
+}
+
+// EmptyImport checks that an import plans no change.
+func EmptyImport() resource.ImportPlanChecks {
+	return resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+}
+
+// Factories returns the provider for the plugin testing framework.
+func Factories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"metal": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test"), nil },
 	}
 }
