@@ -92,7 +92,7 @@ func StartFake(t testing.TB, fake *fakeironic.Server) *Site {
 
 func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 	t.Helper()
-	skipUnlessAsked(t)
+	SkipUnlessAsked(t)
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 	return s
 }
 
-// skipUnlessAsked skips a test unless TF_ACC is set.
-func skipUnlessAsked(t testing.TB) {
+// SkipUnlessAsked skips a test unless TF_ACC is set.
+func SkipUnlessAsked(t testing.TB) {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
 		t.Skip("acceptance tests run with TF_ACC=1")
@@ -126,13 +126,13 @@ func (s *Site) Provider(settings ...string) string {
 // Until polls done until it returns true, and fails the test after a minute. what describes the condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	if !inTime(done) {
+	if !InTime(done) {
 		t.Fatalf("waited a minute for %s", what)
 	}
 }
 
-// inTime polls done until it returns true. It returns false after a minute.
-func inTime(done func() bool) bool {
+// InTime polls done until it returns true. It returns false after a minute.
+func InTime(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false

@@ -33,12 +33,12 @@ type Agent struct {
 }
 
 // NewAgent returns a machine for StartBMC. Its node must have a port with this MAC address, and boot by iPXE.
-func (s *Site) NewAgent(mac string) *Agent {
-	s.t.Helper()
-	a := &Agent{Simulated: &fakebmc.Simulated{}, t: s.t, endpoint: s.Endpoint, mac: mac, stop: func() {}}
+func NewAgent(t testing.TB, s *Site, mac string) *Agent {
+	t.Helper()
+	a := &Agent{Simulated: &fakebmc.Simulated{}, t: t, endpoint: s.Endpoint, mac: mac, stop: func() {}}
 	server := httptest.NewServer(http.HandlerFunc(a.serve))
 	a.url = server.URL
-	s.t.Cleanup(func() {
+	t.Cleanup(func() {
 		a.halt()
 		server.Close()
 	})

@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -29,55 +30,55 @@ type Controller struct {
 
 // StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. From
 // the first call of StartBMC on, which must come before its first request, a fake Ironic sends requests to the BMCs.
-func (s *Site) StartBMC(name string, config fakebmc.Config) *Controller {
-	s.t.Helper()
-	return s.StartBMCAt("127.0.0.1:0", name, config)
+func StartBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
+	t.Helper()
+	return StartBMCAt(t, s, "127.0.0.1:0", name, config)
 }
 
 // StartBMCAt is StartBMC with an address to listen on. It skips the test if this machine does not have it.
-func (s *Site) StartBMCAt(address, name string, config fakebmc.Config) *Controller {
-	s.t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(s.t.Context(), "tcp", address)
+func StartBMCAt(t testing.TB, s *Site, address, name string, config fakebmc.Config) *Controller {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	if err != nil {
-		s.t.Skip(err)
+		t.Skip(err)
 	}
-	b := s.newBMC(name, config)
+	b := newBMC(t, s, name, config)
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.Server, ReadHeaderTimeout: time.Minute}}
 	server.Start()
-	s.t.Cleanup(server.Close)
+	t.Cleanup(server.Close)
 	b.URL = server.URL
 	return b
 }
 
 // StartSecureBMC is StartBMC with https and a CA of its own.
-func (s *Site) StartSecureBMC(name string, config fakebmc.Config) *Controller {
-	s.t.Helper()
-	b := s.newBMC(name, config)
+func StartSecureBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
+	t.Helper()
+	b := newBMC(t, s, name, config)
 	authority, err := fakehttp.New()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(b.Server)
 	if server.TLS, err = authority.ServerConfig("127.0.0.1", "localhost"); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust the CA are part of the test
 	server.StartTLS()
-	s.t.Cleanup(server.Close)
-	b.URL, b.CAFile = server.URL, filepath.Join(s.t.TempDir(), "ca.pem")
+	t.Cleanup(server.Close)
+	b.URL, b.CAFile = server.URL, filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(b.CAFile, authority.PEM(), 0o600); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return b
 }
 
-func (s *Site) newBMC(name string, config fakebmc.Config) *Controller {
+func newBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
 	config.Name = s.Name(name)
 	server := &fakebmc.Server{}
 	if s.Fake != nil && s.Fake.Fail == nil {
 		s.Fake.Fail = bmcDriver
 	}
-	return &Controller{BMC: server.Add(config), Server: server, t: s.t}
+	return &Controller{BMC: server.Add(config), Server: server, t: t}
 }
 
 // Address returns the BMC's address for metal_host, with redfish-virtualmedia or redfish as the scheme.
@@ -94,7 +95,7 @@ func (b *Controller) Block(settings ...string) string {
 // BlockOf is Block with another scheme: see Address.
 func (b *Controller) BlockOf(scheme string, settings ...string) string {
 	username, password := b.Credentials()
-	return BMC(b.Address(scheme), append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
+	return BMC(b.Address(scheme), append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
 }
 
 // Count returns how often a kind of events is in the history of the machine.

@@ -103,7 +103,7 @@ func TestFakeExamples_oneView(t *testing.T) {
 				Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 			})
 			site := acctest.StartFake(t, nil)
-			testExample(t, site, file, appliance.Setenv)
+			testExample(t, site, file, func(w *acctest.Workspace) { appliance.Setenv(w.Setenv) })
 			if left := site.Left(); len(left) > 0 {
 				t.Errorf("left in Ironic: %v", left)
 			}

@@ -137,7 +137,7 @@ func testGuide(t *testing.T, name, dir string) {
 		appliance.Fake.AddTemplate(fakeoneview.Template{
 			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 		})
-		appliance.Setenv(w)
+		appliance.Setenv(w.Setenv)
 	}
 	if prepare := guideSites[name]; prepare != nil {
 		prepare(t, site)

@@ -44,7 +44,7 @@ func (b *Controller) StartIPMI(address string) *ipmi.Server {
 // IPMIBlock is Block for IPMI.
 func (b *Controller) IPMIBlock(settings ...string) string {
 	username, password := b.Credentials()
-	return BMC("ipmi://"+b.IPMI, append([]string{"username = " + Quoted(username), "password = " + Quoted(password)}, settings...)...)
+	return BMC("ipmi://"+b.IPMI, append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
 }
 
 // IPMINode is Node for IPMI.

@@ -25,7 +25,7 @@ type ISOServer struct {
 // ServeISO starts a server for a test on 127.0.0.1. A real Ironic must run on the same machine.
 func ServeISO(t testing.TB) *ISOServer {
 	t.Helper()
-	skipUnlessAsked(t)
+	SkipUnlessAsked(t)
 	s := &ISOServer{built: map[string]time.Time{}, late: map[string]bool{}, looks: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)

@@ -45,7 +45,7 @@ func startModule(t *testing.T, name string) *module {
 		appliance.Fake.AddTemplate(fakeoneview.Template{
 			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 		})
-		m.env, m.appliance = appliance.Setenv, appliance
+		m.env, m.appliance = func(w *acctest.Workspace) { appliance.Setenv(w.Setenv) }, appliance
 	}
 	return m
 }

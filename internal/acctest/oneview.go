@@ -28,7 +28,7 @@ type OneView struct {
 // changes anything of another user, or leaves a profile of its own.
 func StartOneView(t testing.TB, fake *fakeoneview.Server, blades int) *OneView {
 	t.Helper()
-	skipUnlessAsked(t)
+	SkipUnlessAsked(t)
 	if fake == nil {
 		fake = &fakeoneview.Server{}
 	}
@@ -104,10 +104,10 @@ func (o *OneView) Setting(settings ...string) string {
 	return "oneview = {\n    " + strings.Join(all, "\n    ") + "\n  }"
 }
 
-// Setenv sets the appliance in a workspace's environment instead of the provider block.
-func (o *OneView) Setenv(w *Workspace) {
-	w.Setenv("ONEVIEW_ENDPOINT", o.Endpoint)
-	w.Setenv("ONEVIEW_CACERT_FILE", o.CACertFile)
-	w.Setenv("ONEVIEW_USERNAME", o.Username)
-	w.Setenv("ONEVIEW_PASSWORD", o.Password)
+// Setenv sets the appliance in an environment, such as a workspace's, instead of the provider block.
+func (o *OneView) Setenv(set func(name, value string)) {
+	set("ONEVIEW_ENDPOINT", o.Endpoint)
+	set("ONEVIEW_CACERT_FILE", o.CACertFile)
+	set("ONEVIEW_USERNAME", o.Username)
+	set("ONEVIEW_PASSWORD", o.Password)
 }

@@ -81,7 +81,7 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 // OpenWorkspace is NewWorkspace for a directory that has a configuration.
 func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
-	skipUnlessAsked(t)
+	SkipUnlessAsked(t)
 	w := &Workspace{Dir: dir, t: t, realCLI: os.Getenv(cliVariable) == "all"}
 	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}}
 	for _, variable := range os.Environ() {
@@ -310,7 +310,7 @@ func (r *Running) InterruptProvider() {
 	r.w.t.Helper()
 	before := len(r.w.trace())
 	r.Interrupt()
-	if !inTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
+	if !InTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
 		r.w.t.Error("waited a minute for the provider to end its contexts")
 	}
 }

@@ -270,7 +270,7 @@ func TestFakeAbort_unholds(t *testing.T) {
 func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 	t.Parallel()
 	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
-	bmc := s.StartBMC("b", fakebmc.Config{})
+	bmc := acctest.StartBMC(t, s, "b", fakebmc.Config{})
 	node := acctest.AddNode(t, s, "n", bmc.Node("redfish-virtual-media"))
 	acctest.Refuses(t, s, on(node, "nmi"), "it is switched off")
 	acctest.Works(t, s, on(node, "power", "action", "on"), "power on")
@@ -304,7 +304,7 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 func TestAccBMC_nmiOverIPMI(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	bmc := s.StartBMC("b", fakebmc.Config{})
+	bmc := acctest.StartBMC(t, s, "b", fakebmc.Config{})
 	bmc.StartIPMI("127.1.0.3:0")
 	node := acctest.AddNode(t, s, "n", bmc.IPMINode("ipxe"))
 	acctest.Works(t, s, on(node, "power", "action", "on"), "power on")

@@ -170,7 +170,7 @@ func made(answer string) string {
 }
 
 // scene makes what the deeds of a user need: a node that tenant-a owns and tenant-b leases, and other objects.
-func (s *site) scene(t *testing.T, user string) *strings.Replacer {
+func (s *openstack) scene(t *testing.T, user string) *strings.Replacer {
 	t.Helper()
 	owner, lessee := id(t, "tenant-a"), id(t, "tenant-b")
 	pairs := []string{"{owner}", owner, "{lessee}", lessee, "{mac}", s.MAC(9), "{name}", s.Name("scene"), "{unique}", strings.ToUpper(strings.TrimPrefix(s.Class(), "class-")), "{instance}", foreign(s)}
@@ -202,4 +202,4 @@ func (s *site) scene(t *testing.T, user string) *strings.Replacer {
 }
 
 // foreign is an instance UUID that is unique to the test.
-func foreign(s *site) string { return acctest.ForeignInstance(s.Site) }
+func foreign(s *openstack) string { return acctest.ForeignInstance(s.Site) }

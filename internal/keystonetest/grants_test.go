@@ -11,7 +11,7 @@ import (
 
 // grant replaces the rules of Ironic's policy file, which Ironic reads at once, until the test ends. Such a test must not run in
 // parallel to others.
-func (s *site) grant(rules string) {
+func (s *openstack) grant(rules string) {
 	s.t.Helper()
 	write := func(text string) {
 		if err := os.WriteFile(file("keystone-policy.yaml"), []byte(text), 0o644); err != nil { //nolint:gosec // Ironic reads it

@@ -13,12 +13,12 @@ import (
 const patience = 2 * time.Minute
 
 // life returns the configuration of a user who reserves a machine and deploys an image on it.
-func life(s *site, reservation, node, image string) string {
+func life(s *openstack, reservation, node, image string) string {
 	return provider() + reservation + acctest.Deployment(node, acctest.Image(image), `timeouts = { create = "50s", update = "50s", delete = "50s" }`)
 }
 
 // reservation returns an allocation of the test's class, and the node of its deployment.
-func reservation(s *site) (config, node string) {
+func reservation(s *openstack) (config, node string) {
 	return acctest.Allocation(s.Site, "name = "+acctest.Quoted(s.Name("web"))), "metal_allocation.a.node_id\n  allocation_id = metal_allocation.a.id"
 }
 
@@ -58,7 +58,7 @@ func TestKeystone_reservationWithoutAllocation(t *testing.T) {
 }
 
 // live applies, rebuilds, plans and destroys.
-func live(t *testing.T, s *site, user, reservation, node, machine string) {
+func live(t *testing.T, s *openstack, user, reservation, node, machine string) {
 	t.Helper()
 	w := workspace(t, openrc(user), life(s, reservation, node, "one"))
 	defer w.Must("destroy", "-auto-approve")
@@ -96,7 +96,7 @@ func TestKeystone_whoMayNotDeployIsTold(t *testing.T) {
 }
 
 // refuse fails the test unless an apply fails soon with a text, leaves the machine as it is, and a destroy removes the rest.
-func refuse(t *testing.T, s *site, user, config, text string) {
+func refuse(t *testing.T, s *openstack, user, config, text string) {
 	t.Helper()
 	w := workspace(t, openrc(user), config)
 	defer w.Must("destroy", "-auto-approve")

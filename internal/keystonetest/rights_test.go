@@ -44,7 +44,7 @@ var groups = []struct {
 }
 
 // compareRights compares the rights that Ironic gives with the table of this version.
-func (s *site) compareRights(t *testing.T, policy string) {
+func (s *openstack) compareRights(t *testing.T, policy string) {
 	version := "21.4"
 	if s.Newest() > 82 {
 		version = "39"
@@ -71,7 +71,7 @@ func (s *site) compareRights(t *testing.T, policy string) {
 }
 
 // rights returns a line for each deed: who may do it, the rules that decide, and the requests.
-func (s *site) rights(t *testing.T) string {
+func (s *openstack) rights(t *testing.T) string {
 	var mu sync.Mutex
 	may := map[string]map[string]bool{} // deed, user
 	rules := map[string]map[string]bool{}
@@ -127,8 +127,8 @@ func least(prefix string, roles []string, may map[string]bool) string {
 }
 
 // try does deeds as a user, by default all, on a node of its own. It reports which are allowed, and which rules refuse the others.
-func (s *site) try(t *testing.T, user string, only ...string) (allowed map[string]bool, refusedBy map[string]map[string]bool) {
-	own := &site{acctest.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
+func (s *openstack) try(t *testing.T, user string, only ...string) (allowed map[string]bool, refusedBy map[string]map[string]bool) {
+	own := &openstack{acctest.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
 	scene := own.scene(t, user)
 	token := tokenOf(t, user)
 	newest := own.Newest()
@@ -169,7 +169,7 @@ func refused(status int, answer string) bool {
 }
 
 // ask sends a request of a user, again while the node is locked. What it makes is removed.
-func (s *site) ask(t *testing.T, token string, scene *strings.Replacer, r ask) (status int, answer string) {
+func (s *openstack) ask(t *testing.T, token string, scene *strings.Replacer, r ask) (status int, answer string) {
 	t.Helper()
 	header := http.Header{"X-Auth-Token": {token}, "X-Openstack-Ironic-Api-Version": {"latest"}}
 	acctest.Until(t, "the lock of the node to end", func() bool {

@@ -16,7 +16,7 @@ import (
 
 // slow returns the Ironic that takes more than 10 seconds for a deployment, a machine of tenant-a, and the configuration of a deployment
 // of it by a-member. It is the Ironic of the region "legacy".
-func slow(t *testing.T) (s *site, machine, config string) {
+func slow(t *testing.T) (s *openstack, machine, config string) {
 	t.Helper()
 	s = start(t, legacyVariable)
 	machine = s.node("slow")
@@ -84,7 +84,7 @@ func TestKeystone_roleIsRevokedInTheMiddle(t *testing.T) {
 }
 
 // wantKept fails the test unless the deployment is in the state, not tainted, and the next apply deploys nothing.
-func (s *site) wantKept(t *testing.T, w *acctest.Workspace, machine, output string) {
+func (s *openstack) wantKept(t *testing.T, w *acctest.Workspace, machine, output string) {
 	t.Helper()
 	if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Tainted {
 		t.Errorf("in state is %+v after\n%s", d, output)

@@ -159,7 +159,7 @@ func (r *rack) machine(n int) *computer {
 			}
 		}
 	})
-	c.Controller = r.StartBMCAt(net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
+	c.Controller = acctest.StartBMCAt(r.t, r.Site, net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
 		Machine: c.Machine, Serial: serial, MACs: []string{c.mac}, CPUs: 1, MemoryGiB: 2, Drives: []int64{diskBytes},
 	})
 	return c

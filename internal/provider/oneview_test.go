@@ -158,7 +158,7 @@ func TestFakeProvider_oneViewEnvironment(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider()+servers+"output \"uris\" {\n  value = data.metal_oneview_server_hardware.all.uris\n}\n")
-	o.Setenv(w)
+	o.Setenv(w.Setenv)
 	w.Setenv("TF_LOG", "TRACE")
 	w.Setenv("TF_LOG_PATH", filepath.Join(w.Dir, "trace.log"))
 	output := w.Must("apply", "-auto-approve")
@@ -184,7 +184,7 @@ func TestFakeProvider_oneViewRefusedCredentials(t *testing.T) {
 	s := acctest.StartFake(t, nil)
 	o := acctest.StartOneView(t, &fakeoneview.Server{Domain: "corp"}, 1)
 	w := acctest.NewWorkspace(t, s.Provider(`oneview = { domain = "elsewhere" }`)+servers)
-	o.Setenv(w)
+	o.Setenv(w.Setenv)
 	output, code := w.Run("plan")
 	if want := said("log in to OneView as ironic of domain elsewhere", "Check username, password and domain"); code == 0 || !want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)

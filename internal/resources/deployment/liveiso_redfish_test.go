@@ -13,11 +13,11 @@ import (
 )
 
 // bmcFleet starts machines with BMCs, and returns them with the HCL of their hosts "h".
-func bmcFleet(s *acctest.Site, n int, settings string, config func(n int) fakebmc.Config) ([]*acctest.Controller, string) {
+func bmcFleet(t *testing.T, s *acctest.Site, n int, settings string, config func(n int) fakebmc.Config) ([]*acctest.Controller, string) {
 	var bmcs []*acctest.Controller
 	var list strings.Builder
 	for i := range n {
-		b := s.StartBMC(fmt.Sprintf("m%02d", i), config(i))
+		b := acctest.StartBMC(t, s, fmt.Sprintf("m%02d", i), config(i))
 		username, password := b.Credentials()
 		fmt.Fprintf(&list, "    { name = %q, address = %q, username = %q, password = %q },\n",
 			s.Name(fmt.Sprintf("m%02d", i)), b.Address("redfish-virtualmedia"), username, password)
@@ -65,7 +65,7 @@ func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	if s.Fake == nil {
 		machines = 10 // 50 take minutes
 	}
-	bmcs, hosts := bmcFleet(s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
+	bmcs, hosts := bmcFleet(t, s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
 	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)
 	w := acctest.NewWorkspace(t, provider+hosts+bmcDeployments(iso.URL("first"), -1))
 	start := time.Now()
@@ -116,7 +116,7 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 		{Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
 		{Quirks: []fakebmc.Quirk{fakebmc.USBCD}, Manufacturer: "Supermicro"},
 	}
-	bmcs, hosts := bmcFleet(s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor = \"Supermicro\" } : {}",
+	bmcs, hosts := bmcFleet(t, s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor = \"Supermicro\" } : {}",
 		func(n int) fakebmc.Config { return configs[n] })
 	w := acctest.NewWorkspace(t, s.Provider()+hosts+bmcDeployments(iso.URL("first"), -1))
 	w.Must("apply", "-auto-approve")
@@ -137,7 +137,7 @@ func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 		t.Skip("the fake Ironic does not set the boot mode at a BMC")
 	}
 	modes := []string{`{ boot_mode = "bios" }`, `{ boot_mode = "uefi" }`}
-	bmcs, hosts := bmcFleet(s, len(modes), acctest.Target("available")+"\n  capabilities = ["+strings.Join(modes, ", ")+"][count.index]",
+	bmcs, hosts := bmcFleet(t, s, len(modes), acctest.Target("available")+"\n  capabilities = ["+strings.Join(modes, ", ")+"][count.index]",
 		func(int) fakebmc.Config { return fakebmc.Config{} })
 	secure := `capabilities = [null, { boot_mode = "uefi", secure_boot = "true" }][count.index]`
 	deployments := strings.Replace(bmcDeployments(iso.URL("first"), -1), "live_iso =", secure+"\n  live_iso =", 1)
@@ -160,7 +160,7 @@ func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 	}
 	const limit = 2
 	// A shard of its own, so that the hosts of other tests take no slots.
-	bmcs, hosts := bmcFleet(s, 4, fmt.Sprintf("power_state = \"on\"\n  shard = %q", s.Name("shard")), func(int) fakebmc.Config {
+	bmcs, hosts := bmcFleet(t, s, 4, fmt.Sprintf("power_state = \"on\"\n  shard = %q", s.Name("shard")), func(int) fakebmc.Config {
 		return fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 2 * time.Second}}
 	})
 	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf(`provisioning_limit = { max_concurrent = %d, scope = "shard" }`, limit))+hosts)

@@ -13,7 +13,7 @@ import (
 func TestAccDiscoverBMC_addressLeadsToAWorkingHost(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartDiscovery(t)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	server, err := url.Parse(b.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func details(b *acctest.Controller, kind fakebmc.Kind) []string {
 func TestAccBMC_ipmiPowerAndBootDevice(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	b.StartIPMI("127.1.0.1:0")
 	block := strings.Replace(b.IPMIBlock(), b.IPMI, b.IPMI+"?privilegelevel=OPERATOR", 1)
 	w := acctest.NewWorkspace(t, onBMC(s, block, `power_state = "on"`, `driver_info = { ipmi_cipher_suite = "3" }`))
@@ -64,7 +64,7 @@ func TestAccBMC_ipmiPowerAndBootDevice(t *testing.T) {
 func TestAccBMC_ipmiFailures(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	b.StartIPMI("127.1.0.2:0")
 	config := func(bmc string) string { return onBMC(s, bmc, `power_state = "on"`) }
 	w := acctest.NewWorkspace(t, config(acctest.BMC("ipmi://"+b.IPMI, `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")))

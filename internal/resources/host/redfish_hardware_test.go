@@ -14,8 +14,8 @@ import (
 func onSteppable(t *testing.T, s *acctest.Site, config fakebmc.Config, interfaces string) (b *acctest.Controller, host func(settings ...string) string) {
 	t.Helper()
 	mac, iso := s.MAC(1), acctest.ServeISO(t)
-	config.MACs, config.Machine = []string{mac}, s.NewAgent(mac)
-	b = s.StartBMC("m", config)
+	config.MACs, config.Machine = []string{mac}, acctest.NewAgent(t, s, mac)
+	b = acctest.StartBMC(t, s, "m", config)
 	username, password := b.Credentials()
 	fixed := []string{
 		acctest.BMC(b.Address("redfish"), "username = "+acctest.Quoted(username), "password = "+acctest.Quoted(password)),

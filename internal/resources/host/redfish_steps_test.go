@@ -26,8 +26,8 @@ func startStepsSite(t *testing.T) *acctest.Site {
 func agentNode(t *testing.T, s *acctest.Site, config fakebmc.Config, fields map[string]any) (*acctest.Controller, string) {
 	t.Helper()
 	mac, iso := s.MAC(1), acctest.ServeISO(t)
-	config.MACs, config.Machine = []string{mac}, s.NewAgent(mac)
-	b := s.StartBMC("m", config)
+	config.MACs, config.Machine = []string{mac}, acctest.NewAgent(t, s, mac)
+	b := acctest.StartBMC(t, s, "m", config)
 	node := b.Node("ipxe")
 	maps.Copy(node, fields)
 	info := acctest.Part[map[string]any](t, node, "driver_info")

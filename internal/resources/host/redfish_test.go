@@ -23,7 +23,7 @@ func onBMC(s *acctest.Site, bmc string, settings ...string) string {
 func startOnBMC(t *testing.T, settings ...string) (*acctest.Site, *acctest.Controller, *acctest.Workspace) {
 	t.Helper()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	return s, b, acctest.NewWorkspace(t, onBMC(s, b.Block(), settings...))
 }
 
@@ -61,7 +61,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := s.StartBMC(name, fakebmc.Config{Quirks: quirks})
+			b := acctest.StartBMC(t, s, name, fakebmc.Config{Quirks: quirks})
 			username, password := b.Credentials()
 			cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], "-", b.URL, "", b.Path(), username, password)...)
 			cmd.Stdin = strings.NewReader(string(script)) // the Python may be in another root directory
@@ -83,7 +83,7 @@ func TestAccBMC_sushyCLIAgrees(t *testing.T) {
 		t.Skip("METAL_ACC_PYTHON is not set")
 	}
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartSecureBMC("m", fakebmc.Config{})
+	b := acctest.StartSecureBMC(t, s, "m", fakebmc.Config{})
 	username, password := b.Credentials()
 	trust := []string{"--tls-certificates", b.CAFile}
 	if slices.Contains(python, "chroot") {
@@ -142,7 +142,7 @@ func TestAccBMC_enrollsByHostNameAndOverIPv6(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := acctest.StartBMCSite(t, nil)
-			b := s.StartBMCAt(listen, "m", fakebmc.Config{})
+			b := acctest.StartBMCAt(t, s, listen, "m", fakebmc.Config{})
 			w := acctest.NewWorkspace(t, onBMC(s, strings.Replace(b.Block(), "127.0.0.1", name, 1)))
 			w.Must(acctest.Apply()...)
 			acctest.NoChanges(t, w)
@@ -174,7 +174,7 @@ func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	wrong := acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
 	w := acctest.NewWorkspace(t, onBMC(s, wrong))
 	output := acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "returned code 401", "Check its address and credentials")
@@ -195,7 +195,7 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 func TestAccBMC_passwordIsRotated(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	config := func(password string, version int, settings ...string) string {
 		return onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
 	}
@@ -214,7 +214,7 @@ func TestAccBMC_passwordIsRotated(t *testing.T) {
 func TestAccBMC_certificateIsVerified(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartSecureBMC("m", fakebmc.Config{})
+	b := acctest.StartSecureBMC(t, s, "m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
 	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
 	w.Configure(onBMC(s, b.Block("verify_ca = false")))
@@ -255,7 +255,7 @@ func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
 	for _, power := range []string{"on", "off", "on"} {
@@ -280,7 +280,7 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 	s := acctest.StartBMCSite(t, nil)
 	obeys, ignores := &fakebmc.Simulated{ShutdownTime: time.Second}, &fakebmc.Simulated{IgnoresShutdown: true}
 	for name, machine := range map[string]*fakebmc.Simulated{"obeys": obeys, "ignores": ignores} {
-		b := s.StartBMC(name, fakebmc.Config{Machine: machine})
+		b := acctest.StartBMC(t, s, name, fakebmc.Config{Machine: machine})
 		node := acctest.AddNode(t, s, name, b.Node("ipxe"))
 		path := "nodes/" + node + "/states/power"
 		s.Must(http.MethodPut, path, map[string]any{"target": "power on"})
@@ -304,7 +304,7 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 func TestAccBMC_bootDeviceAndRestart(t *testing.T) {
 	t.Parallel()
 	s := acctest.StartBMCSite(t, nil)
-	b := s.StartBMC("m", fakebmc.Config{})
+	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
 	node := acctest.AddNode(t, s, "n", b.Node("ipxe"))
 	power := func(target string) {
 		t.Helper()

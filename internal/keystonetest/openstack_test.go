@@ -27,19 +27,19 @@ const (
 // password is the password of all users.
 const password = "secret"
 
-// site is a Keystone with an Ironic, seen by its administrator.
-type site struct {
+// openstack is a Keystone with an Ironic, seen by its administrator.
+type openstack struct {
 	*acctest.Site
 	t *testing.T
 }
 
 // start returns the site with the Ironic that a variable names. It skips the test without one.
-func start(t *testing.T, ironic string) *site {
+func start(t *testing.T, ironic string) *openstack {
 	t.Helper()
 	if os.Getenv(identityVariable) == "" {
 		t.Skip("there is a Keystone in tools/test-keystone only")
 	}
-	return &site{acctest.StartAt(t, os.Getenv(ironic), tokenOf(t, "system-admin")), t}
+	return &openstack{acctest.StartAt(t, os.Getenv(ironic), tokenOf(t, "system-admin")), t}
 }
 
 // id returns the ID of a user or project.
@@ -164,7 +164,7 @@ func provider(settings ...string) string {
 }
 
 // node adds an available node of tenant-a, which tenant-b may use.
-func (s *site) node(name string) (uuid string) {
+func (s *openstack) node(name string) (uuid string) {
 	s.t.Helper()
 	return acctest.AddNode(s.t, s.Site, name, map[string]any{"owner": id(s.t, "tenant-a"), "lessee": id(s.t, "tenant-b")})
 }
