@@ -92,11 +92,13 @@ func rules() map[string]rule {
 		"internal/fakeoneview":   {},
 		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":      {own: with(ironic, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/keystonetest":  {own: []string{"internal/acctest"}, testOnly: true},
-		"internal/machinetest":   {own: []string{"internal/acctest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest"}, foreign: []string{terraform, cty}, testOnly: true},
-		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                                                                                                                                         // as Terraform's core
-		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
+		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                                                 // as Terraform's core
+		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
+		"internal/acctest/site":  {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
+		"internal/acctest/bmc":   {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}
 	provider := rules["internal/provider"]
 	for _, name := range []string{"allocation", "allocationgroup", "deployment", "deploytemplate", "discoveryimport", "host", "inspectionrule", "oneviewprofile", "runbook"} {
@@ -146,6 +148,8 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"the product imports acctest", listed{ImportPath: "internal/provider", Imports: []string{module + "/internal/acctest"}}, "must not import"},
 		{"a package without a rule", listed{ImportPath: "internal/volumes"}, "no line"},
 		{"a package with a vague name", listed{ImportPath: "internal/resources/utils"}, "says nothing"},
+		{"the domain's tests import the site of acceptance tests", listed{ImportPath: "internal/machine", XTestImports: []string{module + "/internal/acctest/site"}}, "must not import"},
+		{"a site knows no workspace", listed{ImportPath: "internal/acctest/site", Imports: []string{module + "/internal/acctest"}}, "must not import"},
 		{"tests use acctest", listed{ImportPath: "internal/resources/host", XTestImports: []string{module + "/internal/acctest", terraform + "testing/helper/resource"}}, ""},
 		{"the domain's tests use the fake", listed{ImportPath: "internal/machine", XTestImports: []string{module + "/internal/fakeironic", module + "/internal/ironic"}}, ""},
 		{"acctest imports testing", listed{ImportPath: "internal/acctest", Imports: []string{"testing"}}, ""},
@@ -202,12 +206,12 @@ func (r rule) allows(path string) bool {
 }
 
 // allowsInTests reports whether its tests may import a path that it may not import itself: the package, the fakes, for a noun the other nouns,
-// and, where the package may import Terraform, acctest.
+// and, where the package may import Terraform, acctest and its parts.
 func (r rule) allowsInTests(name, path string) bool {
 	switch relative(path) {
 	case name, "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakekeystone", "internal/fakeoneview", "internal/ironictest", "internal/sitetest", "internal/fakehttp":
 		return isOwn(path)
-	case "internal/acctest":
+	case "internal/acctest", "internal/acctest/bmc", "internal/acctest/site":
 		return slices.Contains(r.foreign, terraform)
 	}
 	// A test of one noun lets another one make what it needs, such as a deployed machine.

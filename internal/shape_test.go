@@ -34,7 +34,6 @@ type exception struct {
 // exceptions are the packages above a limit.
 var exceptions = map[string]exception{
 	"cmd/metal":                          {back: 3},
-	"internal/acctest":                   {files: 16},
 	"internal/allocate":                  {back: 4},
 	"internal/deploy":                    {back: 5},
 	"internal/discovery":                 {back: 5},

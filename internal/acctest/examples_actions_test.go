@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // TestFakeExamples_actions lets a CLI with actions check the examples of actions.
@@ -17,9 +18,9 @@ func TestFakeExamples_actions(t *testing.T) {
 	if !acctest.HasQuery(t) { // Terraform 1.14 has both
 		t.Skip("this CLI has no actions")
 	}
-	site := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for _, file := range glob(t, examples, "actions/*/action.tf") {
-		w := acctest.NewWorkspace(t, site.Provider()+read(t, file))
+		w := acctest.NewWorkspace(t, s.Provider()+read(t, file))
 		write(t, filepath.Join(w.Dir, "boot.cfg"), "")
 		w.Must("validate")
 	}

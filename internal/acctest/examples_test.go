@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -24,8 +25,8 @@ const examples = "../../examples"
 
 func TestAccExamples_quickstart(t *testing.T) {
 	t.Parallel()
-	site := acctest.Start(t, nil)
-	w := workspace(t, site, examples+"/quickstart")
+	s := site.Start(t, nil)
+	w := workspace(t, s, examples+"/quickstart")
 	defer destroy(t, w)
 	output := w.Must("apply", "-auto-approve")
 	acctest.NeverMention(t, strings.ReplaceAll(output, "Warning: Provider development overrides", ""), "Warning:")
@@ -40,14 +41,14 @@ func TestAccExamples_quickstart(t *testing.T) {
 // TestFakeReadme applies the example of README.md, which has a BMC.
 func TestFakeExamples_readme(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	_, text, _ := strings.Cut(read(t, "../../README.md"), "```terraform\n")
 	text, _, found := strings.Cut(text, "```")
 	if !found {
 		t.Fatal("README.md has no example")
 	}
-	w := exampleWorkspace(t, site, "")
-	write(t, filepath.Join(w.Dir, "main.tf"), exampleEndpoint.ReplaceAllString(text, site.Endpoint))
+	w := exampleWorkspace(t, s, "")
+	write(t, filepath.Join(w.Dir, "main.tf"), exampleEndpoint.ReplaceAllString(text, s.Endpoint))
 	write(t, filepath.Join(w.Dir, "web.cloud-config"), "#cloud-config\npackages: [nginx]\n")
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
@@ -56,13 +57,13 @@ func TestFakeExamples_readme(t *testing.T) {
 
 func TestAccExamples_each(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
+	testExamples(t, site.Start(t, nil), func(text string) bool { return !needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
 // TestFakeExamples_each applies examples with BMCs, which a real Ironic would contact.
 func TestFakeExamples_each(t *testing.T) {
 	t.Parallel()
-	testExamples(t, acctest.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
+	testExamples(t, site.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
 }
 
 // TestFakeExamples_discovery applies examples that take all discovered machines; on a real Ironic these may be other users'.
@@ -76,12 +77,12 @@ func TestFakeExamples_discovery(t *testing.T) {
 		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
 			t.Parallel()
 			fake := &fakeironic.Server{Discovery: true}
-			site := acctest.StartFake(t, fake)
+			s := site.StartFake(t, fake)
 			for n := range 4 {
 				fake.Set(fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
 			}
-			testExample(t, site, file)
-			left, _ := site.Must(http.MethodGet, "nodes", nil)["nodes"].([]any) // destroying a host deletes its node
+			testExample(t, s, file)
+			left, _ := s.Must(http.MethodGet, "nodes", nil)["nodes"].([]any) // destroying a host deletes its node
 			if strings.Contains(file, "/resources/") && len(left) == 4 {
 				t.Error("the example has taken none of the machines")
 			}
@@ -98,13 +99,13 @@ func TestFakeExamples_oneView(t *testing.T) {
 		}
 		t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) {
 			t.Parallel()
-			appliance := acctest.StartOneView(t, nil, 3)
+			appliance := site.StartOneView(t, nil, 3)
 			appliance.Fake.AddTemplate(fakeoneview.Template{
 				Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 			})
-			site := acctest.StartFake(t, nil)
-			testExample(t, site, file, func(w *acctest.Workspace) { appliance.Setenv(w.Setenv) })
-			if left := site.Left(); len(left) > 0 {
+			s := site.StartFake(t, nil)
+			testExample(t, s, file, func(w *acctest.Workspace) { appliance.Setenv(w.Setenv) })
+			if left := s.Left(); len(left) > 0 {
 				t.Errorf("left in Ironic: %v", left)
 			}
 		})
@@ -129,28 +130,28 @@ func exampleFiles(t *testing.T) []string {
 
 // testExamples applies examples of resources and data sources one after the other on a site with the fleet, and runs the imports
 // of each.
-func testExamples(t *testing.T, site *acctest.Site, chosen func(text string) bool) {
-	fleet := workspace(t, site, examples+"/fleet")
+func testExamples(t *testing.T, s *site.Site, chosen func(text string) bool) {
+	fleet := workspace(t, s, examples+"/fleet")
 	defer destroy(t, fleet)
 	fleet.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, fleet)
 	for _, file := range exampleFiles(t) {
 		if chosen(read(t, file)) {
-			t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) { testExample(t, site, file) })
+			t.Run(strings.TrimPrefix(file, examples+"/"), func(t *testing.T) { testExample(t, s, file) })
 		}
 	}
 }
 
 // testExample applies an example, runs its imports and destroys it. further adds to its workspace.
-func testExample(t *testing.T, site *acctest.Site, file string, further ...func(*acctest.Workspace)) {
+func testExample(t *testing.T, s *site.Site, file string, further ...func(*acctest.Workspace)) {
 	t.Helper()
 	text := read(t, file)
 	for resource, minor := range map[string]int{`"metal_inspection_rule"`: 96, `"metal_runbook"`: 112} {
 		if strings.Contains(text, resource) {
-			site.SkipBefore(t, minor)
+			s.SkipBefore(t, minor)
 		}
 	}
-	w := exampleWorkspace(t, site, text)
+	w := exampleWorkspace(t, s, text)
 	for _, add := range further {
 		add(w)
 	}
@@ -161,7 +162,7 @@ func testExample(t *testing.T, site *acctest.Site, file string, further ...func(
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	for _, example := range importsInto(t, text, filepath.Dir(file)) {
-		testImport(t, site, w, example)
+		testImport(t, s, w, example)
 	}
 }
 
@@ -173,9 +174,9 @@ func unprotect(t *testing.T, w *acctest.Workspace) {
 }
 
 // exampleWorkspace returns a workspace with one file and a provider block for the site.
-func exampleWorkspace(t *testing.T, site *acctest.Site, text string) *acctest.Workspace {
+func exampleWorkspace(t *testing.T, s *site.Site, text string) *acctest.Workspace {
 	t.Helper()
-	w := acctest.NewWorkspace(t, site.Provider())
+	w := acctest.NewWorkspace(t, s.Provider())
 	write(t, filepath.Join(w.Dir, "example.tf"), text)
 	for _, secret := range []string{"bmc_password", "console_password", "join_token"} {
 		w.Setenv("TF_VAR_"+secret, "the "+secret)
@@ -184,13 +185,13 @@ func exampleWorkspace(t *testing.T, site *acctest.Site, text string) *acctest.Wo
 }
 
 // workspace returns a workspace with a directory of examples that has its own provider block.
-func workspace(t *testing.T, site *acctest.Site, dir string) *acctest.Workspace {
+func workspace(t *testing.T, s *site.Site, dir string) *acctest.Workspace {
 	t.Helper()
 	w := acctest.NewWorkspace(t, "")
 	for _, file := range glob(t, dir, "*") {
 		write(t, filepath.Join(w.Dir, filepath.Base(file)), read(t, file))
 	}
-	w.Setenv("METAL_ENDPOINT", site.Endpoint)
+	w.Setenv("METAL_ENDPOINT", s.Endpoint)
 	return w
 }
 
@@ -234,7 +235,7 @@ func importsInto(t *testing.T, text, dir string) []importExample {
 
 // testImport removes a resource from the state and imports it again. The import must create and destroy nothing, change no
 // machine, and leave an empty plan. It replaces a UUID in an example by the one in the real ID.
-func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example importExample) {
+func testImport(t *testing.T, s *site.Site, w *acctest.Workspace, example importExample) {
 	t.Helper()
 	if strings.Contains(example.block, "identity =") && !hasIdentity(t, w) {
 		t.Logf("%s is left out: this CLI imports by id only", example.name)
@@ -244,8 +245,8 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 	if found == nil {
 		t.Fatalf("%s has no id", example.address)
 	}
-	uuid := anyUUID.FindString(found[1])               // the ID may also be a name or a URI
-	touched := site.Node(uuid)["provision_updated_at"] // null if it is not a node
+	uuid := anyUUID.FindString(found[1])            // the ID may also be a name or a URI
+	touched := s.Node(uuid)["provision_updated_at"] // null if it is not a node
 	w.Must("state", "rm", example.address)
 	if example.block == "" {
 		w.Must("import", example.address, anyUUID.ReplaceAllString(example.id, uuid))
@@ -258,7 +259,7 @@ func testImport(t *testing.T, site *acctest.Site, w *acctest.Workspace, example 
 	if !strings.Contains(output, " 0 added,") || !strings.Contains(output, " 0 destroyed.") {
 		t.Errorf("%s: the apply made or destroyed something:\n%s", example.name, output)
 	}
-	if now := site.Node(uuid)["provision_updated_at"]; now != touched {
+	if now := s.Node(uuid)["provision_updated_at"]; now != touched {
 		t.Errorf("%s: the machine was touched: provision_updated_at was %v and is %v", example.name, touched, now)
 	}
 	if example.block != "" && !strings.Contains(output, " 1 imported,") {
@@ -300,7 +301,7 @@ func TestFakeExamples_provider(t *testing.T) {
 			return server.URL, ""
 		},
 		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
-			endpoint := acctest.StartFake(t, nil).Endpoint
+			endpoint := site.StartFake(t, nil).Endpoint
 			w.OwnProcess() // the provider looks for clouds.yaml in its working directory
 			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
 				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
@@ -308,10 +309,10 @@ func TestFakeExamples_provider(t *testing.T) {
 			return endpoint, ""
 		},
 		"provider_oneview.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
-			appliance := acctest.StartOneView(t, nil, 1)
+			appliance := site.StartOneView(t, nil, 1)
 			write(t, filepath.Join(w.Dir, "oneview-ca.pem"), read(t, appliance.CACertFile))
 			w.Setenv("TF_VAR_oneview_password", appliance.Password)
-			return acctest.StartFake(t, nil).Endpoint, appliance.Endpoint
+			return site.StartFake(t, nil).Endpoint, appliance.Endpoint
 		},
 	}
 	files := glob(t, examples, "provider/*.tf")

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // These tests follow what guides say about fleets, renaming and machines that Ironic has already.
 
 func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 	t.Parallel()
-	w, _ := guideWorkspace(t, acctest.StartFake(t, nil), "fleet-from-csv")
+	w, _ := guideWorkspace(t, site.StartFake(t, nil), "fleet-from-csv")
 	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
@@ -38,12 +39,12 @@ func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 
 func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	w, main := guideWorkspace(t, site, "fleet-from-csv")
+	s := site.StartFake(t, nil)
+	w, main := guideWorkspace(t, s, "fleet-from-csv")
 	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
-	touched := site.Node("rack1-01")["provision_updated_at"]
+	touched := s.Node("rack1-01")["provision_updated_at"]
 	rows := filepath.Join(w.Dir, "hosts.csv")
 
 	write(t, rows, strings.Replace(read(t, rows), "rack1-01,", "rack1-09,", 1))
@@ -53,7 +54,7 @@ func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 	}
 	write(t, main, read(t, main)+moves)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
-	if now := site.Node("rack1-09")["provision_updated_at"]; now != touched {
+	if now := s.Node("rack1-09")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
 	}
 	acctest.NoChanges(t, w)
@@ -62,7 +63,7 @@ func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 // The guide protects the machines of one role with a line in the only deployment.
 func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 	t.Parallel()
-	w, main := guideWorkspace(t, acctest.StartFake(t, nil), "fleet-from-csv")
+	w, main := guideWorkspace(t, site.StartFake(t, nil), "fleet-from-csv")
 	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
 	defer destroy(t, w)
 	open := read(t, main)
@@ -89,8 +90,8 @@ func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 
 func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	w, main := guideWorkspace(t, site, "rename-and-reorganise")
+	s := site.StartFake(t, nil)
+	w, main := guideWorkspace(t, s, "rename-and-reorganise")
 	defer destroy(t, w)
 	renamed := read(t, main)
 	before := strings.Replace(renamed, "rack1-01 = ", "r1 = ", 1)
@@ -99,11 +100,11 @@ func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {
 	}
 	write(t, main, before)
 	w.Must("apply", "-auto-approve")
-	touched := site.Node("r1")["provision_updated_at"]
+	touched := s.Node("r1")["provision_updated_at"]
 
 	write(t, main, renamed)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 2 changed, 0 destroyed")
-	if now := site.Node("rack1-01")["provision_updated_at"]; now != touched {
+	if now := s.Node("rack1-01")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
 	}
 	acctest.NoChanges(t, w)
@@ -111,8 +112,8 @@ func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {
 
 func TestFakeGuide_splitStateNeedsNoChange(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	first, main := guideWorkspace(t, site, "rename-and-reorganise")
+	s := site.StartFake(t, nil)
+	first, main := guideWorkspace(t, s, "rename-and-reorganise")
 	text := read(t, main)
 	for strings.Contains(text, "\nmoved {") {
 		text = withoutBlock(t, text, "moved {")
@@ -120,7 +121,7 @@ func TestFakeGuide_splitStateNeedsNoChange(t *testing.T) {
 	write(t, main, text)
 	defer destroy(t, first)
 	first.Must("apply", "-auto-approve")
-	second, other := guideWorkspace(t, site, "rename-and-reorganise")
+	second, other := guideWorkspace(t, s, "rename-and-reorganise")
 	defer destroy(t, second)
 
 	from, to := filepath.Join(first.Dir, "terraform.tfstate"), filepath.Join(second.Dir, "terraform.tfstate")
@@ -136,14 +137,14 @@ func TestFakeGuide_splitStateNeedsNoChange(t *testing.T) {
 
 func TestFakeGuide_importTouchesNoMachine(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	enrollRack(t, site)
-	w, main := guideWorkspace(t, site, "brownfield")
+	s := site.StartFake(t, nil)
+	enrollRack(t, s)
+	w, main := guideWorkspace(t, s, "brownfield")
 	defer destroy(t, w)
-	touched := site.Node("rack1-03")["provision_updated_at"]
+	touched := s.Node("rack1-03")["provision_updated_at"]
 	write(t, main, strings.Replace(read(t, main), "debian-12", "debian-13", 1)) // not what the machine runs
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 4 changed, 0 destroyed", "Imported deployment is recorded only")
-	if now := site.Node("rack1-03")["provision_updated_at"]; now != touched {
+	if now := s.Node("rack1-03")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
 	}
 	if rebuilds := w.Save()[`metal_deployment.server["web-1"]`].After["rebuilds"]; rebuilds != 1.0 {
@@ -153,14 +154,14 @@ func TestFakeGuide_importTouchesNoMachine(t *testing.T) {
 
 func TestFakeGuide_generatedConfigurationHasAnEmptyPlan(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	enrollRack(t, site)
+	s := site.StartFake(t, nil)
+	enrollRack(t, s)
 	w := acctest.NewWorkspace(t, "")
 	targets := map[string]string{"metal_host.r": "rack1-03", "metal_allocation.r": "web-1", "metal_deployment.r": "rack1-03"}
 	if strings.Contains(w.Must("version"), "OpenTofu") {
 		delete(targets, "metal_host.r") // OpenTofu 1.12 does not quote MAC addresses, the keys of ports
 	}
-	config := site.Provider()
+	config := s.Provider()
 	for target, id := range targets {
 		config += fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", target, id)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -34,8 +35,8 @@ func TestFakeGuide_switchingDiscoveryOffKeepsTheHosts(t *testing.T) {
 
 func TestFakeGuide_removedMachineLeavesAndStaysOut(t *testing.T) {
 	t.Parallel()
-	site := rackOfThree(t)
-	w, main := guideWorkspace(t, site, "discovery")
+	s := rackOfThree(t)
+	w, main := guideWorkspace(t, s, "discovery")
 	defer destroy(t, w)
 	write(t, main, strings.Replace(read(t, main), `target_state   = "manageable"`, `target_state   = "available"`, 1)+`
 resource "metal_deployment" "rack12" {
@@ -52,7 +53,7 @@ resource "metal_deployment" "rack12" {
 	w.Setenv("TF_VAR_removed", `["RK000001"]`)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 2 destroyed", `metal_host.rack12["r12-RK000001"]: Destruction complete`)
 
-	site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(1)), "created_at", longAgo)
+	s.Fake.Set(s.Fake.Discover(fakeironic.SampleInventory(1)), "created_at", longAgo)
 	acctest.NoChanges(t, w)
 }
 
@@ -99,19 +100,19 @@ output "web" {
 const longAgo = "2026-01-01T12:00:00Z"
 
 // rackOfThree starts a fake that has discovered three machines.
-func rackOfThree(t *testing.T) *acctest.Site {
+func rackOfThree(t *testing.T) *site.Site {
 	t.Helper()
-	site := acctest.StartFake(t, &fakeironic.Server{Discovery: true})
+	s := site.StartFake(t, &fakeironic.Server{Discovery: true})
 	for n := range 3 {
-		site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", longAgo)
+		s.Fake.Set(s.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", longAgo)
 	}
-	return site
+	return s
 }
 
 func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	w, main := guideWorkspace(t, site, "live-iso")
+	s := site.StartFake(t, nil)
+	w, main := guideWorkspace(t, s, "live-iso")
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
 
@@ -120,21 +121,21 @@ func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T
 
 	rack, before := []string{"rack3-01", "rack3-02"}, map[string]int{}
 	for _, node := range rack {
-		before[node] = site.Fake.PowerCycles(node)
+		before[node] = s.Fake.PowerCycles(node)
 	}
 	write(t, main, strings.ReplaceAll(read(t, main), ":3128", ":3129")) // the proxy of all machines
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 2 changed, 1 destroyed", "Host runs an older live ISO", `"shared.proxy"`)
 	for _, node := range rack {
-		if starts := site.Fake.PowerCycles(node); starts != before[node] { // the changes are those of boot_status
+		if starts := s.Fake.PowerCycles(node); starts != before[node] { // the changes are those of boot_status
 			t.Errorf("%s was started %d times, want %d", node, starts, before[node])
 		}
 	}
 }
 
 // guideWorkspace returns a workspace with the configuration of a guide, and the path of its main.tf.
-func guideWorkspace(t *testing.T, site *acctest.Site, guide string) (w *acctest.Workspace, main string) {
+func guideWorkspace(t *testing.T, s *site.Site, guide string) (w *acctest.Workspace, main string) {
 	t.Helper()
-	w = workspace(t, site, examples+"/guides/"+guide)
+	w = workspace(t, s, examples+"/guides/"+guide)
 	w.Setenv("TF_VAR_bmc_password", "the password")
 	return w, filepath.Join(w.Dir, "main.tf")
 }
@@ -152,9 +153,9 @@ func withoutBlock(t *testing.T, text, header string) string {
 
 func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	enrollRack(t, site)
-	w, main := guideWorkspace(t, site, "reach-the-machine/dhcp")
+	s := site.StartFake(t, nil)
+	enrollRack(t, s)
+	w, main := guideWorkspace(t, s, "reach-the-machine/dhcp")
 	defer destroy(t, w)
 	w.Must("apply", "-auto-approve")
 	macs := map[string]string{"rack1-01": "52:54:00:01:00:01", "rack1-02": "52:54:00:01:00:02"}
@@ -183,8 +184,8 @@ func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
 
 func TestFakeGuide_dayTwo(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, nil)
-	w, _ := guideWorkspace(t, site, "day-two")
+	s := site.StartFake(t, nil)
+	w, _ := guideWorkspace(t, s, "day-two")
 	defer destroy(t, w)
 	w.Setenv("TF_VAR_rescue_password", "a password")
 	w.Must("apply", "-auto-approve")
@@ -201,18 +202,18 @@ func TestFakeGuide_dayTwo(t *testing.T) {
 		acctest.Mention(t, output, task.want, "0 added, 1 changed, 0 destroyed")
 	}
 
-	dead := acctest.Text(site.Must(http.MethodGet, "allocations/web", nil)["node_uuid"])
+	dead := site.Text(s.Must(http.MethodGet, "allocations/web", nil)["node_uuid"])
 	hosts := `{ rack1-01 = "192.0.2.11" }`
-	if site.Node(dead)["name"] == "rack1-01" {
+	if s.Node(dead)["name"] == "rack1-01" {
 		hosts = `{ rack1-02 = "192.0.2.12" }`
 	}
-	site.Must(http.MethodPut, "nodes/"+dead+"/maintenance", map[string]any{"reason": "dead"})
-	site.Must(http.MethodDelete, "nodes/"+dead, nil)
+	s.Must(http.MethodPut, "nodes/"+dead+"/maintenance", map[string]any{"reason": "dead"})
+	s.Must(http.MethodDelete, "nodes/"+dead, nil)
 	w.Setenv("TF_VAR_hosts", hosts)
 	w.Setenv("TF_VAR_kernel", "6.12.9")
 	w.Setenv("TF_VAR_month", "2026-12")
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment is gone", "2 added, 0 changed, 0 destroyed")
-	if now := site.Must(http.MethodGet, "allocations/web", nil)["node_uuid"]; now == dead || now == nil {
+	if now := s.Must(http.MethodGet, "allocations/web", nil)["node_uuid"]; now == dead || now == nil {
 		t.Errorf("the allocation has node %v", now)
 	}
 	acctest.NoChanges(t, w)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -20,7 +21,7 @@ import (
 const guides = examples + "/guides"
 
 // guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
-var guideSites = map[string]func(t *testing.T, site *acctest.Site){
+var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"brownfield":                     enrollRack,
 	"from-terraform-provider-ironic": enrollRack,
 	"reach-the-machine/dhcp":         enrollRack,
@@ -28,38 +29,38 @@ var guideSites = map[string]func(t *testing.T, site *acctest.Site){
 }
 
 // enrollRunning enrolls two machines that run without Ironic's knowledge, as another client.
-func enrollRunning(t *testing.T, site *acctest.Site) {
+func enrollRunning(t *testing.T, s *site.Site) {
 	t.Helper()
 	for n := 1; n <= 2; n++ {
 		name := fmt.Sprintf("db-%02d", n)
-		site.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
+		s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
 			"redfish_address": fmt.Sprintf("https://192.0.2.1%d", n), "redfish_system_id": "/redfish/v1/Systems/1",
 			"redfish_username": "root", "redfish_password": "the BMC's password",
 		}})
-		site.Verb(name, "manage", "manageable")
+		s.Verb(name, "manage", "manageable")
 	}
 }
 
 // enrollRack enrolls three machines as another client, and deploys an image on the last one for the allocation web-1.
-func enrollRack(t *testing.T, site *acctest.Site) {
+func enrollRack(t *testing.T, s *site.Site) {
 	t.Helper()
 	for n := 1; n <= 3; n++ {
-		id := acctest.Text(site.Must(http.MethodPost, "nodes", map[string]any{
+		id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
 			"name": fmt.Sprintf("rack1-%02d", n), "driver": "redfish", "resource_class": "baremetal", "driver_info": map[string]any{
 				"redfish_address": fmt.Sprintf("https://192.0.2.1%d", n), "redfish_system_id": "/redfish/v1/Systems/1",
 				"redfish_username": "root", "redfish_password": "the BMC's password",
 			},
 		})["uuid"])
-		site.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:01:00:%02x", n)})
-		site.Verb(id, "manage", "manageable")
-		site.Verb(id, "provide", "available")
+		s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:01:00:%02x", n)})
+		s.Verb(id, "manage", "manageable")
+		s.Verb(id, "provide", "available")
 	}
-	site.Must(http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []any{"rack1-03"}})
-	site.Await("rack1-03", "allocation_uuid", acctest.AllocationNamed(site, "web-1")["uuid"])
-	site.Must(http.MethodPatch, "nodes/rack1-03", []any{map[string]any{"op": "add", "path": "/instance_info", "value": map[string]any{
+	s.Must(http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []any{"rack1-03"}})
+	s.Await("rack1-03", "allocation_uuid", site.AllocationNamed(s, "web-1")["uuid"])
+	s.Must(http.MethodPatch, "nodes/rack1-03", []any{map[string]any{"op": "add", "path": "/instance_info", "value": map[string]any{
 		"image_source": "http://images.example.com/debian-12.qcow2", "image_checksum": "http://images.example.com/SHA256SUMS",
 	}}})
-	site.Verb("rack1-03", "active", "active")
+	s.Verb("rack1-03", "active", "active")
 }
 
 // TestFakeExamples_guides applies each configuration of the guides, and finds the second plan empty.
@@ -121,26 +122,26 @@ func testGuide(t *testing.T, name, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := ironics.site(t, defaultEndpoint)
-	w.Setenv("METAL_ENDPOINT", site.Endpoint)
+	s := ironics.site(t, defaultEndpoint)
+	w.Setenv("METAL_ENDPOINT", s.Endpoint)
 	for variable, value := range guideVariables {
 		w.Setenv("TF_VAR_"+variable, value)
 	}
 	if needsDiscovery(text.String()) {
-		site.Fake.Discovery = true
+		s.Fake.Discovery = true
 		for n := range 4 {
-			site.Fake.Set(site.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
+			s.Fake.Set(s.Fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
 		}
 	}
 	if needsOneView(text.String()) {
-		appliance := acctest.StartOneView(t, nil, 3)
+		appliance := site.StartOneView(t, nil, 3)
 		appliance.Fake.AddTemplate(fakeoneview.Template{
 			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 		})
 		appliance.Setenv(w.Setenv)
 	}
 	if prepare := guideSites[name]; prepare != nil {
-		prepare(t, site)
+		prepare(t, s)
 	}
 	defer destroy(t, w)
 	if strings.Contains(text.String(), `variable "protected"`) {
@@ -167,7 +168,7 @@ const defaultEndpoint = "http://ironic.example.com:6385"
 var guideEndpoint = regexp.MustCompile(`https?://ironic[a-z.-]*\.example\.com:6385`)
 
 // fakeIronics are the fakes of a guide, by the endpoint in its text.
-type fakeIronics map[string]*acctest.Site
+type fakeIronics map[string]*site.Site
 
 // serve replaces each endpoint in a text by that of a fake.
 func (f fakeIronics) serve(t *testing.T, text string) string {
@@ -176,10 +177,10 @@ func (f fakeIronics) serve(t *testing.T, text string) string {
 }
 
 // site returns the fake for an endpoint, and starts it at the first call.
-func (f fakeIronics) site(t *testing.T, endpoint string) *acctest.Site {
+func (f fakeIronics) site(t *testing.T, endpoint string) *site.Site {
 	t.Helper()
 	if f[endpoint] == nil {
-		f[endpoint] = acctest.StartFake(t, nil)
+		f[endpoint] = site.StartFake(t, nil)
 	}
 	return f[endpoint]
 }

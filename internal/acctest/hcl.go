@@ -3,16 +3,18 @@ package acctest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Host returns the HCL of a host "hN" in the test's class with target_state "available" and further settings.
-func Host(s *Site, n int, settings ...string) string {
+func Host(s *site.Site, n int, settings ...string) string {
 	return fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  driver = \"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n  %s\n}\n",
 		n, s.Name(fmt.Sprintf("h%d", n)), s.Class(), strings.Join(settings, "\n  "))
 }
 
 // Allocation returns the HCL of the allocation "a" in the test's class, with further settings.
-func Allocation(s *Site, settings ...string) string {
+func Allocation(s *site.Site, settings ...string) string {
 	return fmt.Sprintf("resource \"metal_allocation\" \"a\" {\n  resource_class = %q\n  %s\n}\n", s.Class(), strings.Join(settings, "\n  "))
 }
 
@@ -59,8 +61,3 @@ const DeploymentAddress = "metal_deployment.d"
 
 // AllocationAddress is the address of the allocation "a".
 const AllocationAddress = "metal_allocation.a"
-
-// BMC returns the HCL of a BMC with an address and further settings.
-func BMC(address string, settings ...string) string {
-	return "bmc = {\n    address = " + Quoted(address) + "\n    " + strings.Join(settings, "\n    ") + "\n  }"
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -30,7 +31,7 @@ type Invoked struct {
 
 // Invoke plans and invokes an action as Terraform does. A CLI that has actions does it, which is Terraform from 1.14 on; without one, Invoke
 // calls the provider's server.
-func Invoke(t *testing.T, s *Site, a Action, settings ...string) Invoked {
+func Invoke(t *testing.T, s *site.Site, a Action, settings ...string) Invoked {
 	t.Helper()
 	if HasQuery(t) { // Terraform 1.14 has both
 		w := NewWorkspace(t, s.Provider(settings...)+a.block())
@@ -44,7 +45,7 @@ func Invoke(t *testing.T, s *Site, a Action, settings ...string) Invoked {
 }
 
 // Works is Invoke, and fails the test if the action fails or does not say all texts.
-func Works(t *testing.T, s *Site, a Action, texts ...string) {
+func Works(t *testing.T, s *site.Site, a Action, texts ...string) {
 	t.Helper()
 	got := Invoke(t, s, a)
 	if got.Failed {
@@ -54,7 +55,7 @@ func Works(t *testing.T, s *Site, a Action, texts ...string) {
 }
 
 // Refuses is Invoke, and fails the test unless the action fails and says all texts.
-func Refuses(t *testing.T, s *Site, a Action, texts ...string) {
+func Refuses(t *testing.T, s *site.Site, a Action, texts ...string) {
 	t.Helper()
 	got := Invoke(t, s, a)
 	if !got.Failed {
@@ -81,7 +82,7 @@ type Actions struct {
 }
 
 // StartActions returns a server that is configured for a site.
-func StartActions(t *testing.T, s *Site) *Actions {
+func StartActions(t *testing.T, s *site.Site) *Actions {
 	t.Helper()
 	server := provider.NewServer("test")
 	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})

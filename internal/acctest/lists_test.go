@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // A provider with lists changes nothing for a CLI that has none, and neither do files with list blocks. A CLI that has them runs the
 // examples.
 func TestAccLists_onEveryCLI(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Host(s, 1))
 	files := glob(t, examples, "list-resources/*/*.tfquery.hcl")
 	for _, file := range files {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -20,10 +21,10 @@ const modules = "../../modules"
 type module struct {
 	root string // of the copy
 	name string
-	site *acctest.Site
+	site *site.Site
 	env  func(w *acctest.Workspace)
 
-	appliance *acctest.OneView // of oneview-pool
+	appliance *site.OneView // of oneview-pool
 }
 
 // startModule copies the modules and starts what a module needs: discovered machines, or an appliance with blades.
@@ -31,7 +32,7 @@ func startModule(t *testing.T, name string) *module {
 	t.Helper()
 	m := &module{root: t.TempDir(), name: name, env: func(*acctest.Workspace) {}}
 	fake := &fakeironic.Server{Discovery: name == "rack-discovery"}
-	m.site = acctest.StartFake(t, fake)
+	m.site = site.StartFake(t, fake)
 	if err := os.CopyFS(m.root, os.DirFS(modules)); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func startModule(t *testing.T, name string) *module {
 			fake.Set(fake.Discover(fakeironic.SampleInventory(n)), "created_at", "2026-01-01T12:00:00Z") // before discovered_before
 		}
 	case "oneview-pool":
-		appliance := acctest.StartOneView(t, nil, 3)
+		appliance := site.StartOneView(t, nil, 3)
 		appliance.Fake.AddTemplate(fakeoneview.Template{
 			Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI,
 		})
@@ -116,10 +117,10 @@ func TestFakeModules_examples(t *testing.T) {
 }
 
 // wantEmpty fails a test if Ironic has a node or an allocation.
-func wantEmpty(t *testing.T, site *acctest.Site) {
+func wantEmpty(t *testing.T, s *site.Site) {
 	t.Helper()
 	for _, kind := range []string{"nodes", "allocations"} {
-		if left, _ := site.Must(http.MethodGet, kind, nil)[kind].([]any); len(left) > 0 {
+		if left, _ := s.Must(http.MethodGet, kind, nil)[kind].([]any); len(left) > 0 {
 			t.Errorf("left in Ironic: %v", left)
 		}
 	}
@@ -202,11 +203,11 @@ func TestFakeModules_rackNeedsNoImportBlock(t *testing.T) {
 	defer destroy(t, w)
 	var before []string
 	for _, node := range nodes(m.site) {
-		before = append(before, acctest.Text(node["uuid"]))
+		before = append(before, site.Text(node["uuid"]))
 	}
 	w.Must(acctest.Apply()...)
 	for _, node := range nodes(m.site) {
-		if !slices.Contains(before, acctest.Text(node["uuid"])) || node["provision_state"] != "active" {
+		if !slices.Contains(before, site.Text(node["uuid"])) || node["provision_state"] != "active" {
 			t.Errorf("node %v (%v) is in state %v, want the discovered node, active", node["name"], node["uuid"], node["provision_state"])
 		}
 	}
@@ -272,9 +273,9 @@ func TestFakeModules_fleetRenamesAMachine(t *testing.T) {
 }
 
 // nodes returns all nodes of a site.
-func nodes(site *acctest.Site) []map[string]any {
+func nodes(s *site.Site) []map[string]any {
 	var all []map[string]any
-	list, _ := site.Must(http.MethodGet, "nodes", nil)["nodes"].([]any)
+	list, _ := s.Must(http.MethodGet, "nodes", nil)["nodes"].([]any)
 	for _, item := range list {
 		node, _ := item.(map[string]any)
 		all = append(all, node)

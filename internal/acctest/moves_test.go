@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -33,7 +34,7 @@ const movedImage = acctest.Images + "v1.qcow2"
 
 // oldSite is what an old provider has made: a node, an allocation of it, and a deployment, with its state in a workspace.
 type oldSite struct {
-	*acctest.Site
+	*site.Site
 	w                *acctest.Workspace
 	node, allocation string
 }
@@ -41,9 +42,9 @@ type oldSite struct {
 // leaveBehind makes what an old provider would have made, and a workspace with its state and a configuration of this one.
 func leaveBehind(t *testing.T, old string) oldSite {
 	t.Helper()
-	s := oldSite{Site: acctest.Start(t, nil)}
-	s.node = acctest.AddNode(t, s.Site, "web", nil)
-	s.allocation = acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("reserved"), "resource_class": s.Class()})["uuid"])
+	s := oldSite{Site: site.Start(t, nil)}
+	s.node = site.AddNode(t, s.Site, "web", nil)
+	s.allocation = site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("reserved"), "resource_class": s.Class()})["uuid"])
 	s.Await(s.node, "allocation_uuid", s.allocation)
 	s.Patch(s.node, "add", "/instance_info/image_source", movedImage)
 	s.Patch(s.node, "add", "/instance_info/image_checksum", "d41d8cd98f00b204e9800998ecf8427e")
@@ -73,7 +74,7 @@ resource "metal_deployment" "web" {
 `+movedBlocks(t))
 	s.w.StandFor(old + "/ironic")
 	s.w.SetState(s.oldState(t, old))
-	acctest.ForgetVerbs(s.Site)
+	site.ForgetVerbs(s.Site)
 	return s
 }
 
@@ -137,19 +138,19 @@ func TestAccMoves_deploymentWithoutReservationIsExplained(t *testing.T) {
 	s.Must(http.MethodPut, "nodes/"+s.node+"/maintenance", map[string]any{})
 	s.Must(http.MethodDelete, "allocations/"+s.allocation, nil) // which Ironic allows in maintenance
 	s.Must(http.MethodDelete, "nodes/"+s.node+"/maintenance", nil)
-	acctest.ForgetVerbs(s.Site)
+	site.ForgetVerbs(s.Site)
 	s.w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.node), acctest.Image("v1")) + "moved {\n  from = ironic_deployment.web\n  to   = metal_deployment.d\n}\n")
 	acctest.Fails(t, s.w, []string{"plan", "-target=metal_deployment.d", "-target=ironic_deployment.web"}, "Could not import the deployment of node "+s.node, "not reserved", "backfill_node")
-	acctest.WantVerbs(t, s.Site, s.node)
+	site.WantVerbs(t, s.Site, s.node)
 }
 
 // One block moves all instances of a resource.
 func TestAccMoves_instancesKeepTheirKeys(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var instances []map[string]any
 	for _, key := range []string{"a", "b"} {
-		instances = append(instances, map[string]any{"index_key": key, "attributes": map[string]any{"id": acctest.AddNode(t, s, key, nil)}})
+		instances = append(instances, map[string]any{"index_key": key, "attributes": map[string]any{"id": site.AddNode(t, s, key, nil)}})
 	}
 	state, err := json.Marshal(map[string]any{"version": 4, "terraform_version": "1.5.7", "lineage": "0f0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21", "resources": []any{
 		map[string]any{"mode": "managed", "type": "ironic_node_v1", "name": "web", "provider": `provider["registry.terraform.io/openshift-metal3/ironic"]`, "instances": instances},

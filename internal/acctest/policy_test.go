@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // checkPlan runs the policy check of the guide "Protect machines" on the JSON of a saved plan.
@@ -51,10 +52,10 @@ func TestAccPolicy_findsEachWipeAndRestart(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("jq is not installed")
 	}
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var nodes []string
 	for i := range 7 {
-		nodes = append(nodes, acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil))
+		nodes = append(nodes, site.AddNode(t, s, fmt.Sprintf("n%d", i), nil))
 	}
 	deployment := func(i int, settings ...string) string {
 		text := acctest.Deployment(acctest.Quoted(nodes[i]), settings...)

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/querycheck"
 	"github.com/hashicorp/terraform-plugin-testing/querycheck/queryfilter"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -56,7 +57,7 @@ type Lister struct {
 }
 
 // NewLister configures a provider for a site, as Terraform does.
-func NewLister(t *testing.T, s *Site) *Lister {
+func NewLister(t *testing.T, s *site.Site) *Lister {
 	t.Helper()
 	l := &Lister{server: provider.NewServer("test")}
 	var err error
@@ -179,7 +180,7 @@ func object(t *testing.T, schema *tfprotov6.Schema, attributes map[string]string
 
 // Search returns what a Query finds, in order of the IDs, and fails the test on a diagnostic. A CLI that has "terraform query" must find
 // the same.
-func Search(t *testing.T, s *Site, q Query) (all []Found) {
+func Search(t *testing.T, s *site.Site, q Query) (all []Found) {
 	t.Helper()
 	if problems := NewLister(t, s).List(t, q, func(f Found) bool { all = append(all, f); return true }); len(problems) > 0 {
 		t.Fatalf("list %s: %s: %s", q.Type, problems[0].Summary, problems[0].Detail)
@@ -198,7 +199,7 @@ func HasQuery(t *testing.T) bool {
 }
 
 // searchByCLI fails the test unless the CLI finds the same.
-func searchByCLI(t *testing.T, s *Site, q Query, want []Found) {
+func searchByCLI(t *testing.T, s *site.Site, q Query, want []Found) {
 	checks := []querycheck.QueryResultCheck{querycheck.ExpectLength(q.Type+".found", len(want))}
 	for _, f := range want {
 		identity := map[string]knownvalue.Check{"id": knownvalue.StringExact(f.ID)}

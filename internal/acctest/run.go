@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Destroy destroys all resources of a workspace, and fails the test if something with its names is left in Ironic. Defer it: when
 // cleanups run, the test's context has ended, and the CLI cannot start.
-func Destroy(t *testing.T, s *Site, w *Workspace) {
+func Destroy(t *testing.T, s *site.Site, w *Workspace) {
 	t.Helper()
 	w.Must("destroy", "-auto-approve")
 	if left := s.Left(); len(left) > 0 {
@@ -20,7 +22,7 @@ func Destroy(t *testing.T, s *Site, w *Workspace) {
 }
 
 // Stop is a way to end a running CLI: Ctrl-C or kill -9.
-type Stop func(*testing.T, *Site, *Running)
+type Stop func(*testing.T, *site.Site, *Running)
 
 // Interrupt sends Ctrl-C to a running CLI and waits for its end. The test fails if the CLI exits with 0.
 func Interrupt(t *testing.T, running *Running) (output string) {
@@ -35,15 +37,15 @@ func Interrupt(t *testing.T, running *Running) (output string) {
 
 // Kill sends kill -9 to the CLI and the provider and waits for their end. It waits until no run holds the lock of the
 // provisioning limit; otherwise the next run would wait until that lock expires.
-func Kill(t *testing.T, s *Site, running *Running) {
+func Kill(t *testing.T, s *site.Site, running *Running) {
 	t.Helper()
-	Until(t, "the lock of the provisioning limit to end", func() bool { return !isLimitLocked(s) })
+	site.Until(t, "the lock of the provisioning limit to end", func() bool { return !isLimitLocked(s) })
 	running.Kill()
 	running.Wait()
 }
 
 // WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, or has ended.
-func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string) (output string) {
+func WaitOut(t *testing.T, s *site.Site, w *Workspace, release func(), args ...string) (output string) {
 	t.Helper()
 	if s.Fake == nil {
 		return w.Must(args...)
@@ -55,7 +57,7 @@ func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string
 		defer close(ended)
 		output, code = w.Run(args...)
 	}()
-	Until(t, "the run to look at the held machines", func() bool {
+	site.Until(t, "the run to look at the held machines", func() bool {
 		select {
 		case <-ended:
 			return true
@@ -78,11 +80,11 @@ func WaitOut(t *testing.T, s *Site, w *Workspace, release func(), args ...string
 }
 
 // isLimitLocked reports whether a run holds the lock of the provisioning limit.
-func isLimitLocked(s *Site) bool {
+func isLimitLocked(s *site.Site) bool {
 	list, _ := s.Must(http.MethodGet, "chassis", nil)["chassis"].([]any)
 	return slices.ContainsFunc(list, func(item any) bool {
 		record, _ := item.(map[string]any)
-		return strings.Contains(Text(record["description"]), "admission lock")
+		return strings.Contains(site.Text(record["description"]), "admission lock")
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Object is a resource in a workspace's state.
@@ -60,9 +62,9 @@ func InState(t *testing.T, w *Workspace, address string) *Object {
 }
 
 // WantKept fails a test unless the allocation "web" equals before, reserves the node and is in the Terraform state.
-func WantKept(t *testing.T, s *Site, w *Workspace, node string, before map[string]any) {
+func WantKept(t *testing.T, s *site.Site, w *Workspace, node string, before map[string]any) {
 	t.Helper()
-	kept := AllocationNamed(s, s.Name("web"))
+	kept := site.AllocationNamed(s, s.Name("web"))
 	for _, attribute := range []string{"uuid", "name", "resource_class", "owner", "node_uuid"} {
 		if kept[attribute] != before[attribute] {
 			t.Errorf("%s of the allocation was %v and is %v", attribute, before[attribute], kept[attribute])
@@ -93,5 +95,5 @@ func Deployed(t *testing.T, w *Workspace) *Object {
 func ImageInState(t *testing.T, w *Workspace) string {
 	t.Helper()
 	image, _ := Deployed(t, w).Values["image"].(map[string]any)
-	return Text(image["url"])
+	return site.Text(image["url"])
 }

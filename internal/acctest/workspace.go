@@ -1,3 +1,5 @@
+// Package acctest runs a configuration for an acceptance test, in the test process or with a CLI, and says what it printed and stored. The
+// site on which it runs is in acctest/site, the BMCs are in acctest/bmc. Only tests import it.
 package acctest
 
 import (
@@ -17,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
 )
@@ -81,7 +84,7 @@ func NewWorkspace(t *testing.T, config string) *Workspace {
 // OpenWorkspace is NewWorkspace for a directory that has a configuration.
 func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
-	SkipUnlessAsked(t)
+	site.SkipUnlessAsked(t)
 	w := &Workspace{Dir: dir, t: t, realCLI: os.Getenv(cliVariable) == "all"}
 	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}}
 	for _, variable := range os.Environ() {
@@ -310,7 +313,7 @@ func (r *Running) InterruptProvider() {
 	r.w.t.Helper()
 	before := len(r.w.trace())
 	r.Interrupt()
-	if !InTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
+	if !site.InTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
 		r.w.t.Error("waited a minute for the provider to end its contexts")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
@@ -33,7 +35,7 @@ func steps(names ...string) (list []any) {
 	return list
 }
 
-func wantState(t *testing.T, s *acctest.Site, node, want string) {
+func wantState(t *testing.T, s *site.Site, node, want string) {
 	t.Helper()
 	if got := s.Node(node)["provision_state"]; got != want {
 		t.Errorf("the node is %v, want %s", got, want)
@@ -42,8 +44,8 @@ func wantState(t *testing.T, s *acctest.Site, node, want string) {
 
 func TestAccPower_switchesAndRestarts(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	for _, step := range []struct{ action, want, says string }{
 		{"on", "power on", "available, power on"},
 		{"on", "power on", "available, power on"},
@@ -76,8 +78,8 @@ func TestFakePower_explainsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, tt.fake)
-			node := acctest.AddNode(t, s, "n", nil)
+			s := site.StartFake(t, tt.fake)
+			node := site.AddNode(t, s, "n", nil)
 			for field, value := range tt.fields {
 				tt.fake.Set(node, field, value)
 			}
@@ -93,30 +95,30 @@ func TestFakePower_explainsFailures(t *testing.T) {
 
 func TestAccInspect_leavesAnAvailableMachineAvailable(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	before := s.Node(node)["inspection_finished_at"]
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	acctest.Works(t, s, on(node, "inspect"), "available", "manageable")
 	if now := s.Node(node)["inspection_finished_at"]; now == nil || now == before {
 		t.Errorf("inspected at %v, before at %v", now, before)
 	}
 	wantState(t, s, node, "available")
-	acctest.WantVerbs(t, s, node, "manage", "inspect", "provide")
+	site.WantVerbs(t, s, node, "manage", "inspect", "provide")
 }
 
 func TestAccActions_refuseWhatOthersUse(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
-	instance := acctest.ForeignInstance(s)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
+	instance := site.ForeignInstance(s)
 	s.Patch(node, "add", "/instance_uuid", instance)
 	wipe := on(node, "clean", "steps", steps("deploy.erase_devices"), "erase", true)
 	for _, a := range []acctest.Action{on(node, "inspect"), wipe} {
 		acctest.Refuses(t, s, a, "it is reserved by "+instance)
 	}
 	s.Verb(node, "active", "active")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	for _, a := range []acctest.Action{on(node, "inspect"), wipe} {
 		acctest.Refuses(t, s, a, `is in state "active": something is deployed on it`)
 	}
@@ -124,32 +126,32 @@ func TestAccActions_refuseWhatOthersUse(t *testing.T) {
 	if s.Newest() >= 87 {
 		acctest.Refuses(t, s, on(node, "service", "steps", steps("deploy.erase_devices")), "Service would erase a deployed machine", "deploy.erase_devices")
 	}
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	s.Verb(node, "deleted", "available")
 }
 
 func TestAccClean_runsStepsAndErasesOnlyIfAllowed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	reset := on(node, "clean", "steps", steps("bios.factory_reset"))
 	acctest.Refuses(t, s, reset, `is in state "available"`, `Set target_state = "manageable" on its metal_host first`)
 	s.Verb(node, "manage", "manageable")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	acctest.Refuses(t, s, on(node, "clean", "steps", steps("bios.factory_reset", "deploy.erase_devices_metadata", "raid.delete_configuration")),
 		"Cleaning would erase disks", "deploy.erase_devices_metadata, raid.delete_configuration", "erase = true")
 	acctest.Refuses(t, s, on(node, "clean"), "runbook")
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	acctest.Works(t, s, reset, "manageable")
-	acctest.WantVerbs(t, s, node, "clean")
+	site.WantVerbs(t, s, node, "clean")
 	wantState(t, s, node, "manageable")
 	s.Verb(node, "provide", "available")
 }
 
 func TestFakeClean_erasesIfAllowed(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", map[string]any{"driver": "redfish", "raid_interface": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", map[string]any{"driver": "redfish", "raid_interface": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
 	s.Fake.Set(node, "provision_state", "manageable")
 	s.Fake.Set(node, "raid_config", map[string]any{"logical_disks": []any{map[string]any{"raid_level": "1"}}})
 	acctest.Works(t, s, on(node, "clean", "steps", steps("raid.delete_configuration"), "erase", true))
@@ -162,8 +164,8 @@ func TestFakeClean_erasesIfAllowed(t *testing.T) {
 
 func TestAccClean_explainsFailureAndRepeatsIt(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	s.Verb(node, "manage", "manageable")
 	broken := map[string]any{"interface": "bios", "step": "apply_configuration", "args": `{"settings": [{"bad": 1}]}`}
 	acctest.Refuses(t, s, on(node, "clean", "steps", []any{broken}), "Could not clean node", "clean failed", "invoke the action again")
@@ -173,21 +175,21 @@ func TestAccClean_explainsFailureAndRepeatsIt(t *testing.T) {
 }
 
 // deployed adds a node on which another client has deployed something.
-func deployed(t *testing.T, s *acctest.Site, fields map[string]any) (node string) {
+func deployed(t *testing.T, s *site.Site, fields map[string]any) (node string) {
 	t.Helper()
-	node = acctest.AddNode(t, s, "n", fields)
+	node = site.AddNode(t, s, "n", fields)
 	s.Verb(node, "active", "active")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	return node
 }
 
 func TestAccService_runsSteps(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 87)
 	node := deployed(t, s, nil)
 	acctest.Works(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")), "active")
-	acctest.WantVerbs(t, s, node, "service")
+	site.WantVerbs(t, s, node, "service")
 	wantState(t, s, node, "active")
 	s.Verb(node, "deleted", "available")
 	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")), "services only deployed machines", "metal_clean")
@@ -195,7 +197,7 @@ func TestAccService_runsSteps(t *testing.T) {
 
 func TestAccService_explainsFailure(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 97)
 	node := deployed(t, s, nil)
 	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.nostep")), "Could not service node", "vendor.nostep", `in state "active" now`, "invoke the action again")
@@ -206,24 +208,24 @@ func TestAccService_explainsFailure(t *testing.T) {
 
 func TestAccService_runsRunbook(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 112)
 	trait := s.Trait("BMC")
 	node := deployed(t, s, nil)
-	acctest.AddTrait(s, node, trait)
+	site.AddTrait(s, node, trait)
 	for name, step := range map[string]string{"harmless": "log_passthrough", "wiping": "erase_devices"} {
 		kind := map[string]string{"harmless": "vendor", "wiping": "deploy"}[name]
 		s.CallAt("1.112", http.MethodPost, "runbooks", map[string]any{"name": s.Name(name), "steps": []any{map[string]any{"interface": kind, "step": step, "args": map[string]any{}, "order": 1}}})
 		s.CallAt("1.112", http.MethodPut, "runbooks/"+s.Name(name)+"/traits", map[string]any{"traits": []any{trait}})
 		defer s.CallAt("1.112", http.MethodDelete, "runbooks/"+s.Name(name), nil)
 	}
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	acctest.Refuses(t, s, on(node, "service", "runbook", s.Name("wiping")), "deploy.erase_devices would erase its disks")
 	acctest.Refuses(t, s, on(node, "service", "runbook", s.Name("none")), "could not be found")
 	acctest.Refuses(t, s, on(node, "service", "runbook", s.Name("harmless"), "steps", steps("vendor.log_passthrough")), "runbook")
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	acctest.Works(t, s, on(node, "service", "runbook", s.Name("harmless")), "active")
-	acctest.WantVerbs(t, s, node, "service")
+	site.WantVerbs(t, s, node, "service")
 	s.Verb(node, "deleted", "available")
 	s.Verb(node, "manage", "manageable")
 	acctest.Refuses(t, s, on(node, "clean", "runbook", s.Name("wiping")), "deploy.erase_devices would erase its disks", "erase = true")
@@ -232,8 +234,8 @@ func TestAccService_runsRunbook(t *testing.T) {
 
 func TestAccBMC_abortEndsWhatWaitsForTheMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil) // the other real Ironics cannot clean with an agent
-	node := acctest.AddNode(t, s, "n", map[string]any{"deploy_interface": "direct", "boot_interface": "fake", "automated_clean": false})
+	s := site.StartWithBMCs(t, nil) // the other real Ironics cannot clean with an agent
+	node := site.AddNode(t, s, "n", map[string]any{"deploy_interface": "direct", "boot_interface": "fake", "automated_clean": false})
 	s.Verb(node, "manage", "manageable")
 	if s.Fake != nil {
 		s.Fake.Set(node, "provision_state", "clean wait")
@@ -257,8 +259,8 @@ func TestFakeAbort_unholds(t *testing.T) {
 	for _, tt := range []struct{ held, target, then string }{
 		{"clean hold", "manageable", "manageable"}, {"deploy hold", "active", "active"}, {"service hold", "active", "active"},
 	} {
-		s := acctest.StartFake(t, nil)
-		node := acctest.AddNode(t, s, "n", nil)
+		s := site.StartFake(t, nil)
+		node := site.AddNode(t, s, "n", nil)
 		s.Fake.Set(node, "provision_state", tt.held)
 		s.Fake.Set(node, "target_provision_state", tt.target)
 		acctest.Works(t, s, on(node, "abort", "unhold", true), tt.held, tt.then)
@@ -269,14 +271,14 @@ func TestFakeAbort_unholds(t *testing.T) {
 
 func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
-	bmc := acctest.StartBMC(t, s, "b", fakebmc.Config{})
-	node := acctest.AddNode(t, s, "n", bmc.Node("redfish-virtual-media"))
+	s, iso := site.StartWithBMCs(t, nil), bmc.ServeISO(t)
+	b := bmc.Start(t, s, "b", fakebmc.Config{})
+	node := site.AddNode(t, s, "n", b.Node("redfish-virtual-media"))
 	acctest.Refuses(t, s, on(node, "nmi"), "it is switched off")
 	acctest.Works(t, s, on(node, "power", "action", "on"), "power on")
 	acctest.Works(t, s, on(node, "nmi"))
-	if !slices.ContainsFunc(bmc.History(fakebmc.Commanded), func(e fakebmc.Event) bool { return e.Detail == "Nmi" }) {
-		t.Errorf("the BMC has got no NMI: %v", bmc.History())
+	if !slices.ContainsFunc(b.History(fakebmc.Commanded), func(e fakebmc.Event) bool { return e.Detail == "Nmi" }) {
+		t.Errorf("the BMC has got no NMI: %v", b.History())
 	}
 	acctest.Works(t, s, on(node, "power", "action", "off"), "power off")
 	if s.Newest() < 89 {
@@ -285,7 +287,7 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 	}
 	holds := func() bool {
 		if s.Fake == nil {
-			return bmc.Medium() != ""
+			return b.Medium() != ""
 		}
 		return s.Fake.Drive(node) != ""
 	}
@@ -303,13 +305,13 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 
 func TestAccBMC_nmiOverIPMI(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	bmc := acctest.StartBMC(t, s, "b", fakebmc.Config{})
-	bmc.StartIPMI("127.1.0.3:0")
-	node := acctest.AddNode(t, s, "n", bmc.IPMINode("ipxe"))
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "b", fakebmc.Config{})
+	b.StartIPMI("127.1.0.3:0")
+	node := site.AddNode(t, s, "n", b.IPMINode("ipxe"))
 	acctest.Works(t, s, on(node, "power", "action", "on"), "power on")
 	acctest.Works(t, s, on(node, "nmi"))
-	if sent := bmc.History(fakebmc.Commanded); len(sent) != 2 || sent[1].Detail != "Nmi" {
+	if sent := b.History(fakebmc.Commanded); len(sent) != 2 || sent[1].Detail != "Nmi" {
 		t.Errorf("the BMC was told %v", sent)
 	}
 	acctest.Works(t, s, on(node, "power", "action", "off"), "power off")
@@ -317,8 +319,8 @@ func TestAccBMC_nmiOverIPMI(t *testing.T) {
 
 func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	acctest.Works(t, s, on(node, "power", "action", "on"))
 	acctest.Refuses(t, s, on(node, "nmi"), "Could not send an NMI to node", "its management interface, fake, cannot send an NMI")
 	acctest.Works(t, s, on(node, "power", "action", "off"))
@@ -334,8 +336,8 @@ func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 
 func TestFakeVirtualMedia_leavesALiveISOAlone(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
 	s.Fake.Set(node, "provision_state", "active")
 	s.Fake.Set(node, "instance_info", map[string]any{"boot_iso": "http://images.example.com/a.iso"})
 	acctest.Refuses(t, s, on(node, "virtual_media"), "it runs a live ISO")
@@ -346,8 +348,8 @@ func TestFakeVirtualMedia_leavesALiveISOAlone(t *testing.T) {
 // The messages come while Ironic works, not at the end. After Ctrl-C, Ironic goes on.
 func TestFakeActions_streamProgressUntilInterrupted(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Hour})
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.StartFake(t, &fakeironic.Server{StepTime: time.Hour})
+	node := site.AddNode(t, s, "n", nil)
 	s.Fake.Set(node, "provision_state", "active")
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -367,8 +369,8 @@ func TestFakeActions_streamProgressUntilInterrupted(t *testing.T) {
 // Terraform invokes an action twice at the same time if two triggers name it.
 func TestFakeActions_operateAMachineOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", nil)
 	s.Fake.Set(node, "provision_state", "manageable")
 	server := acctest.StartActions(t, s)
 	release := s.Hold("inspecting")
@@ -380,17 +382,17 @@ func TestFakeActions_operateAMachineOneAfterTheOther(t *testing.T) {
 			}
 		})
 	}
-	acctest.AwaitState(t, s, node, "inspecting")
+	site.AwaitState(t, s, node, "inspecting")
 	release()
 	both.Wait()
-	acctest.WantVerbs(t, s, node, "inspect", "inspect")
+	site.WantVerbs(t, s, node, "inspect", "inspect")
 	s.Fake.Set(node, "provision_state", "available")
 }
 
 // Older CLIs and OpenTofu do not know actions. The provider works there as if it had none.
 func TestAccActions_changeNothingOnOtherCLIs(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Host(s, 1))
 	defer acctest.Destroy(t, s, w)
 	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Warning:")

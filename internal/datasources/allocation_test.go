@@ -8,10 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	node := addNode(t, s, "h", nil)
 	s.Must(http.MethodPut, "nodes/"+node+"/traits", map[string]any{"traits": []string{"CUSTOM_NVME"}})
 	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power off"}) // Ironic allocates no node of unknown power
@@ -42,7 +43,7 @@ func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 }
 
 func TestAccAllocationDataSource_notFound(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for _, tt := range []struct{ name, settings, want string }{
 		{"name", `name = "no-such-allocation"`, "Could not find allocation no-such-allocation"},
 		{"id", `id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, "Could not find allocation 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"},
@@ -53,15 +54,15 @@ func TestAccAllocationDataSource_notFound(t *testing.T) {
 }
 
 func TestAccAllocationDataSource_oldAPI(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	test(t, s.Provider(`microversion = "1.51"`)+data("metal_allocation", "a", `name = "a"`), "An allocation needs API 1.52 of Ironic, but 1.51 is in use")
 }
 
 // reserved makes an allocation of a free node, and returns both UUIDs.
-func reserved(t *testing.T, s *acctest.Site, name string) (id, node string) {
+func reserved(t *testing.T, s *site.Site, name string) (id, node string) {
 	t.Helper()
-	node = acctest.AddNode(t, s, name, nil)
-	id = acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{
+	node = site.AddNode(t, s, name, nil)
+	id = site.Text(s.Must(http.MethodPost, "allocations", map[string]any{
 		"name": s.Name("for-" + name), "resource_class": s.Class(), "candidate_nodes": []string{node},
 	})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+id, nil) })
@@ -70,9 +71,9 @@ func reserved(t *testing.T, s *acctest.Site, name string) (id, node string) {
 }
 
 func TestAccAllocationDataSource_byNode(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	id, node := reserved(t, s, "h1")
-	acctest.AddNode(t, s, "h2", nil)
+	site.AddNode(t, s, "h2", nil)
 	for _, ref := range []string{node, s.Name("h1")} {
 		t.Run(ref, func(t *testing.T) {
 			test(t, s.Provider()+data("metal_allocation", "a", `node = `+acctest.Quoted(ref)), "",
@@ -87,12 +88,12 @@ func TestAccAllocationDataSource_byNode(t *testing.T) {
 }
 
 func TestAccAllocationsDataSource_filters(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	first, node := reserved(t, s, "h1")
 	second, _ := reserved(t, s, "h2")
-	failed := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("none"), "resource_class": s.Class()})["uuid"])
+	failed := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("none"), "resource_class": s.Class()})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+failed, nil) })
-	acctest.Until(t, "the allocation to fail", func() bool { return acctest.AllocationNamed(s, failed)["state"] == "error" })
+	site.Until(t, "the allocation to fail", func() bool { return site.AllocationNamed(s, failed)["state"] == "error" })
 	const address = "data.metal_allocations.a"
 	class := "resource_class = " + acctest.Quoted(s.Class())
 	for filter, want := range map[string][]string{
@@ -123,7 +124,7 @@ func TestAccAllocationsDataSource_filters(t *testing.T) {
 }
 
 func TestAccAllocationsDataSource_refused(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for name, tt := range map[string]struct{ provider, settings, want string }{
 		"state":       {s.Provider(), `state = "broken"`, "value must be one of"},
 		"node":        {s.Provider(), `node = "no-such-node"`, "Could not list allocations"},

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // addLiveNode is addNode for the nth node of a test, which is available and can boot a live ISO over the network.
-func addLiveNode(t *testing.T, s *acctest.Site, n int, fields map[string]any) string {
+func addLiveNode(t *testing.T, s *site.Site, n int, fields map[string]any) string {
 	t.Helper()
 	all := map[string]any{
 		"boot_interface": "ipxe", "automated_clean": false,
@@ -57,7 +59,7 @@ func bootStatuses(t *testing.T, w *acctest.Workspace) (hosts map[string]map[stri
 
 func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	now := time.Now().UTC().Format(time.RFC3339)
 	v1 := fmt.Sprintf("url = %q, shared_content = { proxy = \"1\" }, host_content = { net = \"1\" }", iso.URL("v1")+"?token=a")
 	v2 := func(shared, own string) string {
@@ -184,7 +186,7 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 
 func TestFakeBootStatus_takesOneList(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	s.Fake.AddFleet(100, s.Class())
 	live := map[string]string{}
 	for _, node := range s.Fake.Nodes() {
@@ -203,7 +205,7 @@ func TestFakeBootStatus_takesOneList(t *testing.T) {
 // The apply asks a person to restart the machine, because Ironic cannot switch its power.
 func TestAccBootStatus_restartByHand(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	id := addLiveNode(t, s, 1, nil)
 	s.Patch(id, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12"})
 	config := func(version string) string {
@@ -233,7 +235,7 @@ func TestAccBootStatus_restartByHand(t *testing.T) {
 
 func TestFakeBootStatus_unknownNodesAreOneWarning(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	live := map[string]string{}
 	for n := range 12 {
 		live[fmt.Sprintf("missing-%02d", n)] = `url = "http://127.0.0.1:9/a.iso"`
@@ -248,7 +250,7 @@ func TestFakeBootStatus_unknownNodesAreOneWarning(t *testing.T) {
 // With depends_on, one apply creates hosts, deployments and status, and the next plan is empty.
 func TestFakeBootStatus_isReadAfterTheDeployments(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	s, iso := site.StartFake(t, nil), bmc.ServeISO(t)
 	config := func(version, infraEnv, networks string) string {
 		return s.Provider() + fmt.Sprintf(`
 			variable "networks" { default = { %s } }
@@ -306,7 +308,7 @@ func TestFakeBootStatus_isReadAfterTheDeployments(t *testing.T) {
 }
 
 func TestAccBootStatus_wrongSettings(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for wrong, want := range map[string]string{
 		`version = "1"`: `attribute "url" is required`,
 		`url = "http://127.0.0.1:9/a.iso", quiet_period = "soon"`:       `must be a duration`,

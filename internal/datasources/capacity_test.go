@@ -6,11 +6,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestFakeCapacityDataSource_countsHosts(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	s.Fake.AddFleet(6, "gold")
 	s.Fake.AddFleet(1, "silver")
 	for name, fields := range map[string][]struct {

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccDiscoveredHosts_reportsMachines(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
+	s := site.StartDiscovery(t)
 	odd := s.Machine(2)
 	inventory, _ := odd["inventory"].(map[string]any)
 	vendor, _ := inventory["system_vendor"].(map[string]any)
@@ -82,7 +83,7 @@ func TestAccDiscoveredHosts_reportsMachines(t *testing.T) {
 
 func TestFakeDiscoveredHosts_wrongTemplate(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for _, tt := range []struct{ settings, says string }{
 		{`name_template = { prefix = "a/", hardware_details = "hostname" }`, `prefix "a/" has characters other than`},
 		{`name_template = { hardware_details = "provisioning-id" }`, "needs a prefix or a suffix"},

@@ -14,11 +14,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // addNode enrolls a node by hand, with further fields, and returns its UUID.
-func addNode(t *testing.T, s *acctest.Site, name string, fields map[string]any) string {
+func addNode(t *testing.T, s *site.Site, name string, fields map[string]any) string {
 	t.Helper()
 	body := map[string]any{"driver": "fake-hardware", "name": s.Name(name), "resource_class": s.Class()}
 	for key, value := range fields {
@@ -52,7 +53,7 @@ func is(address, attribute string, value knownvalue.Check) statecheck.StateCheck
 }
 
 func TestAccHostDataSource_byAnyKey(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	const instance = "6a0d3a2e-5b3c-4c9a-9a55-0c1f00000000"
 	reserved := instance[:28] + s.Name("")[1:]
 	bmc := s.Name("bmc") + ".example.com"
@@ -94,7 +95,7 @@ func TestAccHostDataSource_byAnyKey(t *testing.T) {
 }
 
 func TestAccHostDataSource_notFound(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for _, tt := range []struct{ name, settings, want string }{
 		{"id", `id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `Could not find the host with id "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`},
 		{"name", `name = "no-such-host"`, `Could not find the host with name "no-such-host"`},
@@ -110,7 +111,7 @@ func TestAccHostDataSource_notFound(t *testing.T) {
 
 func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 	var leased atomic.Value // the path of an inventory that the user may not read
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.URL.Path != leased.Load() {
 			return nil
 		}
@@ -163,7 +164,7 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 }
 
 func TestFakeHostDataSource_showsTheHealth(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	addNode(t, s, "h", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.46"}})
 	addNode(t, s, "other", nil)
 	s.Verb(s.Name("h"), "manage", "manageable")

@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccHostsDataSource_filters(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	chassis, _ := s.Must(http.MethodPost, "chassis", map[string]any{"description": s.Name("chassis")})["uuid"].(string)
 	t.Cleanup(func() { s.Must(http.MethodDelete, "chassis/"+chassis, nil) })
 	reserved := "6a0d3a2e-5b3c-4c9a-9a55-0c1f" + s.Name("")[1:]
@@ -85,7 +85,7 @@ func (n named) CheckState(ctx context.Context, req statecheck.CheckStateRequest,
 }
 
 func TestFakeHostsDataSource_byFault(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	id := addNode(t, s, "a", nil)
 	addNode(t, s, "b", nil)
 	s.Fake.Set(id, "fault", "power failure")
@@ -97,13 +97,13 @@ func TestFakeHostsDataSource_byFault(t *testing.T) {
 func TestFakeHostsDataSource_readsAllPages(t *testing.T) {
 	fake := &fakeironic.Server{}
 	fake.AddFleet(2001, "baremetal")
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	test(t, s.Provider()+data("metal_hosts", "h", `resource_class = "baremetal"`), "",
 		is("data.metal_hosts.h", "ids", knownvalue.ListSizeExact(2001)))
 }
 
 func TestAccHostsDataSource_wrongFilters(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for _, tt := range []struct{ name, filter, want string }{
 		{"regular expression", `name_regex = "(("`, "Not a regular expression"},
 		{"provision state", `provision_state = "sleeping"`, `Provision state "sleeping" is not valid`},

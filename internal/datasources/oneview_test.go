@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -23,8 +23,8 @@ func texts(values ...string) knownvalue.Check {
 }
 
 func TestFakeServerHardware_byAnyKey(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 12)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 12)
 	third := o.Hardware(3)
 	config := s.Provider(o.Setting())
 	var checks []statecheck.StateCheck
@@ -50,8 +50,8 @@ func TestFakeServerHardware_byAnyKey(t *testing.T) {
 }
 
 func TestFakeServerHardware_filters(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, &fakeoneview.Server{PageLimit: 3}, 7)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, &fakeoneview.Server{PageLimit: 3}, 7)
 	rack := o.Fake.AddRackServers(2)
 	o.Take(2)
 	o.Take(5)
@@ -78,8 +78,8 @@ func TestFakeServerHardware_filters(t *testing.T) {
 }
 
 func TestFakeServerHardware_notFound(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 2)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 2)
 	o.Take(1)
 	for name, tt := range map[string]struct{ settings, want string }{
 		"name":          {`name = "Encl9, bay 1"`, `OneView has no server hardware with name "Encl9, bay 1"`},
@@ -98,8 +98,8 @@ func TestFakeServerHardware_notFound(t *testing.T) {
 }
 
 func TestFakeServerProfileTemplate_found(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	rack := o.Fake.AddRackServers(1)
 	second := o.Fake.AddTemplate(fakeoneview.Template{Name: "web", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	o.Fake.EditTemplate(second, func(document map[string]any) {
@@ -119,8 +119,8 @@ func TestFakeServerProfileTemplate_found(t *testing.T) {
 }
 
 func TestFakeServerProfileTemplate_notFound(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	second := o.Fake.AddTemplate(fakeoneview.Template{Name: "web", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	for name, tt := range map[string]struct{ settings, want string }{
 		"none":    {`name = "missing"`, `OneView has no server profile template with name "missing"`},
@@ -135,7 +135,7 @@ func TestFakeServerProfileTemplate_notFound(t *testing.T) {
 }
 
 func TestFakeOneViewDataSources_withoutAppliance(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for _, kind := range []string{"metal_oneview_server_hardware", "metal_oneview_server_profile_template"} {
 		t.Run(kind, func(t *testing.T) {
 			test(t, s.Provider()+data(kind, "x"), "OneView is not configured")

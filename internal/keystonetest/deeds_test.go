@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // ask is a request to Ironic. {node} and the like stand for objects of a scene.
@@ -202,4 +202,4 @@ func (s *openstack) scene(t *testing.T, user string) *strings.Replacer {
 }
 
 // foreign is an instance UUID that is unique to the test.
-func foreign(s *openstack) string { return acctest.ForeignInstance(s.Site) }
+func foreign(s *openstack) string { return site.ForeignInstance(s.Site) }

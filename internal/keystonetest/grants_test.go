@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // grant replaces the rules of Ironic's policy file, which Ironic reads at once, until the test ends. Such a test must not run in
@@ -47,7 +47,7 @@ func TestKeystone_policyGrants(t *testing.T) { //nolint:paralleltest // it chang
 		chassis += `"baremetal:chassis:` + verb + `": "role:member"` + "\n"
 	}
 	s.grant(string(rules) + chassis)
-	acctest.Until(t, "Ironic to read its policy", func() bool {
+	site.Until(t, "Ironic to read its policy", func() bool {
 		status, answer := s.ask(t, tokenOf(t, "a-member"), strings.NewReplacer("{node}", s.node("probe")), ask{http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil})
 		return !refused(status, answer)
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // patience is after how long a test calls a run a hang. The machine may be busy: a run that does not wait takes seconds.
@@ -69,7 +70,7 @@ func live(t *testing.T, s *openstack, user, reservation, node, machine string) {
 	acctest.NoChanges(t, w)
 	w.Configure(life(s, reservation, node, "two"))
 	timed(t, "rebuild", func() { acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed") })
-	if image := acctest.Text(acctest.InstanceInfo(s.Site, machine)["image_source"]); !strings.Contains(image, "two") {
+	if image := site.Text(site.InstanceInfo(s.Site, machine)["image_source"]); !strings.Contains(image, "two") {
 		t.Errorf("the machine has the image %s", image)
 	}
 	timed(t, "destroy", func() { w.Must("destroy", "-auto-approve") })

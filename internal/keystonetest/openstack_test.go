@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Variables of tools/keystone-up.
@@ -29,7 +30,7 @@ const password = "secret"
 
 // openstack is a Keystone with an Ironic, seen by its administrator.
 type openstack struct {
-	*acctest.Site
+	*site.Site
 	t *testing.T
 }
 
@@ -39,7 +40,7 @@ func start(t *testing.T, ironic string) *openstack {
 	if os.Getenv(identityVariable) == "" {
 		t.Skip("there is a Keystone in tools/test-keystone only")
 	}
-	return &openstack{acctest.StartAt(t, os.Getenv(ironic), tokenOf(t, "system-admin")), t}
+	return &openstack{site.StartAt(t, os.Getenv(ironic), tokenOf(t, "system-admin")), t}
 }
 
 // id returns the ID of a user or project.
@@ -166,5 +167,5 @@ func provider(settings ...string) string {
 // node adds an available node of tenant-a, which tenant-b may use.
 func (s *openstack) node(name string) (uuid string) {
 	s.t.Helper()
-	return acctest.AddNode(s.t, s.Site, name, map[string]any{"owner": id(s.t, "tenant-a"), "lessee": id(s.t, "tenant-b")})
+	return site.AddNode(s.t, s.Site, name, map[string]any{"owner": id(s.t, "tenant-a"), "lessee": id(s.t, "tenant-b")})
 }

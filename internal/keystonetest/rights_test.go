@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 var update = flag.Bool("update", false, "write the tables of rights")
@@ -128,7 +128,7 @@ func least(prefix string, roles []string, may map[string]bool) string {
 
 // try does deeds as a user, by default all, on a node of its own. It reports which are allowed, and which rules refuse the others.
 func (s *openstack) try(t *testing.T, user string, only ...string) (allowed map[string]bool, refusedBy map[string]map[string]bool) {
-	own := &openstack{acctest.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
+	own := &openstack{site.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
 	scene := own.scene(t, user)
 	token := tokenOf(t, user)
 	newest := own.Newest()
@@ -172,7 +172,7 @@ func refused(status int, answer string) bool {
 func (s *openstack) ask(t *testing.T, token string, scene *strings.Replacer, r ask) (status int, answer string) {
 	t.Helper()
 	header := http.Header{"X-Auth-Token": {token}, "X-Openstack-Ironic-Api-Version": {"latest"}}
-	acctest.Until(t, "the lock of the node to end", func() bool {
+	site.Until(t, "the lock of the node to end", func() bool {
 		resp, text := send(t, r.method, s.Endpoint+"/v1/"+scene.Replace(r.path), header, r.content(scene))
 		status, answer = resp.StatusCode, string(text)
 		return !strings.Contains(answer, "is locked")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // A lessee writes our mark of a reservation on a machine that its owner has reserved. Another run of the lessee takes nothing over.
@@ -14,10 +15,10 @@ func TestKeystone_forgedMarkTakesNothingOver(t *testing.T) {
 	t.Parallel()
 	s := start(t, ironicVariable)
 	machine := s.node("kept")
-	owner := acctest.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "a-member"))
-	allocation := acctest.Text(owner.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("owner"), "resource_class": s.Class()})["uuid"])
+	owner := site.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "a-member"))
+	allocation := site.Text(owner.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("owner"), "resource_class": s.Class()})["uuid"])
 	s.Await(machine, "instance_uuid", allocation)
-	forger := acctest.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "b-member"))
+	forger := site.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "b-member"))
 	forger.Patch(machine, "add", "/extra/terraform_metal_reservation", map[string]any{
 		"forged": map[string]any{"since": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), "instance": allocation},
 	})
@@ -45,7 +46,7 @@ func TestKeystone_twoTenantsWithALimit(t *testing.T) {
 	s := start(t, ironicVariable)
 	var running []*acctest.Running
 	for _, user := range []string{"a-member", "b-admin"} {
-		machine := acctest.AddNode(t, s.Site, user, map[string]any{"owner": id(t, tenant(user))})
+		machine := site.AddNode(t, s.Site, user, map[string]any{"owner": id(t, tenant(user))})
 		w := workspace(t, openrc(user), provider("provisioning_limit = { max_concurrent = 1 }")+acctest.Deployment(acctest.Quoted(machine), acctest.Image("one")))
 		defer w.Must("destroy", "-auto-approve")
 		running = append(running, w.Start(acctest.Apply()...))
@@ -63,7 +64,7 @@ func TestKeystone_twoTenantsWithALimit(t *testing.T) {
 func TestKeystone_nameOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	s := start(t, ironicVariable)
-	acctest.AddNode(t, s.Site, "taken", map[string]any{"owner": id(t, "tenant-b")})
+	site.AddNode(t, s.Site, "taken", map[string]any{"owner": id(t, "tenant-b")})
 	w := workspace(t, openrc("a-admin"), provider()+acctest.HostBlock(s.Name("taken"), `driver = "fake-hardware"`))
 	defer w.Must("destroy", "-auto-approve")
 	timed(t, "the refusal", func() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // slow returns the Ironic that takes more than 10 seconds for a deployment, a machine of tenant-a, and the configuration of a deployment
@@ -48,9 +49,9 @@ func TestKeystone_stopsInTheMiddle(t *testing.T) {
 	w := workspace(t, rc, config)
 	defer w.Must("destroy", "-auto-approve")
 	running := w.Start(acctest.Apply()...)
-	acctest.AwaitState(t, s.Site, machine, acctest.BusyDeploying()...)
+	site.AwaitState(t, s.Site, machine, site.BusyDeploying()...)
 	stopped.Store(true)
-	acctest.AwaitState(t, s.Site, machine, "active")
+	site.AwaitState(t, s.Site, machine, "active")
 	stopped.Store(false)
 	output, code := running.Wait()
 	if code != 0 {
@@ -65,7 +66,7 @@ func TestKeystone_roleIsRevokedInTheMiddle(t *testing.T) {
 	s, machine, config := slow(t)
 	user := s.Name("a-brief")
 	made, _ := asKeystone(t, http.MethodPost, "users", map[string]any{"user": map[string]any{"name": user, "password": password, "domain_id": "default"}})["user"].(map[string]any)
-	uuid := acctest.Text(made["id"])
+	uuid := site.Text(made["id"])
 	t.Cleanup(func() { asKeystone(t, http.MethodDelete, "users/"+uuid, nil) })
 	list, _ := asKeystone(t, http.MethodGet, "roles?name=member", nil)["roles"].([]any)
 	role, _ := list[0].(map[string]any)
@@ -76,7 +77,7 @@ func TestKeystone_roleIsRevokedInTheMiddle(t *testing.T) {
 	w := workspace(t, rc, config)
 	defer w.Must("destroy", "-auto-approve")
 	running := w.Start(acctest.Apply()...)
-	acctest.AwaitState(t, s.Site, machine, acctest.BusyDeploying()...)
+	site.AwaitState(t, s.Site, machine, site.BusyDeploying()...)
 	asKeystone(t, http.MethodDelete, grant, nil)
 	output, _ := running.Wait()
 	asKeystone(t, http.MethodPut, grant, nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
@@ -53,7 +54,7 @@ func (c *computer) cutOff(w *acctest.Workspace, end acctest.Stop) {
 	r := c.rack
 	r.t.Helper()
 	running := w.Start(acctest.Apply()...)
-	r.await("Ironic to work on the deployment", func() bool { return acctest.IsBusy(r.Site, r.Name("host"), acctest.BusyDeploying()) })
+	r.await("Ironic to work on the deployment", func() bool { return site.IsBusy(r.Site, r.Name("host"), site.BusyDeploying()) })
 	end(r.t, r.Site, running)
 	w.Must(acctest.Apply()...)
 }
@@ -73,7 +74,7 @@ func (c *computer) awaitEndOfFastTrack() {
 	r.t.Helper()
 	r.await("the fast track to end", func() bool {
 		internal, _ := r.Node(r.Name("host"))["driver_internal_info"].(map[string]any)
-		last, err := time.Parse("2006-01-02T15:04:05", strings.Split(acctest.Text(internal["agent_last_heartbeat"]), ".")[0])
+		last, err := time.Parse("2006-01-02T15:04:05", strings.Split(site.Text(internal["agent_last_heartbeat"]), ".")[0])
 		return err == nil && time.Since(last) > fastTrackTimeout
 	})
 }
@@ -85,7 +86,7 @@ func TestMetal_aDiskIsInspectedCleanedDeployedRebuiltAndCleaned(t *testing.T) {
 }
 
 // interrupt is a Stop.
-func interrupt(t *testing.T, _ *acctest.Site, running *acctest.Running) {
+func interrupt(t *testing.T, _ *site.Site, running *acctest.Running) {
 	acctest.Interrupt(t, running)
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
 )
@@ -52,7 +54,7 @@ var provisioning, toldByIronic *network
 
 // rack is an Ironic with machines that boot.
 type rack struct {
-	*acctest.Site
+	*site.Site
 	*network
 	t *testing.T
 }
@@ -68,7 +70,7 @@ var reports struct {
 
 // computer is a machine with its BMC.
 type computer struct {
-	*acctest.Controller
+	*bmc.Controller
 	*qemu.Machine
 	rack    *rack
 	mac     string
@@ -125,7 +127,7 @@ func takeReport(_ http.ResponseWriter, q *http.Request) {
 // startRack returns the Ironic of a network.
 func startRack(t *testing.T, n *network) *rack {
 	t.Helper()
-	return &rack{Site: acctest.StartMachines(t, n.endpoint), network: n, t: t}
+	return &rack{Site: site.StartMachines(t, n.endpoint), network: n, t: t}
 }
 
 // machine returns the nth machine, which is off.
@@ -159,7 +161,7 @@ func (r *rack) machine(n int) *computer {
 			}
 		}
 	})
-	c.Controller = acctest.StartBMCAt(r.t, r.Site, net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
+	c.Controller = bmc.StartAt(r.t, r.Site, net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
 		Machine: c.Machine, Serial: serial, MACs: []string{c.mac}, CPUs: 1, MemoryGiB: 2, Drives: []int64{diskBytes},
 	})
 	return c
@@ -183,17 +185,17 @@ func (r *rack) ipmiMachine(n int) *computer {
 
 // hardware returns the HCL of the host's BMC, and of its interfaces, such as inspect = "agent".
 func (c *computer) hardware(interfaces ...string) string {
-	bmc := c.Block()
+	b := c.Block()
 	if c.network {
 		interfaces = append(interfaces, `boot = "ipxe"`, `deploy = "direct"`)
-		if bmc = c.BlockOf("redfish"); c.IPMI != "" {
-			bmc = c.IPMIBlock()
+		if b = c.BlockOf("redfish"); c.IPMI != "" {
+			b = c.IPMIBlock()
 		}
 	}
 	if len(interfaces) == 0 {
-		return bmc
+		return b
 	}
-	return bmc + fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
+	return b + fmt.Sprintf("\n  hardware_interfaces = { %s }", strings.Join(interfaces, ", "))
 }
 
 // ports returns the HCL of the host's ports.

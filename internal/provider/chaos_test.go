@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // chaosLife is the HCL of a host, an allocation of it and a deployment. Without a limit, no run waits for the lock of a killed one.
-func chaosLife(s *acctest.Site, image string) string {
+func chaosLife(s *site.Site, image string) string {
 	return s.Provider(`provisioning_limit = { max_concurrent = 0 }`) +
 		acctest.Host(s, 1, fmt.Sprintf("ports = { %q = {} }", s.MAC(1)), `power_state = "off"`) +
 		acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("a")), "candidate_nodes = [metal_host.h1.id]") +
@@ -34,7 +35,7 @@ type killer struct {
 }
 
 // disturb kills the run with SIGKILL at the first request that matches, before or after Ironic executes it.
-func (k *killer) disturb(r *http.Request, body []byte) *acctest.Disturbance {
+func (k *killer) disturb(r *http.Request, body []byte) *site.Disturbance {
 	var asked struct{ Target string }
 	_ = json.Unmarshal(body, &asked) // a body without a verb has none
 	k.mu.Lock()
@@ -43,7 +44,7 @@ func (k *killer) disturb(r *http.Request, body []byte) *acctest.Disturbance {
 		return nil
 	}
 	k.done = true
-	return &acctest.Disturbance{Drop: true, Executed: k.executed, After: k.running.Kill}
+	return &site.Disturbance{Drop: true, Executed: k.executed, After: k.running.Kill}
 }
 
 // start starts a run that will be killed.
@@ -66,7 +67,7 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			w := acctest.NewWorkspace(t, chaosLife(s.Behind(t, k.disturb), "v1"))
 			w.OwnProcess()
 			args := []string{"apply", "-auto-approve"}
@@ -79,7 +80,7 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 			}
 			w.Must(args...)
 			if args[0] == "apply" {
-				acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h1"))["uuid"]), "manage", "provide", "active")
+				site.WantVerbs(t, s, site.Text(s.Node(s.Name("h1"))["uuid"]), "manage", "provide", "active")
 				acctest.NoChanges(t, w)
 			}
 			acctest.Destroy(t, s, w)
@@ -89,10 +90,10 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 
 // killedGroup returns a workspace in which a run was killed while it let a group grow between two sizes, and the configuration of a group of
 // another size.
-func killedGroup(t *testing.T, s *acctest.Site, from, to int) (w *acctest.Workspace, config func(size int) string) {
+func killedGroup(t *testing.T, s *site.Site, from, to int) (w *acctest.Workspace, config func(size int) string) {
 	t.Helper()
 	for i := range 3 {
-		acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
+		site.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
 	}
 	k := &killer{method: http.MethodPatch, ending: ""}
 	behind := s.Behind(t, k.disturb)
@@ -112,10 +113,10 @@ func killedGroup(t *testing.T, s *acctest.Site, from, to int) (w *acctest.Worksp
 }
 
 // wantGroup fails a test unless the first allocations of the group exist, and the others of three do not.
-func wantGroup(t *testing.T, s *acctest.Site, size int) {
+func wantGroup(t *testing.T, s *site.Site, size int) {
 	t.Helper()
 	for i := range 3 {
-		if name := s.Name("g") + fmt.Sprintf("-%d", i); (acctest.AllocationNamed(s, name) != nil) != (i < size) {
+		if name := s.Name("g") + fmt.Sprintf("-%d", i); (site.AllocationNamed(s, name) != nil) != (i < size) {
 			t.Errorf("allocation %s exists: %t", name, i >= size)
 		}
 	}
@@ -124,7 +125,7 @@ func wantGroup(t *testing.T, s *acctest.Site, size int) {
 // A run is killed while it reserves nodes for a group. The next apply takes over what the run has reserved, or releases it.
 func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w, config := killedGroup(t, s, 0, 3)
 	w.Configure(config(2))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued")
@@ -137,7 +138,7 @@ func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
 // apply releases it.
 func TestAccChaos_nextApplyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w, config := killedGroup(t, s, 1, 3)
 	w.Configure(config(1))
 	output, changes := w.Plan()
@@ -156,13 +157,13 @@ func TestAccChaos_nextApplyReleasesWhatKilledGrowthReserved(t *testing.T) {
 // Destroying the group releases what a killed run has reserved. While that is in use, it releases nothing, so that it can be repeated.
 func TestAccChaos_destroyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w, _ := killedGroup(t, s, 1, 3)
-	node := acctest.Text(acctest.AllocationNamed(s, s.Name("g")+"-2")["node_uuid"])
+	node := site.Text(site.AllocationNamed(s, s.Name("g")+"-2")["node_uuid"])
 	s.Patch(node, "add", "/instance_info", map[string]any{"image_source": acctest.Images + "x.qcow2", "image_checksum": strings.Repeat("a1", 32)})
 	s.Verb(node, "active", "active")
 	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+"-2", "baremetal node undeploy")
-	if acctest.AllocationNamed(s, s.Name("g")+"-0") == nil {
+	if site.AllocationNamed(s, s.Name("g")+"-0") == nil {
 		t.Error("the member is released, so the next refresh forgets the group")
 	}
 	s.Verb(node, "deleted", "available")
@@ -203,7 +204,7 @@ func (s *storm) set(blows bool) {
 	s.blows = blows
 }
 
-func (s *storm) disturb(*http.Request, []byte) *acctest.Disturbance {
+func (s *storm) disturb(*http.Request, []byte) *site.Disturbance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.blows || s.random.IntN(10) > 0 {
@@ -211,7 +212,7 @@ func (s *storm) disturb(*http.Request, []byte) *acctest.Disturbance {
 	}
 	const locked = `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node is locked by host localhost, please retry after the current operation is completed.\"}"}`
 	slow := time.Duration(s.random.IntN(3000)) * time.Millisecond
-	return []*acctest.Disturbance{
+	return []*site.Disturbance{
 		{Status: http.StatusServiceUnavailable, Body: "{}"},
 		{Drop: true},
 		{Drop: true, Executed: true},
@@ -230,7 +231,7 @@ func TestAccChaos_storm(t *testing.T) {
 	t.Parallel()
 	seed, rounds := variable(t, "METAL_CHAOS_SEED", 1), variable(t, "METAL_CHAOS_ROUNDS", 3)
 	weather := &storm{random: rand.New(rand.NewPCG(uint64(seed), 0))} //nolint:gosec // a test wants to repeat it; no secret
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	behind := s.Behind(t, weather.disturb)
 	w := acctest.NewWorkspace(t, chaosLife(behind, "v0"))
 	w.OwnProcess()

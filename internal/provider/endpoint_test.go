@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -74,7 +75,7 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}}, // in other words where no name server answers
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
+			site.StartFake(t, nil) // skips where no acceptance tests are asked for
 			test(t, resource.TestStep{Config: using(fmt.Sprintf("endpoint = %q", tt.endpoint)), ExpectError: said(append([]string{tt.endpoint}, tt.want...)...)})
 		})
 	}
@@ -83,7 +84,7 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 // A wrong endpoint is one error for each resource, whatever its attributes need. internal/ironic tests that it comes within seconds.
 func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 	t.Parallel()
-	acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
+	site.StartFake(t, nil) // skips where no acceptance tests are asked for
 	w := acctest.NewWorkspace(t, "provider \"metal\" {\n  endpoint = \"http://127.0.0.1:1\"\n}\nresource \"metal_host\" \"h\" {\n  count = 20\n  name = \"h-${count.index}\"\n"+
 		"  driver = \"fake-hardware\"\n  resource_class = \"c\"\n  traits = [\"CUSTOM_A\"]\n}\n")
 	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version", "Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
@@ -94,7 +95,7 @@ func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 
 func TestFakeProvider_apiTimeoutWaitsForStart(t *testing.T) {
 	var asked atomic.Int32
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		switch n := asked.Add(1); {
 		case n <= 2:
 			return &fakeironic.Rejection{Status: http.StatusNotFound}
@@ -108,7 +109,7 @@ func TestFakeProvider_apiTimeoutWaitsForStart(t *testing.T) {
 
 // An endpoint that something else of the same configuration makes is not known while planning: the plan works all the same.
 func TestAccProvider_endpointKnownAfterApply(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" +
 		"provider \"metal\" {\n  endpoint = terraform_data.site.output\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n}\n"
 	test(t,
@@ -125,7 +126,7 @@ func TestAccProvider_endpointKnownAfterApply(t *testing.T) {
 }
 
 func TestAccProvider_dataSourceAtUnknownEndpoint(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	test(t, resource.TestStep{
 		Config: "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" + using(`endpoint = terraform_data.site.output`),
 		ExpectError: said("The provider's configuration is not known yet: endpoint depends on something that does not exist yet",
@@ -137,14 +138,14 @@ func TestAccProvider_dataSourceAtUnknownEndpoint(t *testing.T) {
 func secured(t *testing.T) (endpoint, username, password, name string) {
 	t.Helper()
 	if os.Getenv("METAL_ACC_ENDPOINT") == "" {
-		s := acctest.StartFake(t, &fakeironic.Server{Username: "admin", Password: "tell-nobody-77aa"})
+		s := site.StartFake(t, &fakeironic.Server{Username: "admin", Password: "tell-nobody-77aa"})
 		return s.Endpoint, s.Fake.Username, s.Fake.Password, s.Name("h")
 	}
 	endpoint = os.Getenv("METAL_ACC_BASIC_ENDPOINT")
 	if endpoint == "" {
 		t.Fatal("METAL_ACC_ENDPOINT is set, so METAL_ACC_BASIC_ENDPOINT must be too")
 	}
-	return endpoint, os.Getenv("METAL_ACC_BASIC_USERNAME"), os.Getenv("METAL_ACC_BASIC_PASSWORD"), acctest.Start(t, nil).Name("h")
+	return endpoint, os.Getenv("METAL_ACC_BASIC_USERNAME"), os.Getenv("METAL_ACC_BASIC_PASSWORD"), site.Start(t, nil).Name("h")
 }
 
 // basic are the settings for HTTP basic authentication.
@@ -200,7 +201,7 @@ func TestAccProvider_environment(t *testing.T) {
 
 func TestAccProvider_wrongEnvironment(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+host(s.Name("h")))
 	w.Setenv("MAX_CONCURRENT_PROVISIONING_HOSTS", "twenty")
 	output, code := w.Run("plan")
@@ -211,7 +212,7 @@ func TestAccProvider_wrongEnvironment(t *testing.T) {
 
 func TestFakeProvider_validatesOffline(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+host(s.Name("h")))
 	w.Must("validate")
 	if asked := s.Fake.Requests(); len(asked) > 0 {
@@ -226,7 +227,7 @@ func TestFakeProvider_certificates(t *testing.T) {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	acctest.StartFake(t, nil) // skips where no acceptance tests are asked for
+	site.StartFake(t, nil) // skips where no acceptance tests are asked for
 	endpoint := fmt.Sprintf("endpoint = %q", server.URL)
 	test(t,
 		resource.TestStep{Config: using(endpoint), ExpectError: said("certificate signed by unknown authority", "cacert_file")},

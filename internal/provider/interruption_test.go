@@ -13,29 +13,30 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1"), `power_state = "on"`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	output := acctest.Interrupt(t, running)
 	acctest.Mention(t, output, "Interrupted: deploy node "+s.Name("n1"), "Ironic continues the operations that were started; the next apply continues from there")
 	d := acctest.Deployed(t, w)
 	if d.Tainted || d.Values["id"] != node || d.Values["instance_id"] != s.Node(node)["instance_uuid"] || d.Values["provision_state"] == "active" {
 		t.Errorf("in state is %+v", d)
 	}
-	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+	if output, _ := w.Plan(); site.IsBusy(s, node, site.BusyDeploying()) {
 		acctest.Mention(t, output, "Unfinished deployment is continued", "0 to add, 1 to change, 0 to destroy")
 	}
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	if d := acctest.Deployed(t, w); d.Values["provision_state"] != "active" || d.Values["power_state"] != "on" {
 		t.Errorf("in state is %+v", d)
 	}
@@ -45,76 +46,76 @@ func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
 
 func TestAccInterruption_destroyEndsDeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Interrupt(t, running)
 	acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
-	if acctest.AllocationNamed(s, s.Name("web")) != nil {
+	site.WantVerbs(t, s, node, "active", "deleted")
+	if site.AllocationNamed(s, s.Name("web")) != nil {
 		t.Error("the allocation is left")
 	}
 }
 
 func TestAccInterruption_destroyContinuesDestroy(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
-		node := acctest.AddNode(t, s, name, nil)
+	s := site.StartSlow(t)
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+		node := site.AddNode(t, s, name, nil)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
-		release := s.Hold(acctest.BusyUndeploying()...)
+		release := s.Hold(site.BusyUndeploying()...)
 		running := w.Start("destroy", "-auto-approve")
-		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+		site.AwaitState(t, s, node, site.BusyUndeploying()...)
 		end(t, s, running)
 		if acctest.Deployed(t, w).Tainted || acctest.InState(t, w, acctest.AllocationAddress) == nil {
 			t.Errorf("%s: in state is\n%s", name, w.State())
 		}
 		acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
-		acctest.WantVerbs(t, s, node, "active", "deleted")
-		if acctest.AllocationNamed(s, s.Name("web")) != nil {
+		site.WantVerbs(t, s, node, "active", "deleted")
+		if site.AllocationNamed(s, s.Name("web")) != nil {
 			t.Errorf("%s: the allocation is left", name)
 		}
-		acctest.RemoveNode(t, s, node)
+		site.RemoveNode(t, s, node)
 	}
 }
 
 func TestAccInterruption_applyRestoresHalfDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
+	s := site.StartSlow(t)
+	interrupted := func(t *testing.T, s *site.Site, r *acctest.Running) {
 		acctest.Mention(t, acctest.Interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"), "Run the same command again to finish it")
 	}
 	for name, end := range map[string]acctest.Stop{"interrupted": interrupted, "killed": acctest.Kill} {
-		node := acctest.AddNode(t, s, name, nil)
+		node := site.AddNode(t, s, name, nil)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
-		before := acctest.AllocationNamed(s, s.Name("web"))
-		release := s.Hold(acctest.BusyUndeploying()...)
+		before := site.AllocationNamed(s, s.Name("web"))
+		release := s.Hold(site.BusyUndeploying()...)
 		running := w.Start("destroy", "-auto-approve")
-		acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+		site.AwaitState(t, s, node, site.BusyUndeploying()...)
 		end(t, s, running)
 		acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
-		acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+		site.WantVerbs(t, s, node, "active", "deleted", "active")
 		acctest.WantKept(t, s, w, node, before)
 		acctest.NoChanges(t, w)
 		w.Must("destroy", "-auto-approve")
-		acctest.RemoveNode(t, s, node)
+		site.RemoveNode(t, s, node)
 	}
 }
 
 func TestAccInterruption_halfDestroyedWithoutAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	release := s.Hold(acctest.BusyUndeploying()...)
+	release := s.Hold(site.BusyUndeploying()...)
 	running := w.Start("destroy", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyUndeploying()...)
+	site.AwaitState(t, s, node, site.BusyUndeploying()...)
 	acctest.Kill(t, s, running)
 	if output, code := w.Run("apply", "-auto-approve"); code != 0 { // it may still be cleaned, or have become so meanwhile
 		if !strings.Contains(output, "an operation on it is") {
@@ -124,20 +125,20 @@ func TestAccInterruption_halfDestroyedWithoutAllocation(t *testing.T) {
 		s.Await(node, "provision_state", "available")
 		w.Must("apply", "-auto-approve")
 	}
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
 		acctest.Allocated(acctest.Image("v1"), `config_drive = { user_data_wo = "secret", user_data_wo_version = 1 }`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
 		t.Fatalf("in state is\n%s", w.State())
@@ -151,7 +152,7 @@ func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
 	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] {
 		t.Error("the node was deployed twice")
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -160,8 +161,8 @@ func TestAccInterruption_killedDeploymentIsAdopted(t *testing.T) {
 // the machine.
 func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)
@@ -181,7 +182,7 @@ func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 	if after := s.Node(node); after["provision_updated_at"] != before["provision_updated_at"] || after["provision_state"] != "active" {
 		t.Errorf("the machine was touched: %v", after)
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Configure(s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
@@ -190,12 +191,12 @@ func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 // A deployment in hold by an operator still belongs to its resource.
 func TestFakeInterruption_heldDeploymentStaysInState(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	s.Fake.Set(node, "provision_state", "deploy hold")
 	release()
 	if output, code := running.Wait(); code == 0 || acctest.InState(t, w, acctest.DeploymentAddress) == nil {
@@ -207,12 +208,12 @@ func TestFakeInterruption_heldDeploymentStaysInState(t *testing.T) {
 
 func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Interrupted creation is continued", "this deployment on node "+s.Name("n1"), "it repeats nothing")
@@ -220,19 +221,19 @@ func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 		t.Errorf("the plan threatens a machine that the apply only waits for:\n%s", output)
 	}
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"), `config_drive = { user_data = "x" }`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	w.Must("plan", "-out", "plan.bin")
 	output := acctest.WaitOut(t, s, w, release, "apply", "plan.bin")
@@ -242,29 +243,29 @@ func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
 	}
 	s.Await(node, "provision_state", "active")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(version string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version), `config_drive = { user_data = "`+version+`" }`)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("v2"))
-	interrupted := func(t *testing.T, s *acctest.Site, r *acctest.Running) {
+	interrupted := func(t *testing.T, s *site.Site, r *acctest.Running) {
 		acctest.Mention(t, acctest.Interrupt(t, r), "Warning: Interrupted: deploy node "+s.Name("n1"))
 	}
 	for i, end := range []acctest.Stop{acctest.Kill, interrupted} {
-		release := s.Hold(acctest.BusyDeploying()...)
+		release := s.Hold(site.BusyDeploying()...)
 		running := w.Start("apply", "-auto-approve")
-		acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+		site.AwaitState(t, s, node, site.BusyDeploying()...)
 		end(t, s, running)
-		if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+		if output, _ := w.Plan(); site.IsBusy(s, node, site.BusyDeploying()) {
 			acctest.Mention(t, output, "Unfinished deployment is continued")
 		}
 		acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
@@ -273,29 +274,29 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 			w.Configure(config("v3"))
 		}
 	}
-	acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v3.qcow2" {
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v3.qcow2" {
 		t.Errorf("the node runs %v", got)
 	}
 	w.Must("destroy", "-auto-approve")
 }
 
 // startRedirecting is an Ironic that finds every image at another URL than the one that it is given, and notes that.
-func startRedirecting(t *testing.T) *acctest.Site {
+func startRedirecting(t *testing.T) *site.Site {
 	t.Helper()
 	fake := &fakeironic.Server{}
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/states/provision") {
 			node, _ := fake.Node(strings.Split(r.URL.Path, "/")[3])
 			info, _ := node.Raw["instance_info"].(map[string]any)
-			if source := acctest.Text(info["image_source"]); source != "" {
+			if source := site.Text(info["image_source"]); source != "" {
 				info["image_source"] = strings.Replace(source, acctest.Images, acctest.Images+"mirror/", 1)
 				fake.Set(node.UUID, "instance_info", info)
 			}
 		}
 		return nil
 	}
-	return acctest.StartFake(t, fake)
+	return site.StartFake(t, fake)
 }
 
 func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
@@ -311,7 +312,7 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startRedirecting(t)
-			node := acctest.AddNode(t, s, "n1", nil)
+			node := site.AddNode(t, s, "n1", nil)
 			config := func(version, settings string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version), settings)
 			}
@@ -319,9 +320,9 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 			w.Must("apply", "-auto-approve")
 			acctest.NoChanges(t, w)
 			w.Configure(config("v2", tc.settings))
-			release := s.Hold(acctest.BusyDeploying()...)
+			release := s.Hold(site.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+			site.AwaitState(t, s, node, site.BusyDeploying()...)
 			acctest.Kill(t, s, running)
 			if tc.during {
 				acctest.Mention(t, w.Must("plan", "-out=plan.bin"), "Unfinished deployment is continued")
@@ -334,15 +335,15 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 				acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is recorded", "an earlier run has deployed it")
 			}
 			acctest.NoChanges(t, w)
-			if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
+			if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
 				t.Errorf("the node runs %v", got)
 			}
-			acctest.WantVerbs(t, s, node, "active", "rebuild")
+			site.WantVerbs(t, s, node, "active", "rebuild")
 			s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2") // a change by another client is still noticed
 			output, _ := w.Plan()
 			acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2")
 			w.Must("apply", "-auto-approve")
-			if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
+			if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
 				t.Errorf("after the apply that repairs it the node runs %v", got)
 			}
 			w.Must("destroy", "-auto-approve")
@@ -352,26 +353,26 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 
 func TestAccInterruption_importOfRunningDeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
-	s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
-	release := s.Hold(acctest.BusyDeploying()...)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/instance_uuid", site.ForeignInstance(s))
+	release := s.Hold(site.BusyDeploying()...)
 	s.Must("PUT", "nodes/"+node+"/states/provision", map[string]any{"target": "active"})
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("import", acctest.DeploymentAddress, node)
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve") // takes it over, and waits for it
 	s.Await(node, "provision_state", "active")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active") // but never deploys it over
+	site.WantVerbs(t, s, node, "active") // but never deploys it over
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccInterruption_oneOfMany(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := site.StartSlow(t)
 	var nodes []string
 	for i := range 3 {
-		nodes = append(nodes, acctest.AddNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()})) // other tests do not take its slot
+		nodes = append(nodes, site.AddNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()})) // other tests do not take its slot
 	}
 	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_concurrent = 1, scope = "shard", coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
   count = 3
@@ -379,10 +380,10 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
   %s
 }
 `, nodes[0], nodes[1], nodes[2], acctest.Image("v1")))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.Until(t, "the first deployment", func() bool {
-		return slices.ContainsFunc(nodes, func(node string) bool { return acctest.IsBusy(s, node, acctest.BusyDeploying()) })
+	site.Until(t, "the first deployment", func() bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return site.IsBusy(s, node, site.BusyDeploying()) })
 	})
 	acctest.Interrupt(t, running) // two are in the queue
 	for i := range nodes {
@@ -392,7 +393,7 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
 	}
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	for _, node := range nodes {
-		acctest.WantVerbs(t, s, node, "active")
+		site.WantVerbs(t, s, node, "active")
 	}
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -400,8 +401,8 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
 
 func TestAccInterruption_writeOnlyUserDataStaysSecret(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(version int, more string) string {
 		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
 			fmt.Sprintf("config_drive = {\n    user_data_wo = var.secret\n    user_data_wo_version = %d\n  }", version), more)
@@ -439,8 +440,8 @@ func TestAccInterruption_writeOnlyUserDataStaysSecret(t *testing.T) {
 
 func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(version int) string {
 		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node),
 			fmt.Sprintf("image = {\n    url = \"oci://registry.example.com/debian:12\"\n    pull_secret_wo = var.secret\n    pull_secret_wo_version = %d\n  }", version))
@@ -465,11 +466,11 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 	w.Setenv("TF_VAR_secret", "")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	said.WriteString(w.Must("apply", "-auto-approve"))
-	if _, left := acctest.InstanceInfo(s, node)["image_pull_secret"]; left {
+	if _, left := site.InstanceInfo(s, node)["image_pull_secret"]; left {
 		t.Error("the secret is left on a node that needs it no more")
 	}
 	said.WriteString(w.Must("destroy", "-auto-approve"))
-	acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "deleted")
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "deleted")
 	trace, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -484,7 +485,7 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-and-more"
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		body, _ := io.ReadAll(r.Body) // in memory
 		if r.Method != http.MethodPut || !strings.Contains(string(body), secret) {
 			return nil
@@ -494,7 +495,7 @@ func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
 			Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Invalid configdrive format: '` + secret + `' is not liked\", \"debuginfo\": null}"}`,
 		}
 	}})
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { user_data_wo = "`+secret+`", user_data_wo_version = 1 }`))
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
@@ -509,17 +510,17 @@ func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
 
 func TestAccInterruption_ignoredChangeAfterContinuing(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Interrupt(t, running)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "ignore"`))
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" {
+	site.WantVerbs(t, s, node, "active")
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" {
 		t.Errorf("the node runs %v", got)
 	}
 	acctest.NoChanges(t, w)
@@ -531,14 +532,14 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		method  string
-		config  func(s *acctest.Site, node string) string
+		config  func(s *site.Site, node string) string
 		address string
 	}{
-		"host": {http.MethodPost, func(s *acctest.Site, _ string) string {
+		"host": {http.MethodPost, func(s *site.Site, _ string) string {
 			return acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`)
 		}, "metal_host.h"},
-		"allocation": {http.MethodPost, func(s *acctest.Site, _ string) string { return acctest.Allocation(s) }, acctest.AllocationAddress},
-		"deployment": {http.MethodPatch, func(_ *acctest.Site, node string) string {
+		"allocation": {http.MethodPost, func(s *site.Site, _ string) string { return acctest.Allocation(s) }, acctest.AllocationAddress},
+		"deployment": {http.MethodPatch, func(_ *site.Site, node string) string {
 			return acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"))
 		}, acctest.DeploymentAddress},
 	} {
@@ -547,7 +548,7 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 				t.Parallel()
 				started := make(chan *acctest.Running, 1)
 				var once sync.Once
-				s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) (answer *fakeironic.Rejection) {
+				s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) (answer *fakeironic.Rejection) {
 					if r.Method == tc.method && (tc.method == http.MethodPatch || len(started) > 0) {
 						once.Do(func() {
 							(<-started).InterruptProvider()
@@ -556,7 +557,7 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 					}
 					return answer
 				}})
-				node := acctest.AddNode(t, s, "n1", nil)
+				node := site.AddNode(t, s, "n1", nil)
 				w := acctest.NewWorkspace(t, s.Provider()+tc.config(s, node))
 				w.Trace()
 				running := w.Start("apply", "-auto-approve")
@@ -579,12 +580,12 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 // After Ctrl-C before anything was created, the error says so and does not blame the provider.
 func TestFakeInterruption_beforeCreation(t *testing.T) {
 	t.Parallel()
-	for name, config := range map[string]func(s *acctest.Site, node string) string{
-		"host": func(s *acctest.Site, _ string) string {
+	for name, config := range map[string]func(s *site.Site, node string) string{
+		"host": func(s *site.Site, _ string) string {
 			return acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`)
 		},
-		"allocation": func(s *acctest.Site, _ string) string { return acctest.Allocation(s) },
-		"deployment": func(_ *acctest.Site, node string) string {
+		"allocation": func(s *site.Site, _ string) string { return acctest.Allocation(s) },
+		"deployment": func(_ *site.Site, node string) string {
 			return acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"))
 		},
 	} {
@@ -592,14 +593,14 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 			t.Parallel()
 			started := make(chan *acctest.Running, 1)
 			var once sync.Once
-			s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+			s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 				if name == "deployment" && r.Method != http.MethodPatch || name != "deployment" && (r.Method != http.MethodPost || len(started) == 0) {
 					return nil
 				}
 				once.Do(func() { (<-started).InterruptProvider() })
 				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
 			}})
-			node := acctest.AddNode(t, s, "n1", nil)
+			node := site.AddNode(t, s, "n1", nil)
 			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))
 			w.Trace()
 			running := w.Start("apply", "-auto-approve")
@@ -623,13 +624,13 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
 	t.Parallel()
 	var hidden atomic.Bool
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method != http.MethodGet || !hidden.Load() || !strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
 			return nil
 		}
 		return ironictest.Fault(http.StatusNotFound, "Node "+strings.TrimPrefix(r.URL.Path, "/v1/nodes/")+" could not be found.")
 	}})
-	plain, checked := acctest.AddNode(t, s, "plain", nil), acctest.AddNode(t, s, "checked", nil)
+	plain, checked := site.AddNode(t, s, "plain", nil), site.AddNode(t, s, "checked", nil)
 	deployment := func(name, node, more string) string {
 		return fmt.Sprintf("resource \"metal_deployment\" %q {\n  node_id = %q\n%s\n%s\n}\n", name, node, acctest.Image("v1"), more)
 	}
@@ -640,10 +641,10 @@ func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
       error_message = "The machine is not known to run."
     }
   }`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, plain, acctest.BusyDeploying()...)
-	acctest.AwaitState(t, s, checked, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, plain, site.BusyDeploying()...)
+	site.AwaitState(t, s, checked, site.BusyDeploying()...)
 	hidden.Store(true)
 	output, code := running.Wait()
 	acctest.Mention(t, output, "Unfinished: deploy node "+s.Name("plain"), "Unfinished: deploy node "+s.Name("checked"), "The machine is not known to run")
@@ -659,8 +660,8 @@ func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Unfinished deployment is continued", "0 to add, 2 to change, 0 to destroy")
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, plain, "active")
-	acctest.WantVerbs(t, s, checked, "active")
+	site.WantVerbs(t, s, plain, "active")
+	site.WantVerbs(t, s, checked, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

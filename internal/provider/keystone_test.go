@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
 )
@@ -20,12 +21,12 @@ const wrongPassword = "wrong-password-8K"
 
 // startKeystone starts a Keystone in front of a fake Ironic that accepts only its tokens, each for a few requests. It repeats the credentials
 // that it refuses.
-func startKeystone(t *testing.T) (s *acctest.Site, url string) {
+func startKeystone(t *testing.T) (s *site.Site, url string) {
 	t.Helper()
 	keystone := fakekeystone.NewSite("")
 	keystone.RepeatsSecrets = true
 	var used atomic.Int32
-	s = acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s = site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.URL.Path == "/v1/" || r.Header.Get("User-Agent") == "Go-http-client/1.1" { // the test's own
 			return nil
 		}

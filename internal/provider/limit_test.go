@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -20,11 +21,11 @@ import (
 // On a real Ironic it has to be alone: the limit counts the hosts of other tests, too.
 func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 	const runs, each, limit = 3, 10, 5
-	site := acctest.StartSlowWith(t, &fakeironic.Server{StepTime: time.Second}) // so that operations of several hosts meet
-	if site.Fake != nil {
+	s := site.StartSlowWith(t, &fakeironic.Server{StepTime: time.Second}) // so that operations of several hosts meet
+	if s.Fake != nil {
 		t.Parallel()
 	}
-	provider := site.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))
+	provider := s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))
 	var started []*acctest.Running
 	var spaces []*acctest.Workspace
 	for run := range runs {
@@ -39,14 +40,14 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 			  count   = %d
 			  node_id = metal_host.h[count.index].id
 			  image   = { url = "http://images/x.qcow2", checksum = "http://images/SUMS" }
-			}`, each, site.Name(fmt.Sprintf("run%d", run)), each)
+			}`, each, s.Name(fmt.Sprintf("run%d", run)), each)
 		space := acctest.NewWorkspace(t, config)
 		spaces = append(spaces, space)
 		started = append(started, space.Start("apply", "-auto-approve", "-parallelism=30"))
 	}
 	stop := make(chan struct{})
 	peak := make(chan int)
-	go func() { peak <- peakAtWork(site, stop) }()
+	go func() { peak <- peakAtWork(s, stop) }()
 	start := time.Now()
 	for _, run := range started {
 		if output, code := run.Wait(); code != 0 {
@@ -56,8 +57,8 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 	took := time.Since(start)
 	close(stop)
 	most := <-peak
-	if site.Fake != nil {
-		most = site.Fake.MaxBusy(atWork...) // which has missed nothing
+	if s.Fake != nil {
+		most = s.Fake.MaxBusy(atWork...) // which has missed nothing
 	}
 	t.Logf("%d hosts in three runs took %s; at most %d were at work at once", runs*each, took.Round(time.Second), most)
 	if most > limit {
@@ -71,7 +72,7 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 		wg.Go(func() { space.Run("destroy", "-auto-approve", "-parallelism=30") })
 	}
 	wg.Wait()
-	if left := site.Left(); len(left) > 0 {
+	if left := s.Left(); len(left) > 0 {
 		t.Errorf("left in Ironic: %v", left)
 	}
 }
@@ -80,7 +81,7 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 var atWork = []string{"cleaning", "clean wait", "deploying", "wait call-back", "deleting"}
 
 // peakAtWork watches the test's hosts until stopped, and returns how many had an operation in progress at once.
-func peakAtWork(site *acctest.Site, stop <-chan struct{}) int {
+func peakAtWork(s *site.Site, stop <-chan struct{}) int {
 	peak := 0
 	for {
 		select {
@@ -88,14 +89,14 @@ func peakAtWork(site *acctest.Site, stop <-chan struct{}) int {
 			return peak
 		case <-time.After(50 * time.Millisecond):
 		}
-		_, answer := site.Call(http.MethodGet, "nodes?fields=uuid,name,provision_state", nil)
+		_, answer := s.Call(http.MethodGet, "nodes?fields=uuid,name,provision_state", nil)
 		nodes, _ := answer["nodes"].([]any)
 		now := 0
 		for _, item := range nodes {
 			node, _ := item.(map[string]any)
 			name, _ := node["name"].(string)
 			state, _ := node["provision_state"].(string)
-			if strings.HasSuffix(site.Name(""), suffix(name)) && slices.Contains(atWork, state) {
+			if strings.HasSuffix(s.Name(""), suffix(name)) && slices.Contains(atWork, state) {
 				now++
 			}
 		}
@@ -125,7 +126,7 @@ func TestFakeLimit_environment(t *testing.T) {
 	} {
 		t.Run(tt.environment+" "+tt.block, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Second})
+			s := site.StartFake(t, &fakeironic.Server{StepTime: time.Second})
 			w := acctest.NewWorkspace(t, s.Provider(tt.block)+fmt.Sprintf(`
 				data "metal_capacity" "c" {}
 				output "limit" { value = data.metal_capacity.c.limit }
@@ -150,7 +151,7 @@ func TestFakeLimit_environment(t *testing.T) {
 
 // A limit that the API cannot keep is refused in the plan, though the plan asks Ironic for nothing else.
 func TestFakeLimit_shardNeedsItsAPI(t *testing.T) {
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	provider := s.Provider(`provisioning_limit = { scope = "shard" }`)
 	refused := regexp.MustCompile(acctest.Wrapped("provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting"))
 	acctest.Test(t,
@@ -161,7 +162,7 @@ func TestFakeLimit_shardNeedsItsAPI(t *testing.T) {
 
 func TestAccLimit_wrongValues(t *testing.T) {
 	t.Parallel()
-	site := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for block, wrong := range map[string]string{
 		`{ max_concurrent = -1 }`:             `max_concurrent value must be at least 0`,
 		`{ max_concurrent = "many" }`:         `a number is required`,
@@ -173,7 +174,7 @@ func TestAccLimit_wrongValues(t *testing.T) {
 		resource.UnitTest(t, resource.TestCase{
 			ProtoV6ProviderFactories: acctest.Factories(),
 			Steps: []resource.TestStep{{
-				Config:      site.Provider("provisioning_limit = "+block) + `data "metal_capacity" "c" {}`,
+				Config:      s.Provider("provisioning_limit = "+block) + `data "metal_capacity" "c" {}`,
 				PlanOnly:    true,
 				ExpectError: regexp.MustCompile(`(?s)` + strings.ReplaceAll(wrong, " ", `\s+`)),
 			}},
@@ -184,7 +185,7 @@ func TestAccLimit_wrongValues(t *testing.T) {
 func TestFakeLimit_virtualMediaCountsByDefault(t *testing.T) {
 	t.Parallel()
 	const hosts, limit = 40, 20
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 200 * time.Millisecond})
+	s := site.StartFake(t, &fakeironic.Server{StepTime: 200 * time.Millisecond})
 	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 		resource "metal_host" "h" {
 		  count        = %d

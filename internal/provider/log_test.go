@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
@@ -42,9 +43,9 @@ func TestLog_disabledCostsNothing(t *testing.T) {
 // TF_LOG_PROVIDER=INFO tells what a large apply is doing: the states, the places in the queue and the admissions of each machine.
 func TestFakeLog_tellsWhatAnApplyIsDoing(t *testing.T) {
 	t.Parallel()
-	site := acctest.StartFake(t, &fakeironic.Server{StepTime: time.Second})
+	s := site.StartFake(t, &fakeironic.Server{StepTime: time.Second})
 	var config strings.Builder
-	config.WriteString(site.Provider("provisioning_limit = { max_concurrent = 1 }"))
+	config.WriteString(s.Provider("provisioning_limit = { max_concurrent = 1 }"))
 	for n := range 3 {
 		fmt.Fprintf(&config, "resource \"metal_host\" \"h%d\" {\n  name = \"rack1-%02d\"\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n}\n", n, n)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -130,8 +131,8 @@ func TestOneViewBlock_completeSettingsNeedNoRequest(t *testing.T) {
 const servers = "data \"metal_oneview_server_hardware\" \"all\" {}\n"
 
 func TestFakeProvider_oneViewCertificates(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	other, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +156,8 @@ func TestFakeProvider_oneViewCertificates(t *testing.T) {
 // The environment can hold everything, and no secret is in any file, output or log.
 func TestFakeProvider_oneViewEnvironment(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider()+servers+"output \"uris\" {\n  value = data.metal_oneview_server_hardware.all.uris\n}\n")
 	o.Setenv(w.Setenv)
 	w.Setenv("TF_LOG", "TRACE")
@@ -181,8 +182,8 @@ func TestFakeProvider_oneViewEnvironment(t *testing.T) {
 
 func TestFakeProvider_oneViewRefusedCredentials(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	o := acctest.StartOneView(t, &fakeoneview.Server{Domain: "corp"}, 1)
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, &fakeoneview.Server{Domain: "corp"}, 1)
 	w := acctest.NewWorkspace(t, s.Provider(`oneview = { domain = "elsewhere" }`)+servers)
 	o.Setenv(w.Setenv)
 	output, code := w.Run("plan")
@@ -203,8 +204,8 @@ func TestFakeProvider_oneViewRefusedCredentials(t *testing.T) {
 
 // The error names a server that is not an appliance or not supported.
 func TestFakeProvider_otherServerAtOneViewEndpoint(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	old := acctest.StartOneView(t, &fakeoneview.Server{CurrentVersion: 500, MinimumVersion: 300}, 1)
+	s := site.StartFake(t, nil)
+	old := site.StartOneView(t, &fakeoneview.Server{CurrentVersion: 500, MinimumVersion: 300}, 1)
 	for name, tt := range map[string]struct{ settings, want string }{
 		"another kind":   {fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = \"u\"\n    password = \"p\"\n  }", s.Endpoint), "not from OneView"},
 		"no server":      {"oneview = {\n    endpoint = \"http://127.0.0.1:1\"\n    username = \"u\"\n    password = \"p\"\n  }", "connection refused"},
@@ -221,7 +222,7 @@ func TestFakeProvider_otherServerAtOneViewEndpoint(t *testing.T) {
 }
 
 // profiled is the HCL of a host on a blade of an appliance, and of its server profile.
-func profiled(s *acctest.Site, o *acctest.OneView) string {
+func profiled(s *site.Site, o *site.OneView) string {
 	return fmt.Sprintf(`resource "metal_host" "h" {
   name        = %q
   driver      = "fake-hardware"
@@ -240,11 +241,11 @@ resource "metal_oneview_profile" "p" {
 // An appliance that something else of the same configuration makes is not known while planning: the plan works all the same.
 func TestAccProvider_oneViewKnownAfterApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
-	site := fmt.Sprintf("resource \"terraform_data\" \"site\" {\n  input = %q\n}\n", o.Endpoint)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
+	endpoint := fmt.Sprintf("resource \"terraform_data\" \"site\" {\n  input = %q\n}\n", o.Endpoint)
 	block := s.Provider(fmt.Sprintf("oneview = {\n    endpoint = terraform_data.site.output\n    username = %q\n    password = %q\n    cacert_file = %q\n  }", o.Username, o.Password, o.CACertFile))
-	w := acctest.NewWorkspace(t, site+block+profiled(s, o))
+	w := acctest.NewWorkspace(t, endpoint+block+profiled(s, o))
 	w.Must("apply", "-auto-approve")
 	if len(o.Profiles()) != 1 {
 		t.Errorf("there are profiles %+v", o.Profiles())
@@ -254,7 +255,7 @@ func TestAccProvider_oneViewKnownAfterApply(t *testing.T) {
 	}
 	w.Must("destroy", "-auto-approve")
 
-	w = acctest.NewWorkspace(t, site+block+servers)
+	w = acctest.NewWorkspace(t, endpoint+block+servers)
 	output, code := w.Run("plan")
 	if want := said("configuration is not known yet: oneview.endpoint depends on something that does not exist yet", "Apply what it depends on first, with -target"); code == 0 || !want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)

@@ -1,5 +1,5 @@
-// Package sitetest has what the tests of the domain share: sites on a fake Ironic, and machines that are enrolled, deployed or booted. It is
-// imported by tests only.
+// Package sitetest has what the tests of the domain share: a machine.Site on a fake Ironic, and machines that are enrolled, deployed or
+// booted. It is imported by tests only. Acceptance tests use internal/acctest/site.
 package sitetest
 
 import (

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccAllocation_planWarnsOfDemandsThatNoNodeMeets(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "rack1-09", nil)
-	acctest.AddTrait(s, node, "CUSTOM_NVME")
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "rack1-09", nil)
+	site.AddTrait(s, node, "CUSTOM_NVME")
 	for name, step := range map[string]struct {
 		settings string
 		texts    []string
@@ -40,8 +41,8 @@ func TestAccAllocation_planWarnsOfDemandsThatNoNodeMeets(t *testing.T) {
 // A wrong name in require.exclude would let the allocation reserve the very node that was meant.
 func TestAccAllocation_planWarnsOfUnknownExcludedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "rack1-09", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "rack1-09", nil)
 	config := func(excluded string) string {
 		return s.Provider() + acctest.Allocation(s, "require = { exclude = ["+acctest.Quoted(s.Name(excluded))+"] }")
 	}
@@ -55,7 +56,7 @@ func TestAccAllocation_planWarnsOfUnknownExcludedNode(t *testing.T) {
 
 func TestAccAllocation_planIsSilentAboutHostsOfThisPlan(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	before := s.Provider() + acctest.Host(s, 1, `depends_on = [terraform_data.a]`) + "resource \"terraform_data\" \"a\" {}\n" +
 		acctest.Allocation(s, `depends_on = [metal_host.h1]`, "candidate_nodes = ["+acctest.Quoted(s.Name("h1"))+"]", `traits = ["CUSTOM_NEW"]`)
 	config := strings.Replace(before, `depends_on = [terraform_data.a]`, `traits = ["CUSTOM_NEW"]`, 1)
@@ -76,7 +77,7 @@ func TestAccAllocation_planIsSilentAboutHostsOfThisPlan(t *testing.T) {
 func TestFakeAllocation_plansShareOneList(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	fake.AddFleet(60, s.Class())
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "count = 60", `name = "web-${count.index}"`))
 	before := len(fake.Requests())
@@ -89,11 +90,11 @@ func TestFakeAllocation_plansShareOneList(t *testing.T) {
 // A run that was killed may have created the allocation that the next one plans, and reserved the only node for it.
 func TestAccAllocation_planIsSilentAboutAnAllocationThatExists(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
-	left := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("web"), "resource_class": s.Class()})["uuid"])
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
+	left := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("web"), "resource_class": s.Class()})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+left, nil) })
-	acctest.Until(t, "the allocation", func() bool { return acctest.AllocationNamed(s, left)["state"] == "active" })
+	site.Until(t, "the allocation", func() bool { return site.AllocationNamed(s, left)["state"] == "active" })
 	for name, warns := range map[string]bool{s.Name("web"): false, s.Name("shop"): true} {
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "name = "+acctest.Quoted(name)))
 		if output, _ := w.Plan(); strings.Contains(output, "No node matches now") != warns {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // rack returns hosts and as many allocations that depend on them, as the page of metal_allocation recommends. Two hosts with the same
 // MAC address make one of them fail.
-func rack(s *acctest.Site, macs ...int) string {
+func rack(s *site.Site, macs ...int) string {
 	var hosts []string
 	for n, mac := range macs {
 		hosts = append(hosts, fmt.Sprintf("%q = %q", s.Name(fmt.Sprintf("r%d", n)), s.MAC(mac)))
@@ -23,7 +24,7 @@ func rack(s *acctest.Site, macs ...int) string {
 
 func TestAccAllocation_waitsForTheHostsItDependsOn(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, rack(s, 1, 2))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)

@@ -6,26 +6,27 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // reserve makes an allocation without the provider and returns its UUID.
-func reserve(t *testing.T, s *acctest.Site, fields map[string]any) string {
+func reserve(t *testing.T, s *site.Site, fields map[string]any) string {
 	t.Helper()
 	body := map[string]any{"resource_class": s.Class()}
 	for key, value := range fields {
 		body[key] = value
 	}
-	id := acctest.Text(s.Must(http.MethodPost, "allocations", body)["uuid"])
+	id := site.Text(s.Must(http.MethodPost, "allocations", body)["uuid"])
 	t.Cleanup(func() { s.Call(http.MethodDelete, "allocations/"+id, nil) })
-	acctest.Until(t, "the allocation to end", func() bool { return acctest.AllocationNamed(s, id)["state"] != "allocating" })
+	site.Until(t, "the allocation to end", func() bool { return site.AllocationNamed(s, id)["state"] != "allocating" })
 	return id
 }
 
 func TestAccAllocation_listFindsWhatFiltersSelect(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	web := reserve(t, s, map[string]any{"name": s.Name("web"), "extra": map[string]any{"team": "a"}, "candidate_nodes": []string{node}})
 	failed := reserve(t, s, nil) // there is no second node
 	for name, tc := range map[string]struct {
@@ -62,7 +63,7 @@ func TestAccAllocation_listFindsWhatFiltersSelect(t *testing.T) {
 
 func TestFakeAllocation_listSendsFewRequests(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	s.Fake.AddFleet(30, s.Class())
 	for range 30 {
 		reserve(t, s, nil)
@@ -94,7 +95,7 @@ func TestFakeAllocation_listSendsFewRequests(t *testing.T) {
 
 func TestFakeAllocation_listRefusesOwnerOnOldServer(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.58"})
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.58"})
 	problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_allocation", Filters: map[string]string{"owner": `"carol"`}}, func(acctest.Found) bool { return true })
 	if len(problems) != 1 {
 		t.Fatalf("diagnostics %v, want one", problems)

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // wantUntouched fails a test unless a node is deployed, and has got no verb since forgetVerbs.
-func wantUntouched(t *testing.T, s *acctest.Site, node string) {
+func wantUntouched(t *testing.T, s *site.Site, node string) {
 	t.Helper()
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	if now := s.Node(node)["provision_state"]; now != "active" {
 		t.Errorf("the node is %v", now)
 	}
@@ -21,13 +22,13 @@ func TestAccAllocation_renamedCandidate(t *testing.T) {
 	for _, attribute := range []string{"name", "id"} {
 		t.Run(attribute, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			config := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, "candidate_nodes = [metal_host.h1."+attribute+"]") + acctest.Allocated(acctest.Image("v1"))
 			w := acctest.NewWorkspace(t, config)
 			w.Must("apply", "-auto-approve")
-			node := acctest.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
+			node := site.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
 			reservation := s.Node(node)["instance_uuid"]
-			acctest.ForgetVerbs(s)
+			site.ForgetVerbs(s)
 			w.Configure(strings.ReplaceAll(config, acctest.Quoted(s.Name("h1")), acctest.Quoted(s.Name("h1-b"))))
 			output, _ := w.Plan()
 			acctest.Mention(t, output, " 0 to add, 1 to change, 0 to destroy.")
@@ -46,16 +47,16 @@ func TestAccAllocation_renamedCandidate(t *testing.T) {
 // The list of available nodes lacks the reserved node as soon as it is reserved.
 func TestAccAllocation_candidatesLimitTheSearchOnly(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for _, name := range []string{"n1", "n2"} {
-		acctest.AddNode(t, s, name, nil)
+		site.AddNode(t, s, name, nil)
 	}
 	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  provision_state = \"available\"\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n" +
 		acctest.Allocation(s, "count = 2", "name = \""+s.Name("web")+"-${count.index}\"", "candidate_nodes = [for host in data.metal_hosts.free.hosts : host.id]") +
 		acctest.Deployment("metal_allocation.a[count.index].node_id", "count = 2", "allocation_id = metal_allocation.a[count.index].id", acctest.Image("v1"))
 	w := acctest.NewWorkspace(t, config)
 	w.Must("apply", "-auto-approve")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	output, changes := w.Plan() // the list is empty now
 	if changes {
 		t.Errorf("the plan is not empty:\n%s", output)
@@ -70,16 +71,16 @@ func TestAccAllocation_candidatesLimitTheSearchOnly(t *testing.T) {
 
 func TestAccAllocation_candidatesMayComeAndGo(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	other := acctest.AddNode(t, s, "n2", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	other := site.AddNode(t, s, "n2", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Allocation(s, settings...) + acctest.Allocated(acctest.Image("v1"))
 	}
 	among := func(nodes string) string { return "candidate_nodes = [" + nodes + "]" }
 	w := acctest.NewWorkspace(t, config(among(acctest.Quoted(node))))
 	w.Must("apply", "-auto-approve")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	for _, step := range map[string]struct {
 		config, plan string
 	}{
@@ -107,8 +108,8 @@ func TestAccAllocation_candidatesMayComeAndGo(t *testing.T) {
 
 func TestAccAllocation_withoutCandidatesReservesNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = []"))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Warning: No candidates", "no node may be reserved")
@@ -120,16 +121,16 @@ func TestAccAllocation_withoutCandidatesReservesNothing(t *testing.T) {
 
 func TestAccAllocation_keepsDeployedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	other := acctest.AddNode(t, s, "other", nil)
+	s := site.Start(t, nil)
+	other := site.AddNode(t, s, "other", nil)
 	config := func(hosts string, settings ...string) string {
 		return s.Provider() + acctest.Host(s, 1, `traits = [`+hosts+`]`) +
 			acctest.Allocation(s, append([]string{`depends_on = [metal_host.h1]`}, settings...)...) + acctest.Allocated(acctest.Image("v1"))
 	}
 	w := acctest.NewWorkspace(t, config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_NVME"]`))
 	w.Must("apply", "-auto-approve")
-	node := acctest.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
-	acctest.ForgetVerbs(s)
+	node := site.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
+	site.ForgetVerbs(s)
 	refused := func(config string, texts ...string) {
 		t.Helper()
 		w.Configure(config)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -25,10 +26,10 @@ func require(settings ...string) string { return "require = { " + strings.Join(s
 
 func TestAccAllocation_requireLimitsTheSearchOnly(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "small", hardware(8, 16384, 100))
-	big := acctest.AddNode(t, s, "big", hardware(32, 131072, 900))
-	acctest.AddNode(t, s, "out", hardware(32, 131072, 900))
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "small", hardware(8, 16384, 100))
+	big := site.AddNode(t, s, "big", hardware(32, 131072, 900))
+	site.AddNode(t, s, "out", hardware(32, 131072, 900))
 	all := []string{
 		"min_cpus = 16", "min_memory_mb = 65536", "min_disk_gb = 400", `cpu_arch = "x86_64"`, `manufacturer = "^Dell"`, "product = null",
 		`capabilities = { boot_mode = "uefi" }`, `conductor_group = ""`, "exclude = [" + acctest.Quoted(s.Name("out")) + "]",
@@ -42,7 +43,7 @@ func TestAccAllocation_requireLimitsTheSearchOnly(t *testing.T) {
 		t.Fatalf("node %v is reserved, want %s", node, big)
 	}
 	acctest.NoChanges(t, w)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 
 	for name, step := range map[string]struct {
 		setting  string
@@ -75,10 +76,10 @@ func TestAccAllocation_requireLimitsTheSearchOnly(t *testing.T) {
 
 func TestAccAllocation_requireIsExplained(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", hardware(8, 16384, 100))
-	acctest.AddNode(t, s, "n2", hardware(16, 16384, 100))
-	dark := acctest.AddNode(t, s, "n3", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", hardware(8, 16384, 100))
+	site.AddNode(t, s, "n2", hardware(16, 16384, 100))
+	dark := site.AddNode(t, s, "n3", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, require("min_cpus = 16", "min_memory_mb = 65536")))
 	output, _ := w.Plan()
 	reasons := []string{"0 of ", "1 below min_cpus", "1 below min_memory_mb", "1 without data for min_cpus"}
@@ -101,9 +102,9 @@ func TestAccAllocation_requireIsExplained(t *testing.T) {
 func TestFakeAllocation_requireReadsInventories(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	s := acctest.StartFake(t, fake)
-	inspected := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddNode(t, s, "n2", nil)
+	s := site.StartFake(t, fake)
+	inspected := site.AddNode(t, s, "n1", nil)
+	site.AddNode(t, s, "n2", nil)
 	fake.SetInventory(inspected, map[string]any{
 		"system_vendor": map[string]any{"manufacturer": "HPE", "product_name": "ProLiant DL380"},
 		"disks":         []any{map[string]any{"name": "/dev/nvme0n1", "size": 960e9, "rotational": false}},
@@ -120,7 +121,7 @@ func TestFakeAllocation_requireReadsInventories(t *testing.T) {
 
 func TestAccAllocation_requireIsValidated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for setting, want := range map[string][]string{
 		require("min_cpus = 0"):                                 {"must be at least 1"},
 		require(`disk_type = "tape"`):                           {"value must be one of"},
@@ -144,8 +145,8 @@ func TestAccAllocation_requireIsValidated(t *testing.T) {
 // An allocation that does not wait for the hosts of its configuration fails, and says what is missing.
 func TestAccAllocation_raceWithItsHostsIsExplained(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("n1"), "resource_class": s.Class()})["uuid"])
+	s := site.Start(t, nil)
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("n1"), "resource_class": s.Class()})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+id, nil) })
 	for _, setting := range []string{"", require("min_cpus = 1")} {
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, setting))
@@ -161,8 +162,8 @@ func TestAccAllocation_waitsForCapacity(t *testing.T) {
 	for name, setting := range map[string]string{"what Ironic matches": "", "require": require("min_cpus = 16")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			node := acctest.AddNode(t, s, "n1", hardware(32, 131072, 900))
+			s := site.Start(t, nil)
+			node := site.AddNode(t, s, "n1", hardware(32, 131072, 900))
 			s.Verb(node, "manage", "manageable")
 			s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
 			config := s.Provider() + acctest.Allocation(s, `wait_for_capacity = "10m"`, setting, "name = "+acctest.Quoted(s.Name("web")))
@@ -175,7 +176,7 @@ func TestAccAllocation_waitsForCapacity(t *testing.T) {
 				log := filepath.Join(t.TempDir(), "log")
 				w.Setenv("TF_LOG_PATH", log)
 				running := w.Start("apply", "-auto-approve")
-				acctest.Until(t, "the apply to wait", func() bool {
+				site.Until(t, "the apply to wait", func() bool {
 					text, _ := os.ReadFile(log) // it does not exist at once
 					return strings.Contains(string(text), "allocation waits for a node")
 				})
@@ -183,7 +184,7 @@ func TestAccAllocation_waitsForCapacity(t *testing.T) {
 			}
 			output = acctest.Interrupt(t, waits())
 			acctest.Mention(t, output, "Error: ", "allocate a node for "+s.Name("web"))
-			if acctest.InState(t, w, acctest.AllocationAddress) != nil || acctest.AllocationNamed(s, s.Name("web")) != nil {
+			if acctest.InState(t, w, acctest.AllocationAddress) != nil || site.AllocationNamed(s, s.Name("web")) != nil {
 				t.Errorf("an interrupted wait has left something:\n%s", w.State())
 			}
 
@@ -203,7 +204,7 @@ func TestAccAllocation_waitsForCapacity(t *testing.T) {
 }
 
 // addFleet makes available nodes with 32 CPUs, all at once.
-func addFleet(t *testing.T, s *acctest.Site, n int) {
+func addFleet(t *testing.T, s *site.Site, n int) {
 	t.Helper()
 	if s.Fake != nil {
 		s.Fake.AddFleet(n, s.Class())
@@ -211,10 +212,10 @@ func addFleet(t *testing.T, s *acctest.Site, n int) {
 	}
 	var ids []string
 	for i := range n {
-		id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+		id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
 			"driver": "fake-hardware", "name": s.Name(fmt.Sprintf("f%d", i)), "resource_class": s.Class(), "automated_clean": false, "properties": map[string]any{"cpus": 32},
 		})["uuid"])
-		t.Cleanup(func() { acctest.RemoveNode(t, s, id) })
+		t.Cleanup(func() { site.RemoveNode(t, s, id) })
 		ids = append(ids, id)
 		s.Must(http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": "power off"})
 	}
@@ -228,7 +229,7 @@ func addFleet(t *testing.T, s *acctest.Site, n int) {
 // As many allocations as nodes, all at once. Half of them have requirements.
 func TestAccAllocation_fiftyForFiftyNodes(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addFleet(t, s, 50)
 	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 resource "metal_allocation" "a" {

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -31,7 +32,7 @@ func allocationPlan(action plancheck.ResourceActionType) resource.ConfigPlanChec
 }
 
 func TestAccAllocation_lifecycle(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	same := func() statecheck.StateCheck {
 		return stays.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))
@@ -58,7 +59,7 @@ func TestAccAllocation_lifecycle(t *testing.T) {
 			ConfigPlanChecks:  allocationPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{same(), allocationIs("name", knownvalue.StringExact(s.Name("shop")))},
 			Check: func(*terraform.State) error {
-				got := fmt.Sprint(acctest.AllocationNamed(s, s.Name("shop"))["extra"])
+				got := fmt.Sprint(site.AllocationNamed(s, s.Name("shop"))["extra"])
 				if want := "map[slots:2 tags:[a] team:shop]"; got != want {
 					return fmt.Errorf("extra in Ironic is %s, want %s", got, want)
 				}
@@ -81,14 +82,14 @@ func TestAccAllocation_lifecycle(t *testing.T) {
 }
 
 func TestAccAllocation_choosesByTraitsCandidatesAndOwner(t *testing.T) {
-	s := acctest.Start(t, nil)
-	plain := acctest.AddNode(t, s, "plain", nil)
-	fast := acctest.AddNode(t, s, "fast", nil)
-	rented := acctest.AddNode(t, s, "rented", nil)
-	listed := acctest.AddNode(t, s, "listed", nil)
-	acctest.AddTrait(s, fast, "CUSTOM_NVME")
-	acctest.AddTrait(s, fast, "CUSTOM_GPU")
-	acctest.AddTrait(s, listed, "CUSTOM_SSD")
+	s := site.Start(t, nil)
+	plain := site.AddNode(t, s, "plain", nil)
+	fast := site.AddNode(t, s, "fast", nil)
+	rented := site.AddNode(t, s, "rented", nil)
+	listed := site.AddNode(t, s, "listed", nil)
+	site.AddTrait(s, fast, "CUSTOM_NVME")
+	site.AddTrait(s, fast, "CUSTOM_GPU")
+	site.AddTrait(s, listed, "CUSTOM_SSD")
 	s.Patch(rented, "add", "/owner", "project-x")
 	one := func(name string, settings ...string) string {
 		return fmt.Sprintf("resource \"metal_allocation\" %q {\n  resource_class = %q\n  %s\n}\n", name, s.Class(), strings.Join(settings, "\n  "))
@@ -108,11 +109,11 @@ func TestAccAllocation_choosesByTraitsCandidatesAndOwner(t *testing.T) {
 
 func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "plain", nil)
-	broken := acctest.AddNode(t, s, "broken", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "plain", nil)
+	broken := site.AddNode(t, s, "broken", nil)
 	s.Must(http.MethodPut, "nodes/"+broken+"/maintenance", map[string]any{})
-	asleep := acctest.AddNode(t, s, "asleep", nil)
+	asleep := site.AddNode(t, s, "asleep", nil)
 	s.Verb(asleep, "manage", "manageable")
 	t.Cleanup(func() { s.Verb(asleep, "provide", "available") })
 	trait := s.Trait("NVME") // of no other test: the message says that no node has it
@@ -124,21 +125,21 @@ func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 	acctest.Mention(t, output, "Could not allocate a node for "+s.Name("web"), "No node matches: 0 of ", "1 not available (1 manageable)", "1 in maintenance", "1 without "+trait,
 		"Ironic's last_error: Failed to process allocation",
 		"No node has the trait "+trait+".", "Correct the demand, or give a node what it lacks")
-	if left := acctest.AllocationNamed(s, s.Name("web")); left != nil {
+	if left := site.AllocationNamed(s, s.Name("web")); left != nil {
 		t.Errorf("the failed allocation is still there: %v", left)
 	}
 	if acctest.InState(t, w, acctest.AllocationAddress) != nil {
 		t.Errorf("an allocation that failed is in state:\n%s", w.State())
 	}
-	acctest.AddTrait(s, s.Name("plain"), trait)
+	site.AddTrait(s, s.Name("plain"), trait)
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccAllocation_unknownPowerState(t *testing.T) {
-	s := acctest.Start(t, nil)
-	id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("dark"), "resource_class": s.Class()})["uuid"])
-	t.Cleanup(func() { acctest.RemoveNode(t, s, id) })
+	s := site.Start(t, nil)
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("dark"), "resource_class": s.Class()})["uuid"])
+	t.Cleanup(func() { site.RemoveNode(t, s, id) })
 	s.Verb(id, "manage", "manageable")
 	s.Verb(id, "provide", "available")
 	acctest.Test(t, resource.TestStep{
@@ -148,9 +149,9 @@ func TestAccAllocation_unknownPowerState(t *testing.T) {
 }
 
 func TestAccAllocation_nameTaken(t *testing.T) {
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
-	taken := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("web"), "resource_class": s.Class()})["uuid"])
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
+	taken := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("web"), "resource_class": s.Class()})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+taken, nil) })
 	acctest.Test(t, resource.TestStep{
 		Config:      s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))),
@@ -159,8 +160,8 @@ func TestAccAllocation_nameTaken(t *testing.T) {
 }
 
 func TestAccAllocation_releasedOutsideIsRecreated(t *testing.T) {
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
 	config := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	differs := statecheck.CompareValue(compare.ValuesDiffer())
 	acctest.Test(t,
@@ -175,8 +176,8 @@ func TestAccAllocation_releasedOutsideIsRecreated(t *testing.T) {
 }
 
 func TestAccAllocation_changedOutsideIsShown(t *testing.T) {
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
 	config := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `extra = { team = "web" }`)
 	edit := func(path string, value any) {
 		s.Must(http.MethodPatch, "allocations/"+s.Name("web"), []any{map[string]any{"op": "add", "path": path, "value": value}})
@@ -191,7 +192,7 @@ func TestAccAllocation_changedOutsideIsShown(t *testing.T) {
 			PreConfig: func() { edit("/extra/team", "shop"); edit("/name", s.Name("shop")) },
 			Config:    config, ConfigPlanChecks: allocationPlan(plancheck.ResourceActionUpdate),
 			Check: func(*terraform.State) error {
-				if got, want := fmt.Sprint(acctest.AllocationNamed(s, s.Name("web"))["extra"]), "map[note:of another client team:web]"; got != want {
+				if got, want := fmt.Sprint(site.AllocationNamed(s, s.Name("web"))["extra"]), "map[note:of another client team:web]"; got != want {
 					return fmt.Errorf("extra in Ironic is %s, want %s", got, want)
 				}
 				return nil
@@ -201,8 +202,8 @@ func TestAccAllocation_changedOutsideIsShown(t *testing.T) {
 }
 
 func TestAccAllocation_notReleasedWhileDeployed(t *testing.T) {
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -218,12 +219,12 @@ func TestAccAllocation_notReleasedWhileDeployed(t *testing.T) {
 }
 
 func TestAccAllocation_fulfilledDemandsChangeInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
-	first := acctest.AddNode(t, s, "first", nil)
-	second := acctest.AddNode(t, s, "second", nil)
-	acctest.AddTrait(s, first, "CUSTOM_A")
-	acctest.AddTrait(s, first, "CUSTOM_B")
-	acctest.AddTrait(s, second, "CUSTOM_C")
+	s := site.Start(t, nil)
+	first := site.AddNode(t, s, "first", nil)
+	second := site.AddNode(t, s, "second", nil)
+	site.AddTrait(s, first, "CUSTOM_A")
+	site.AddTrait(s, first, "CUSTOM_B")
+	site.AddTrait(s, second, "CUSTOM_C")
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	same := func() statecheck.StateCheck {
 		return stays.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))
@@ -255,8 +256,8 @@ func TestAccAllocation_fulfilledDemandsChangeInPlace(t *testing.T) {
 }
 
 func TestAccAllocation_backfill(t *testing.T) {
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	s.Verb(node, "active", "active")
 	backfill := `resource "metal_allocation" "a" { backfill_node = ` + acctest.Quoted(s.Name("n1")) + ` }` + "\n"
 	acctest.Test(t,
@@ -280,7 +281,7 @@ func TestAccAllocation_backfill(t *testing.T) {
 }
 
 func TestAccAllocation_needsClassOrNode(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	acctest.Test(t,
 		resource.TestStep{
 			Config: s.Provider() + `resource "metal_allocation" "a" { name = "web" }`, PlanOnly: true,
@@ -331,8 +332,8 @@ func (a *stalledAllocations) interrupt(t *testing.T, w *acctest.Workspace) *acct
 func TestFakeAllocation_interruptedIsContinued(t *testing.T) {
 	t.Parallel()
 	stalled := &stalledAllocations{asked: make(chan struct{}, 1000)}
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	made := stalled.interrupt(t, w)
 	w.Must("apply", "-auto-approve")
@@ -348,12 +349,12 @@ func TestFakeAllocation_interruptedIsContinued(t *testing.T) {
 func TestFakeAllocation_interruptedAndFailedIsRecreated(t *testing.T) {
 	t.Parallel()
 	stalled := &stalledAllocations{asked: make(chan struct{}, 1000)}
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
+	s := site.StartFake(t, &fakeironic.Server{Reject: stalled.answer})
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
 	made := stalled.interrupt(t, w)
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic's last_error: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w.Must("apply", "-auto-approve")
 	now := acctest.InState(t, w, acctest.AllocationAddress)
 	if now.Values["id"] == made.Values["id"] || now.Values["node_id"] != node || now.Values["state"] != "active" {
@@ -372,21 +373,21 @@ func TestFakeAllocation_staysInStateWhileNodeIsUnreadable(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	var node string
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if broken.Load() && r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+node {
 			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
 		}
 		return nil
 	}})
-	node = acctest.AddNode(t, s, "n1", nil)
+	node = site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s))
 	w.Must("apply", "-auto-approve")
 	id := acctest.InState(t, w, acctest.AllocationAddress).Values["id"]
 	s.Patch(node, "add", "/extra/terraform_metal_allocation", map[string]any{"uuid": id, "resource_class": s.Class()})
-	s.Must(http.MethodDelete, "allocations/"+acctest.Text(id), nil)
+	s.Must(http.MethodDelete, "allocations/"+site.Text(id), nil)
 
 	broken.Store(true)
-	acctest.Fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not find out whether allocation "+acctest.Text(id)+" is gone for good")
+	acctest.Fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not find out whether allocation "+site.Text(id)+" is gone for good")
 	if a := acctest.InState(t, w, acctest.AllocationAddress); a == nil || a.Values["id"] != id {
 		t.Errorf("in state is %+v", a)
 	}
@@ -401,14 +402,14 @@ func TestFakeAllocation_staysInStateWhileNodeIsUnreadable(t *testing.T) {
 // In maintenance, Ironic deletes the allocation of a deployed node: the machine would run on for other users to take.
 func TestAccAllocation_deployedNodeInMaintenanceIsNotReleased(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "active", "active")
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan"})
 	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release node", s.Name("n1"), "something is deployed on it", "Destroy its metal_deployment first")
-	if acctest.AllocationNamed(s, s.Name("web")) == nil {
+	if site.AllocationNamed(s, s.Name("web")) == nil {
 		t.Error("the allocation of a running machine was deleted")
 	}
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // maintain puts a node into maintenance until the test ends.
-func maintain(t *testing.T, s *acctest.Site, node, reason string) {
+func maintain(t *testing.T, s *site.Site, node, reason string) {
 	t.Helper()
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": reason})
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil) })
@@ -16,12 +17,12 @@ func maintain(t *testing.T, s *acctest.Site, node, reason string) {
 
 func TestAccAllocation_unusableNodeIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	first := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	first := site.AddNode(t, s, "n1", nil)
 	config := s.Provider() + acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("web")), `on_unusable = "replace"`)
 	w := acctest.NewWorkspace(t, config)
 	w.Must("apply", "-auto-approve")
-	second := acctest.AddNode(t, s, "n2", nil)
+	second := site.AddNode(t, s, "n2", nil)
 	maintain(t, s, first, "broken fan")
 	output := w.Must("plan", "-out=saved")
 	acctest.Mention(t, output, "Unusable node is released", "Nothing is deployed on node "+s.Name("n1"), "in maintenance (broken fan)", "Nodes that match now: 1 of ", "1 in maintenance.", "-/+ destroy and then create replacement",
@@ -36,12 +37,12 @@ func TestAccAllocation_unusableNodeIsReplaced(t *testing.T) {
 
 func TestAccAllocation_deployedNodeIsNotReplacedForMaintenance(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddNode(t, s, "n2", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	site.AddNode(t, s, "n2", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = ["+acctest.Quoted(node)+"]", `on_unusable = "replace"`)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
 	w.Must("apply", "-auto-approve")
 	wantUntouched(t, s, node)

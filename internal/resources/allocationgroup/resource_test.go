@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 const address = "metal_allocation_group.g"
 
 // group returns the HCL of the group "g" of the test's class.
-func group(s *acctest.Site, name string, size int, settings ...string) string {
+func group(s *site.Site, name string, size int, settings ...string) string {
 	return fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n  %s\n}\n",
 		s.Name(name), size, s.Class(), strings.Join(settings, "\n  "))
 }
@@ -28,7 +29,7 @@ func deployments(settings ...string) string {
 }
 
 // addNodes adds nodes to the test's class.
-func addNodes(t *testing.T, s *acctest.Site, n int, fields ...map[string]any) (ids []string) {
+func addNodes(t *testing.T, s *site.Site, n int, fields ...map[string]any) (ids []string) {
 	t.Helper()
 	ids = make([]string, n)
 	var all sync.WaitGroup
@@ -38,10 +39,10 @@ func addNodes(t *testing.T, s *acctest.Site, n int, fields ...map[string]any) (i
 			with = fields[i%len(fields)]
 		}
 		if s.Fake == nil {
-			all.Go(func() { ids[i] = acctest.AddNode(t, s, fmt.Sprintf("n%d", i), with) })
+			all.Go(func() { ids[i] = site.AddNode(t, s, fmt.Sprintf("n%d", i), with) })
 			continue
 		}
-		ids[i] = acctest.AddNode(t, s, fmt.Sprintf("n%d", i), with)
+		ids[i] = site.AddNode(t, s, fmt.Sprintf("n%d", i), with)
 	}
 	all.Wait()
 	return ids
@@ -55,7 +56,7 @@ func members(t *testing.T, w *acctest.Workspace) map[string]map[string]any {
 		return nil
 	}
 	all := map[string]map[string]any{}
-	for key, value := range acctest.Part[map[string]any](t, in.Values, "members") {
+	for key, value := range site.Part[map[string]any](t, in.Values, "members") {
 		all[key], _ = value.(map[string]any)
 	}
 	return all
@@ -74,22 +75,22 @@ func names(name string, size int) (all []string) {
 }
 
 // reserved returns the names of the allocations of the test's class.
-func reserved(t *testing.T, s *acctest.Site) (all []string) {
+func reserved(t *testing.T, s *site.Site) (all []string) {
 	t.Helper()
 	status, answer := s.Call(http.MethodGet, "allocations?resource_class="+s.Class(), nil)
 	if status != http.StatusOK {
 		t.Fatalf("list of allocations: %d %v", status, answer)
 	}
-	for _, a := range acctest.Part[[]any](t, answer, "allocations") {
+	for _, a := range site.Part[[]any](t, answer, "allocations") {
 		allocation, _ := a.(map[string]any)
-		all = append(all, acctest.Text(allocation["name"]))
+		all = append(all, site.Text(allocation["name"]))
 	}
 	slices.Sort(all)
 	return all
 }
 
 // wantMembers checks that state and Ironic have exactly the members with these keys and names, each on a node of its own.
-func wantMembers(t *testing.T, s *acctest.Site, w *acctest.Workspace, wantKeys, wantNames []string) {
+func wantMembers(t *testing.T, s *site.Site, w *acctest.Workspace, wantKeys, wantNames []string) {
 	t.Helper()
 	all := members(t, w)
 	if !slices.Equal(keys(all), wantKeys) || !slices.Equal(reserved(t, s), wantNames) {
@@ -97,7 +98,7 @@ func wantMembers(t *testing.T, s *acctest.Site, w *acctest.Workspace, wantKeys, 
 	}
 	nodes := map[any]bool{}
 	for key, m := range all {
-		node := s.Node(acctest.Text(m["node_id"]))
+		node := s.Node(site.Text(m["node_id"]))
 		if node["instance_uuid"] != m["id"] || node["name"] != m["node_name"] || nodes[m["node_id"]] {
 			t.Errorf("%s is %v, and its node is reserved by %v", key, m, node["instance_uuid"])
 		}
@@ -107,7 +108,7 @@ func wantMembers(t *testing.T, s *acctest.Site, w *acctest.Workspace, wantKeys, 
 
 func TestAccAllocationGroup_lifecycle(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 4)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2))
 	w.Must("apply", "-auto-approve")
@@ -138,7 +139,7 @@ func TestAccAllocationGroup_lifecycle(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	wantMembers(t, s, w, names(k8s, 3), []string{prod + "-0", prod + "-1", prod + "-2"})
 
-	for _, id := range []string{prod, prod + "/3", acctest.Text(acctest.InState(t, w, address).Values["id"])} {
+	for _, id := range []string{prod, prod + "/3", site.Text(acctest.InState(t, w, address).Values["id"])} {
 		other := acctest.NewWorkspace(t, s.Provider()+group(s, "prod", 3))
 		other.Must("import", address, id)
 		wantMembers(t, s, other, names(prod, 3), names(prod, 3))
@@ -152,7 +153,7 @@ func TestAccAllocationGroup_lifecycle(t *testing.T) {
 }
 
 // wantNone checks that nothing of the test's class is reserved.
-func wantNone(t *testing.T, s *acctest.Site) {
+func wantNone(t *testing.T, s *site.Site) {
 	t.Helper()
 	if left := reserved(t, s); len(left) > 0 {
 		t.Errorf("allocations are left: %v", left)
@@ -161,7 +162,7 @@ func wantNone(t *testing.T, s *acctest.Site) {
 
 func TestAccAllocationGroup_deploysItsMembers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	nodes := addNodes(t, s, 3)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2)+deployments())
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 added, 0 changed, 0 destroyed")
@@ -170,7 +171,7 @@ func TestAccAllocationGroup_deploysItsMembers(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 1 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
 	for _, node := range nodes {
-		acctest.WantVerbs(t, s, node, "active")
+		site.WantVerbs(t, s, node, "active")
 	}
 	all := members(t, w)
 	w.Configure(s.Provider() + group(s, "k8s", 1) + deployments())
@@ -182,7 +183,7 @@ func TestAccAllocationGroup_deploysItsMembers(t *testing.T) {
 		if key == s.Name("k8s")+"-0" {
 			want = want[:1]
 		}
-		acctest.WantVerbs(t, s, acctest.Text(m["node_id"]), want...)
+		site.WantVerbs(t, s, site.Text(m["node_id"]), want...)
 	}
 	w.Must("destroy", "-auto-approve")
 	wantNone(t, s)
@@ -190,7 +191,7 @@ func TestAccAllocationGroup_deploysItsMembers(t *testing.T) {
 
 func TestAccAllocationGroup_shrinkWaitsForDeployments(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 2)
 	const stays = "resource \"metal_deployment\" \"d\" {\n  for_each = toset([\"0\", \"1\"])\n" +
 		"  node_id = one([for key, m in metal_allocation_group.g.members : m.node_id if endswith(key, each.key)])\n  allocation_id = one([for key, m in metal_allocation_group.g.members : m.id if endswith(key, each.key)])\n"
@@ -199,7 +200,7 @@ func TestAccAllocationGroup_shrinkWaitsForDeployments(t *testing.T) {
 	// Only the group shrinks, as if its member were deployed by another configuration.
 	w.Configure(s.Provider() + group(s, "k8s", 1, `timeouts = { update = "1s" }`) + stays + acctest.Image("v1") + "\n}\n")
 	key := s.Name("k8s") + "-1"
-	acctest.Fails(t, w, []string{"apply", "-auto-approve", "-target=" + address}, "Could not release member "+key, "omething is still deployed on node "+acctest.Text(members(t, w)[key]["node_name"]), "raise timeouts.update")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve", "-target=" + address}, "Could not release member "+key, "omething is still deployed on node "+site.Text(members(t, w)[key]["node_name"]), "raise timeouts.update")
 	wantMembers(t, s, w, names(s.Name("k8s"), 2), names(s.Name("k8s"), 2))
 	w.Configure(s.Provider() + group(s, "k8s", 2) + stays + acctest.Image("v1") + "\n}\n")
 	acctest.NoChanges(t, w)
@@ -208,18 +209,18 @@ func TestAccAllocationGroup_shrinkWaitsForDeployments(t *testing.T) {
 
 func TestAccAllocationGroup_killedWhileItShrinks(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := site.StartSlow(t)
 	addNodes(t, s, 2)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2)+deployments())
 	w.Must("apply", "-auto-approve")
-	leaves := acctest.Text(members(t, w)[s.Name("k8s")+"-1"]["node_id"])
+	leaves := site.Text(members(t, w)[s.Name("k8s")+"-1"]["node_id"])
 	w.Configure(s.Provider() + group(s, "k8s", 1) + deployments())
-	release := s.Hold(acctest.BusyUndeploying()...)
+	release := s.Hold(site.BusyUndeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, leaves, acctest.BusyUndeploying()...)
+	site.AwaitState(t, s, leaves, site.BusyUndeploying()...)
 	acctest.Kill(t, s, running)
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, leaves, "active", "deleted")
+	site.WantVerbs(t, s, leaves, "active", "deleted")
 	wantMembers(t, s, w, names(s.Name("k8s"), 1), names(s.Name("k8s"), 1))
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -228,7 +229,7 @@ func TestAccAllocationGroup_killedWhileItShrinks(t *testing.T) {
 
 func TestAccAllocationGroup_reservesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 9)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 10))
 	output, _ := w.Plan()
@@ -252,7 +253,7 @@ func TestAccAllocationGroup_reservesAllOrNothing(t *testing.T) {
 
 func TestAccAllocationGroup_oneOfTwoRacingGroupsGetsItsNodes(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 15)
 	var spaces []*acctest.Workspace
 	var running []*acctest.Running
@@ -284,7 +285,7 @@ func TestAccAllocationGroup_oneOfTwoRacingGroupsGetsItsNodes(t *testing.T) {
 
 func TestAccAllocationGroup_replacesLostMember(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 3)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 3))
 	w.Must("apply", "-auto-approve")
@@ -309,7 +310,7 @@ func TestAccAllocationGroup_replacesLostMember(t *testing.T) {
 
 func TestAccAllocationGroup_spreadsItsMembers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	in := func(rack string) map[string]any {
 		return map[string]any{"extra": map[string]any{}, "properties": map[string]any{"site": map[string]any{"rack": rack}}}
 	}
@@ -318,7 +319,7 @@ func TestAccAllocationGroup_spreadsItsMembers(t *testing.T) {
 	count := func(w *acctest.Workspace) map[string]int {
 		domains := map[string]int{}
 		for _, m := range members(t, w) {
-			domains[acctest.Text(m["domain"])]++
+			domains[site.Text(m["domain"])]++
 		}
 		return domains
 	}
@@ -347,9 +348,9 @@ func TestAccAllocationGroup_spreadsItsMembers(t *testing.T) {
 
 func TestFakeAllocationGroup_spreadsByEachRoot(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	chassis := []string{
-		acctest.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]), acctest.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]),
+		site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]), site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]),
 	}
 	of := func(i int) map[string]any {
 		return map[string]any{"chassis_uuid": chassis[i]}
@@ -366,7 +367,7 @@ func TestFakeAllocationGroup_spreadsByEachRoot(t *testing.T) {
 		w.Must("apply", "-auto-approve")
 		var domains []string
 		for _, m := range members(t, w) {
-			domains = append(domains, acctest.Text(m["domain"]))
+			domains = append(domains, site.Text(m["domain"]))
 		}
 		slices.Sort(domains)
 		if slices.Sort(want); !slices.Equal(slices.Compact(domains), want) {
@@ -383,7 +384,7 @@ func TestFakeAllocationGroup_spreadsByEachRoot(t *testing.T) {
 
 func TestAccAllocationGroup_isValidated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	for config, want := range map[string]string{
 		group(s, "k8s", 0):                                                  "must be between 1 and 1000",
 		group(s, "k8s", 2, `spread_by = "name"`):                            "must be extra.KEY, properties.KEY, conductor_group or chassis",
@@ -406,13 +407,13 @@ func TestAccAllocationGroup_isValidated(t *testing.T) {
 
 func TestAccAllocationGroup_choosesByHardware(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	with := func(cpus int) map[string]any { return map[string]any{"properties": map[string]any{"cpus": cpus}} }
 	nodes := addNodes(t, s, 4, with(8), with(32))
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2, "require = { min_cpus = 16 }"))
 	w.Must("apply", "-auto-approve")
 	for key, m := range members(t, w) {
-		if id := acctest.Text(m["node_id"]); id != nodes[1] && id != nodes[3] {
+		if id := site.Text(m["node_id"]); id != nodes[1] && id != nodes[3] {
 			t.Errorf("%s has node %s, want one with 32 CPUs", key, id)
 		}
 	}
@@ -430,7 +431,7 @@ func TestAccAllocationGroup_choosesByHardware(t *testing.T) {
 
 func TestAccAllocationGroup_waitsForCapacity(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	nodes := addNodes(t, s, 3)
 	s.Must(http.MethodPut, "nodes/"+nodes[0]+"/maintenance", map[string]any{})
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 3, `wait_for_capacity = "10m"`))
@@ -448,9 +449,9 @@ func TestAccAllocationGroup_waitsForCapacity(t *testing.T) {
 }
 
 // awaitFirstTry waits until a group has once had the lock under which groups reserve nodes.
-func awaitFirstTry(t *testing.T, s *acctest.Site) {
+func awaitFirstTry(t *testing.T, s *site.Site) {
 	t.Helper()
-	acctest.Until(t, "the group to find too few nodes", func() bool {
+	site.Until(t, "the group to find too few nodes", func() bool {
 		return slices.ContainsFunc(s.Fake.Requests(), func(r fakeironic.Request) bool {
 			return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/v1/chassis/")
 		})
@@ -459,7 +460,7 @@ func awaitFirstTry(t *testing.T, s *acctest.Site) {
 
 func TestFakeAllocationGroup_interruptedWhileItWaits(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	addNodes(t, s, 2)
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 3, `wait_for_capacity = "10m"`))
 	running := w.Start("apply", "-auto-approve")
@@ -473,7 +474,7 @@ func TestFakeAllocationGroup_interruptedWhileItWaits(t *testing.T) {
 
 func TestAccAllocationGroup_unknownSizeAndName(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 2)
 	const late = "resource \"terraform_data\" \"size\" {\n  input = 2\n}\n"
 	w := acctest.NewWorkspace(t, s.Provider()+late+strings.Replace(group(s, "k8s", 2), "size = 2", "size = terraform_data.size.output", 1))
@@ -485,7 +486,7 @@ func TestAccAllocationGroup_unknownSizeAndName(t *testing.T) {
 
 func TestAccAllocationGroup_takenName(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	addNodes(t, s, 3)
 	s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("k8s") + "-1", "resource_class": s.Class()})
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2))
@@ -501,9 +502,9 @@ func TestFakeAllocationGroup_lostRaces(t *testing.T) {
 	t.Parallel()
 	var once sync.Once
 	fake := &fakeironic.Server{}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	addNodes(t, s, 4)
-	behind := s.Behind(t, func(r *http.Request, body []byte) *acctest.Disturbance {
+	behind := s.Behind(t, func(r *http.Request, body []byte) *site.Disturbance {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/allocations" {
 			once.Do(func() {
 				_, node, _ := strings.Cut(string(body), `"candidate_nodes":["`)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -13,7 +14,7 @@ const adopt = "adopt = true\n  on_destroy = \"undeploy\""
 
 func TestAccDeployment_exactlyOneKind(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, "")
 	live := `live_iso = { url = "http://x/y.iso" }`
 	for _, c := range []struct{ settings, want string }{
@@ -35,8 +36,8 @@ func TestAccDeployment_exactlyOneKind(t *testing.T) {
 
 func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	deployByHand(s, node, "")
 	before := s.Node(node)["provision_updated_at"]
 	config := func(settings ...string) string {
@@ -55,13 +56,13 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	if s.Node(node)["provision_updated_at"] != before {
 		t.Error("the machine was touched")
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(config(acctest.Image("v2"), `rebuild_triggers = { deployed = "1" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v2.qcow2" {
+	site.WantVerbs(t, s, node, "active", "rebuild")
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v2.qcow2" {
 		t.Errorf("the node runs %v", got)
 	}
 	acctest.NoChanges(t, w)
@@ -71,11 +72,11 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 // What cannot be adopted is left alone, and is not in state: as a tainted resource it would be undeployed.
 func TestAccDeployment_adoptNeedsADeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
 	acctest.Fails(t, w, acctest.Apply(), "no deployment to adopt runs on it", "set image instead of adopt")
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	deployByHand(s, node, site.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
@@ -85,20 +86,20 @@ func TestAccDeployment_adoptNeedsADeployment(t *testing.T) {
 		t.Error("the node was changed")
 	}
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	s.Verb(node, "deleted", "available")
 }
 
 func TestFakeDeployment_failedAdoptionIsNotInState(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "power off" {
 			return "the BMC did not answer"
 		}
 		return ""
 	}})
-	node := acctest.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	node := site.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, site.ForeignInstance(s))
 	s.Fake.Set(node, "power_state", "power on")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt, `power_state = "off"`))
 	output, _ := w.Plan()
@@ -113,8 +114,8 @@ func TestFakeDeployment_failedAdoptionIsNotInState(t *testing.T) {
 // From image to adopt nothing is deployed, and back neither, except for a trigger in the same plan.
 func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
 	}
@@ -126,20 +127,20 @@ func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
 		w.Must("apply", "saved")
 		acctest.NoChanges(t, w)
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "1" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
 	}
@@ -172,17 +173,17 @@ func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
 }
 
 // running adds a node that is manageable, as that of a machine that runs without Ironic's knowledge.
-func running(t *testing.T, s *acctest.Site, name string) string {
+func running(t *testing.T, s *site.Site, name string) string {
 	t.Helper()
-	node := acctest.AddNode(t, s, name, nil)
+	node := site.AddNode(t, s, name, nil)
 	s.Verb(node, "manage", "manageable")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	return node
 }
 
 func TestAccDeployment_adoptsManageableMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	node := running(t, s, "n1")
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, adopt)...)
@@ -190,12 +191,12 @@ func TestAccDeployment_adoptsManageableMachine(t *testing.T) {
 	w := acctest.NewWorkspace(t, config(`instance_info = { image_source = "http://x/a", root_gb = 10 }`))
 	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "nothing is written to its disks", "undeploys and cleans it, which erases its data", "1 to add")
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "adopt")
+	site.WantVerbs(t, s, node, "adopt")
 	d := acctest.Deployed(t, w)
 	if n := s.Node(node); n["provision_state"] != "active" || n["instance_uuid"] == nil || n["instance_uuid"] != d.Values["instance_id"] {
 		t.Errorf("the node is %v, reserved by %v, and in state is %v", n["provision_state"], n["instance_uuid"], d.Values)
 	}
-	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/a" {
+	if info := site.InstanceInfo(s, node); info["image_source"] != "http://x/a" {
 		t.Errorf("instance_info is %v", info)
 	}
 	acctest.NoChanges(t, w)
@@ -203,26 +204,26 @@ func TestAccDeployment_adoptsManageableMachine(t *testing.T) {
 	w.Configure(config(`instance_info = { image_source = "http://x/b" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 	w.Must("apply", "saved")
-	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/b" || info["root_gb"] != nil {
+	if info := site.InstanceInfo(s, node); info["image_source"] != "http://x/b" || info["root_gb"] != nil {
 		t.Errorf("instance_info is %v", info)
 	}
 	acctest.NoChanges(t, w)
 	w.Configure(config())
 	w.Must("apply", "-auto-approve")
-	if info := acctest.InstanceInfo(s, node); info["image_source"] != "http://x/b" {
+	if info := site.InstanceInfo(s, node); info["image_source"] != "http://x/b" {
 		t.Errorf("removing instance_info from the configuration has changed it: %v", info)
 	}
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "adopt")
+	site.WantVerbs(t, s, node, "adopt")
 
 	acctest.Mention(t, w.Must("plan", "-destroy"), "Destroying undeploys the machine")
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "adopt", "deleted")
+	site.WantVerbs(t, s, node, "adopt", "deleted")
 }
 
 func TestAccDeployment_adoptedMachineIsForgotten(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	node := running(t, s, "n1")
 	config := s.Provider() + acctest.Deployment(acctest.Quoted(node), `adopt = true`, `on_destroy = "forget"`)
 	w := acctest.NewWorkspace(t, config)
@@ -236,7 +237,7 @@ func TestAccDeployment_adoptedMachineIsForgotten(t *testing.T) {
 	}
 	w.Must("apply", "-auto-approve") // takes it back
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "adopt")
+	site.WantVerbs(t, s, node, "adopt")
 	if got := s.Node(node)["instance_uuid"]; got != before {
 		t.Errorf("the node is reserved by %v, and was by %v", got, before)
 	}
@@ -246,23 +247,23 @@ func TestAccDeployment_adoptedMachineIsForgotten(t *testing.T) {
 // An active node that is not reserved is free for others to take, so the deployment reserves it.
 func TestAccDeployment_adoptReservesActiveNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	node := running(t, s, "n1")
 	s.Verb(node, "adopt", "active")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
 	w.Must("apply", "-auto-approve")
 	if d := acctest.Deployed(t, w); d.Values["instance_id"] == nil || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
 		t.Errorf("in state is %v", d.Values)
 	}
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_hostAndAdoptionInOneApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(end string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `on_destroy = "delete"`) +
 			acctest.Deployment("metal_host.h.id", `adopt = true`, "on_destroy = "+acctest.Quoted(end))
@@ -271,22 +272,22 @@ func TestAccDeployment_hostAndAdoptionInOneApply(t *testing.T) {
 	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "2 to add")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	node := acctest.Text(acctest.Deployed(t, w).Values["id"])
-	acctest.WantVerbs(t, s, node, "manage", "adopt")
+	node := site.Text(acctest.Deployed(t, w).Values["id"])
+	site.WantVerbs(t, s, node, "manage", "adopt")
 	w.Configure(config("forget"))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Configure(config("undeploy"))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "manage", "adopt", "deleted")
+	site.WantVerbs(t, s, node, "manage", "adopt", "deleted")
 }
 
 // failsAdoption is a fake whose adoptions fail while broken is set.
-func failsAdoption(t *testing.T, broken *atomic.Bool) *acctest.Site {
+func failsAdoption(t *testing.T, broken *atomic.Bool) *site.Site {
 	t.Helper()
 	broken.Store(true)
-	return acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	return site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "adopt" && broken.Load() {
 			return "Validation of the boot interface failed: no image_source"
 		}
@@ -307,9 +308,9 @@ func TestFakeDeployment_failedAdoptionEndsManageable(t *testing.T) {
 		}
 		acctest.NeverMention(t, w.Must("plan", "-destroy"), "data on its disks is lost")
 		w.Must("destroy", "-auto-approve")
-		acctest.WantVerbs(t, s, node, "adopt", "manage")
-		if n := s.Node(node); n["provision_state"] != "manageable" || n["instance_uuid"] != nil || len(acctest.InstanceInfo(s, node)) > 0 {
-			t.Errorf("the node is %v, reserved by %v, with %v", n["provision_state"], n["instance_uuid"], acctest.InstanceInfo(s, node))
+		site.WantVerbs(t, s, node, "adopt", "manage")
+		if n := s.Node(node); n["provision_state"] != "manageable" || n["instance_uuid"] != nil || len(site.InstanceInfo(s, node)) > 0 {
+			t.Errorf("the node is %v, reserved by %v, with %v", n["provision_state"], n["instance_uuid"], site.InstanceInfo(s, node))
 		}
 		s.Verb(node, "provide", "available")
 	}
@@ -324,7 +325,7 @@ func TestFakeDeployment_nextApplyAdoptsAgain(t *testing.T) {
 	acctest.Fails(t, w, acctest.Apply(), "Could not adopt node")
 	broken.Store(false)
 	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "data on its disks is lost")
-	acctest.WantVerbs(t, s, node, "adopt", "manage", "adopt")
+	site.WantVerbs(t, s, node, "adopt", "manage", "adopt")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -342,23 +343,23 @@ func TestFakeDeployment_lateAdoptionIsKept(t *testing.T) {
 	acctest.Mention(t, w.Must("plan"), "nothing is written to its disks")
 	acctest.Mention(t, w.Must("plan", "-destroy"), "keeps running and stays reserved")
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "adopt", "adopt")
+	site.WantVerbs(t, s, node, "adopt", "adopt")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeDeployment_interruptedAdoptionIsContinued(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *acctest.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+	s := site.StartFake(t, nil)
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
 		node := running(t, s, name)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
 		release := s.Hold("adopting")
 		run := w.Start("apply", "-auto-approve")
-		acctest.AwaitState(t, s, node, "adopting")
+		site.AwaitState(t, s, node, "adopting")
 		end(t, s, run)
 		acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-		acctest.WantVerbs(t, s, node, "adopt")
+		site.WantVerbs(t, s, node, "adopt")
 		acctest.NoChanges(t, w)
 		w.Must("destroy", "-auto-approve")
 	}

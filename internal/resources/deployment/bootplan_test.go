@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // bootsISOs are the fields of a node of the fake that can boot live ISOs.
@@ -15,7 +16,7 @@ func bootsISOs() map[string]any {
 
 // unbuilt is the HCL of two deployments whose live ISO is built in the same apply, so that a plan does not know its URL.
 // The proxy is shared; the network is only the second one's.
-func unbuilt(s *acctest.Site, nodes [2]string, proxy, network string) string {
+func unbuilt(s *site.Site, nodes [2]string, proxy, network string) string {
 	return s.Provider() + fmt.Sprintf(`
 locals { network = %[2]q }
 resource "terraform_data" "iso" { triggers_replace = [%[1]q, local.network] }
@@ -34,8 +35,8 @@ resource "metal_deployment" "d" {
 
 func TestFakeLiveISO_unbuiltImageChangesItsMachineOnly(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	nodes := [2]string{acctest.AddNode(t, s, "n0", bootsISOs()), acctest.AddNode(t, s, "n1", bootsISOs())}
+	s := site.StartFake(t, nil)
+	nodes := [2]string{site.AddNode(t, s, "n0", bootsISOs()), site.AddNode(t, s, "n1", bootsISOs())}
 	w := acctest.NewWorkspace(t, unbuilt(s, nodes, "1", ""))
 	w.Must("apply", "-auto-approve")
 	defer w.Must("destroy", "-auto-approve")
@@ -66,8 +67,8 @@ func TestFakeLiveISO_unbuiltImageChangesItsMachineOnly(t *testing.T) {
 
 func TestFakeLiveISO_addedImageDetailsRestartNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(settings string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `config_drive = { hostname = "n" }`, `live_iso = {`+"\n    url = \"http://images.invalid/a.iso\"\n    quiet_period = \"0s\"\n"+settings+"}")
 	}
@@ -96,8 +97,8 @@ func TestFakeLiveISO_addedImageDetailsRestartNothing(t *testing.T) {
 // TestFakeLiveISO_bootStatusSaysWhatTheDataSourceSays compares boot_status of a deployment with what the data source says of the same live_iso.
 func TestFakeLiveISO_bootStatusSaysWhatTheDataSourceSays(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image, settings string) string {
 		live := fmt.Sprintf("{\n    url = \"http://images.invalid/%s.iso\"\n    quiet_period = \"0s\"\n%s\n}", image, settings)
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), "live_iso = "+live) + fmt.Sprintf(`

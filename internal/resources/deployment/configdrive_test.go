@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccDeployment_readyConfigDrive(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
 	}
 	w := acctest.NewWorkspace(t, config(`config_drive = { url = "http://images.example.com/drive?token=s3cret" }`))
 	acctest.NeverMention(t, w.Must("plan"), "s3cret")
 	w.Must("apply", "-auto-approve")
-	if got := acctest.InstanceInfo(s, node)["configdrive"]; got == nil {
+	if got := site.InstanceInfo(s, node)["configdrive"]; got == nil {
 		t.Error("the node has no config drive")
 	}
 	acctest.NoChanges(t, w)
@@ -28,11 +29,11 @@ func TestAccDeployment_readyConfigDrive(t *testing.T) {
 	acctest.Mention(t, w.Must("plan"), "Rebuild wipes the root disk")
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 
 	w.Configure(config())
 	w.Must("apply", "-auto-approve") // a rebuild without it
-	if got := acctest.InstanceInfo(s, node)["configdrive"]; got != nil {
+	if got := site.InstanceInfo(s, node)["configdrive"]; got != nil {
 		t.Errorf("the node still has the config drive %v", got)
 	}
 	acctest.NoChanges(t, w)
@@ -41,21 +42,21 @@ func TestAccDeployment_readyConfigDrive(t *testing.T) {
 
 func TestAccDeployment_importWithReadyConfigDrive(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, site.ForeignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`,
 		`config_drive = { content_base64 = base64gzip("an ISO") }`))
 	w.Must("import", acctest.DeploymentAddress, node)
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_readyConfigDriveIsWhole(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, "")
 	for settings, want := range map[string]string{
 		`url = "file:///drive"`:                                               "must begin with http:// or https://",
@@ -74,8 +75,8 @@ func TestAccDeployment_readyConfigDriveIsWhole(t *testing.T) {
 // A ready-made config drive needs no Ironic that builds one.
 func TestFakeDeployment_readyConfigDriveOnOldServer(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	node := site.AddNode(t, s, "n1", nil)
 	for version, refused := range map[string]bool{"1.34": true, "1.55": false} {
 		w := acctest.NewWorkspace(t, s.Provider("microversion = "+acctest.Quoted(version), "provisioning_limit = { max_concurrent = 0 }")+
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { url = "http://x/drive" }`))
@@ -92,14 +93,14 @@ func TestFakeDeployment_readyConfigDriveOnOldServer(t *testing.T) {
 // machine for it.
 func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(name, image string) string {
 		return s.Provider() + strings.Replace(acctest.Host(s, 1), s.Name("h1"), s.Name(name), 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`) +
 			acctest.Allocated(acctest.Image(image), `config_drive = { hostname = metal_allocation.a.node_name, user_data = "I am ${metal_allocation.a.node_name}\n" }`)
 	}
 	w := acctest.NewWorkspace(t, config("h1", "v1"))
 	w.Must("apply", "-auto-approve")
-	node := acctest.Text(acctest.Deployed(t, w).Values["id"])
+	node := site.Text(acctest.Deployed(t, w).Values["id"])
 	w.Configure(config("h2", "v1"))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	if output, changes := w.Plan(); changes {
@@ -107,7 +108,7 @@ func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
 	} else {
 		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")), "change rebuild_triggers")
 	}
-	acctest.WantVerbs(t, s, node, "manage", "provide", "active")
+	site.WantVerbs(t, s, node, "manage", "provide", "active")
 	w.Configure(config("h2", "v2"))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")

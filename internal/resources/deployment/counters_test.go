@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -32,15 +33,15 @@ func wantInState(t *testing.T, w *acctest.Workspace, rebuilds, restarts int) {
 }
 
 // power switches a node as another user.
-func power(s *acctest.Site, node, target string) {
+func power(s *site.Site, node, target string) {
 	s.Must("PUT", "nodes/"+node+"/states/power", map[string]any{"target": target})
 	s.Await(node, "power_state", target)
 }
 
 func TestAccDeployment_savedPlanShowsEveryWipeAndRestart(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, `timeouts = { update = "5m" }`)...)
 	}
@@ -83,14 +84,14 @@ func TestAccDeployment_savedPlanShowsEveryWipeAndRestart(t *testing.T) {
 		wantInState(t, w, rebuilds, restarts)
 		acctest.NoChanges(t, w)
 	}
-	acctest.WantVerbs(t, s, node, verbs...)
+	site.WantVerbs(t, s, node, verbs...)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeDeployment_restartTriggerRestartsOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(kernel string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `restart_triggers = { kernel = "`+kernel+`" }`)
 	}
@@ -103,15 +104,15 @@ func TestFakeDeployment_restartTriggerRestartsOnce(t *testing.T) {
 		t.Errorf("the machine was started %d times", got)
 	}
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 // An interrupted apply has asked for the restart. The next one must not ask for it again.
 func TestFakeDeployment_interruptedRestartHappensOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(kernel string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `restart_triggers = { kernel = "`+kernel+`" }`)
 	}
@@ -121,11 +122,11 @@ func TestFakeDeployment_interruptedRestartHappensOnce(t *testing.T) {
 	w.Configure(config("2"))
 	release := s.Hold("power on")
 	running := w.Start("apply", "-auto-approve")
-	acctest.Until(t, "the power changes", func() bool { return s.Node(node)["target_power_state"] != nil })
+	site.Until(t, "the power changes", func() bool { return s.Node(node)["target_power_state"] != nil })
 	acctest.Mention(t, acctest.Interrupt(t, running), "Interrupted: restart node "+s.Name("n1"))
 	release()
 	w.Must("apply", "-auto-approve")
-	acctest.Until(t, "the power change ends", func() bool { return s.Node(node)["target_power_state"] == nil })
+	site.Until(t, "the power change ends", func() bool { return s.Node(node)["target_power_state"] == nil })
 	if got := s.Fake.PowerCycles(node) - before; got != 1 {
 		t.Errorf("the machine was started %d times", got)
 	}
@@ -136,8 +137,8 @@ func TestFakeDeployment_interruptedRestartHappensOnce(t *testing.T) {
 // A repeat after a failure writes the disk again: the plan shows it, and what failed is not counted.
 func TestAccDeployment_repeatAfterFailureIsCounted(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
 	}
@@ -159,8 +160,8 @@ func TestAccDeployment_repeatAfterFailureIsCounted(t *testing.T) {
 // A node that others have undeployed, and that is reserved for the deployment again, is deployed again.
 func TestAccDeployment_deployingAgainIsCounted(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	instance := s.Node(node)["instance_uuid"]
@@ -180,26 +181,26 @@ func TestAccDeployment_waitingIsNotCounted(t *testing.T) {
 	for name, atRest := range map[string]bool{"still deploying": false, "deployed by then": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartSlow(t)
-			node := acctest.AddNode(t, s, "n1", nil)
+			s := site.StartSlow(t)
+			node := site.AddNode(t, s, "n1", nil)
 			w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 			w.Must("apply", "-auto-approve")
 			w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
-			release := s.Hold(acctest.BusyDeploying()...)
+			release := s.Hold(site.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+			site.AwaitState(t, s, node, site.BusyDeploying()...)
 			acctest.Kill(t, s, running)
 			if atRest {
 				release()
-				acctest.AwaitState(t, s, node, "active")
+				site.AwaitState(t, s, node, "active")
 			}
 			wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 			release()
-			acctest.AwaitState(t, s, node, "active")
+			site.AwaitState(t, s, node, "active")
 			w.Must("apply", "saved")
 			wantInState(t, w, 0, 0)
 			acctest.NoChanges(t, w)
-			acctest.WantVerbs(t, s, node, "active", "rebuild")
+			site.WantVerbs(t, s, node, "active", "rebuild")
 			w.Must("destroy", "-auto-approve")
 		})
 	}
@@ -209,26 +210,26 @@ func TestAccDeployment_waitingIsNotCounted(t *testing.T) {
 // anything written a second time.
 func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node, other := acctest.AddNode(t, s, "n1", nil), acctest.AddNode(t, s, "n2", nil)
+	s := site.StartSlow(t)
+	node, other := site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)
 	config := func(image string) string {
 		deployment := acctest.Deployment("each.key", acctest.Image(image))
 		return s.Provider("provisioning_limit = { max_concurrent = 1 }") + strings.Replace(deployment, "{\n", fmt.Sprintf("{\n  for_each = toset([%q, %q])\n", node, other), 1)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	busy := func() bool {
-		return acctest.IsBusy(s, node, acctest.BusyDeploying()) || acctest.IsBusy(s, other, acctest.BusyDeploying())
+		return site.IsBusy(s, node, site.BusyDeploying()) || site.IsBusy(s, other, site.BusyDeploying())
 	}
-	acctest.Until(t, "one machine to be deployed, and the other one to be reserved", func() bool {
+	site.Until(t, "one machine to be deployed, and the other one to be reserved", func() bool {
 		return busy() && s.Node(node)["instance_uuid"] != nil && s.Node(other)["instance_uuid"] != nil
 	})
 	acctest.Interrupt(t, running)
 	for _, image := range []string{"v1", "v2"} { // what is configured now does not matter: nothing was written
 		w.Configure(config(image))
 		for address, change := range w.Save() {
-			if image == "v1" || acctest.Text(change.Before["provision_state"]) == "available" {
+			if image == "v1" || site.Text(change.Before["provision_state"]) == "available" {
 				wantRaised(t, change, 0, 0)
 			}
 			if t.Failed() {
@@ -240,7 +241,7 @@ func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	for _, machine := range []string{node, other} {
-		acctest.WantVerbs(t, s, machine, "active")
+		site.WantVerbs(t, s, machine, "active")
 	}
 	w.Must("destroy", "-auto-approve")
 }
@@ -248,8 +249,8 @@ func TestAccDeployment_interruptedInQueueIsNotCounted(t *testing.T) {
 // Whether a value that is not known yet changes the content decides the apply: the plan says unknown.
 func TestAccDeployment_unknownContentIsUnknownInCounters(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(replaced, drive string) string {
 		return s.Provider() + fmt.Sprintf("resource \"terraform_data\" \"x\" {\n  input = %q\n  triggers_replace = %q\n}\n", drive, replaced) +
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { user_data = terraform_data.x.output }`)
@@ -268,14 +269,14 @@ func TestAccDeployment_unknownContentIsUnknownInCounters(t *testing.T) {
 		wantInState(t, w, step.rebuilds, 0)
 		acctest.NoChanges(t, w)
 	}
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeLiveISO_savedPlanShowsRestarts(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image, own string, settings ...string) string {
 		live := liveISO("http://images.invalid/"+image+".iso", `shared_content = { env = "`+image+`" }`, `host_content = { nmstate = "`+own+`" }`, `quiet_period = "0s"`)
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, live)...)
@@ -314,13 +315,13 @@ func TestFakeLiveISO_savedPlanShowsRestarts(t *testing.T) {
 func TestFakeLiveISO_repeatAfterFailureIsCounted(t *testing.T) {
 	t.Parallel()
 	failing := make(chan bool, 1)
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82", Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82", Fail: func(_ fakeironic.Node, verb string) string {
 		if (verb == "active" || verb == "rebuild") && len(failing) > 0 {
 			return "the switch port was down"
 		}
 		return ""
 	}})
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`))
 	}

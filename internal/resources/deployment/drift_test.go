@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
@@ -27,20 +28,20 @@ func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 
 func TestAccDeployment_nodeOfOtherUserIsLeft(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	deployByHand(s, node, site.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "is reserved by "+acctest.ForeignInstance(s)+" now: another user has deployed it", "1 to add, 0 to change, 0 to destroy")
+	acctest.Mention(t, output, "Deployment is gone", "is reserved by "+site.ForeignInstance(s)+" now: another user has deployed it", "1 to add, 0 to change, 0 to destroy")
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Errorf("it was deployed over:\n%s", output)
 	}
-	acctest.Mention(t, output, "is reserved by "+acctest.ForeignInstance(s), "terraform import <address of the metal_deployment> "+node)
+	acctest.Mention(t, output, "is reserved by "+site.ForeignInstance(s), "terraform import <address of the metal_deployment> "+node)
 	w.Must("destroy", "-auto-approve")
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the node of another user was changed")
@@ -50,14 +51,14 @@ func TestAccDeployment_nodeOfOtherUserIsLeft(t *testing.T) {
 
 func TestAccDeployment_destroyLeavesDeploymentOfOtherUser(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	deployByHand(s, node, site.ForeignInstance(s))
 	w.Must("destroy", "-auto-approve", "-refresh=false") // the state does not know of it
-	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != acctest.ForeignInstance(s) {
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != site.ForeignInstance(s) {
 		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
 	}
 	s.Verb(node, "deleted", "available")
@@ -65,17 +66,17 @@ func TestAccDeployment_destroyLeavesDeploymentOfOtherUser(t *testing.T) {
 
 func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(s *acctest.Site, node string){
-		"switched on since": func(*acctest.Site, string) {},
-		"deployed by others since": func(s *acctest.Site, node string) {
+	for name, change := range map[string]func(s *site.Site, node string){
+		"switched on since": func(*site.Site, string) {},
+		"deployed by others since": func(s *site.Site, node string) {
 			s.Verb(node, "deleted", "available")
-			deployByHand(s, node, acctest.ForeignInstance(s))
+			deployByHand(s, node, site.ForeignInstance(s))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			node := acctest.AddNode(t, s, "n1", nil)
+			s := site.Start(t, nil)
+			node := site.AddNode(t, s, "n1", nil)
 			config := func(tries int) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`, fmt.Sprintf("max_attempts = %d", tries))
 			}
@@ -87,7 +88,7 @@ func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
 			s.Await(node, "power_state", "power on")
 			output, code := w.Run("apply", "plan")
-			ours := s.Node(node)["instance_uuid"] != acctest.ForeignInstance(s)
+			ours := s.Node(node)["instance_uuid"] != site.ForeignInstance(s)
 			if ours != (code == 0) {
 				t.Errorf("exit code %d:\n%s", code, output)
 			}
@@ -95,7 +96,7 @@ func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 				t.Errorf("the machine is %v", got)
 			}
 			if !ours {
-				acctest.Mention(t, output, "is reserved by "+acctest.ForeignInstance(s))
+				acctest.Mention(t, output, "is reserved by "+site.ForeignInstance(s))
 				s.Verb(node, "deleted", "available")
 				return
 			}
@@ -109,8 +110,8 @@ func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 
 func TestAccDeployment_imageDriftIsShown(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2")
@@ -118,7 +119,7 @@ func TestAccDeployment_imageDriftIsShown(t *testing.T) {
 	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2", "0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -135,13 +136,13 @@ func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {
 		}
 		return nil
 	}
-	s := acctest.StartFake(t, fake)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, fake)
+	node := site.AddNode(t, s, "n1", nil)
 	s.Patch(node, "add", "/deploy_interface", "direct")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node),
 		`image = { url = "file:///images/v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e", disk_format = "qcow2" }`))
 	w.Must("apply", "-auto-approve")
-	if info := acctest.InstanceInfo(s, node); info["image_disk_format"] != "raw" || info["image_checksum"] != nil {
+	if info := site.InstanceInfo(s, node); info["image_disk_format"] != "raw" || info["image_checksum"] != nil {
 		t.Fatalf("Ironic has not converted the image: %v", info)
 	}
 	acctest.NoChanges(t, w)
@@ -150,7 +151,7 @@ func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
 	w.Must("apply", "-auto-approve")
 	redirected.Store(false)
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"elsewhere.qcow2" {
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"elsewhere.qcow2" {
 		t.Fatalf("Ironic has not followed the redirection: %v", got)
 	}
 	acctest.NoChanges(t, w)
@@ -162,8 +163,8 @@ func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {
 
 func TestAccDeployment_powerAndMaintenanceDrift(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`))
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power off"})
@@ -188,8 +189,8 @@ func TestAccDeployment_powerAndMaintenanceDrift(t *testing.T) {
 
 func TestAccDeployment_missingNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})

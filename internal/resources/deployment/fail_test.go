@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	reserved := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	w := acctest.NewWorkspace(t, reserved+acctest.Allocated(acctest.Image("v1"), acctest.FailingStep, `max_attempts = 2`))
 	output, code := w.Run("apply", "-auto-approve")
@@ -26,15 +27,15 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 		fmt.Sprint(d.Values["attempts"]) != "2" {
 		t.Errorf("in state is %+v", d)
 	}
-	acctest.WantVerbs(t, s, node, "active", "active")
-	before := acctest.AllocationNamed(s, s.Name("web"))
+	site.WantVerbs(t, s, node, "active", "active")
+	before := site.AllocationNamed(s, s.Name("web"))
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(reserved + acctest.Allocated(acctest.Image("v1")))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, acctest.DeploymentAddress+" is tainted")
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "deleted", "active")
+	site.WantVerbs(t, s, node, "deleted", "active")
 	acctest.WantKept(t, s, w, node, before)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -42,42 +43,42 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 
 func TestAccDeployment_failureWithoutAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), acctest.FailingStep))
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestFakeDeployment_retriesOnSameNode(t *testing.T) {
 	t.Parallel()
 	var failures atomic.Int32
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "active" && failures.Add(1) <= 2 {
 			return "the switch port was down"
 		}
 		return ""
 	}})
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `max_attempts = 3`))
 	w.Must("apply", "-auto-approve")
 	if d := acctest.Deployed(t, w); fmt.Sprint(d.Values["attempts"]) != "3" || d.Values["last_error"] != nil {
 		t.Errorf("in state is %+v", d)
 	}
-	acctest.WantVerbs(t, s, node, "active", "active", "active")
+	site.WantVerbs(t, s, node, "active", "active", "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_failureOfOneLeavesOthers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var nodes []string
 	for i := range 3 {
-		nodes = append(nodes, acctest.AddNode(t, s, fmt.Sprintf("n%d", i), nil))
+		nodes = append(nodes, site.AddNode(t, s, fmt.Sprintf("n%d", i), nil))
 	}
 	config := func(steps string) string {
 		return s.Provider() + fmt.Sprintf(`resource "metal_deployment" "d" {
@@ -100,23 +101,23 @@ func TestAccDeployment_failureOfOneLeavesOthers(t *testing.T) {
 			t.Errorf("in state is %+v", d)
 		}
 	}
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config("null"))
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, nodes[0])
-	acctest.WantVerbs(t, s, nodes[1], "deleted", "active")
+	site.WantVerbs(t, s, nodes[0])
+	site.WantVerbs(t, s, nodes[1], "deleted", "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_timeOut(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	reserved := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	w := acctest.NewWorkspace(t, reserved+acctest.Allocated(acctest.Image("v1"), `timeouts = { create = "1s" }`))
 	w.Patience = time.Minute
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
@@ -125,24 +126,24 @@ func TestAccDeployment_timeOut(t *testing.T) {
 	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
 		t.Errorf("in state is %+v", d)
 	}
-	before := acctest.AllocationNamed(s, s.Name("web"))
+	before := site.AllocationNamed(s, s.Name("web"))
 	w.Configure(reserved + acctest.Allocated(acctest.Image("v1")))
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	acctest.WantKept(t, s, w, node, before)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted", "active", "deleted")
 }
 
 func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(more ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
@@ -158,7 +159,7 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 		t.Errorf("in state is %+v", d)
 	}
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
@@ -166,13 +167,13 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 
 func TestAccDeployment_untaintedAfterATimeoutIsKeptAndForgotten(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartSlow(t)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(more ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
@@ -182,7 +183,7 @@ func TestAccDeployment_untaintedAfterATimeoutIsKeptAndForgotten(t *testing.T) {
 	w.Configure(config())
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 	if now := s.Node(node)["provision_state"]; now != "active" {
 		t.Errorf("the node is %v", now)
@@ -200,13 +201,13 @@ func TestFakeDeployment_failedUndeployIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var failing atomic.Bool
-			s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+			s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 				if verb == "deleted" && failing.Load() {
 					return "the switch port was down"
 				}
 				return ""
 			}})
-			node := acctest.AddNode(t, s, "n1", nil)
+			node := site.AddNode(t, s, "n1", nil)
 			allocation, id := "", acctest.Quoted(node)
 			if settings[1] != "" {
 				allocation, id = acctest.Allocation(s), settings[1]
@@ -229,7 +230,7 @@ func TestFakeDeployment_failedUndeployIsRepeated(t *testing.T) {
 			acctest.Fails(t, w, acctest.Apply(), `is in state "error"`)
 			failing.Store(false)
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 1 destroyed")
-			acctest.WantVerbs(t, s, node, "active", "deleted", "deleted", "deleted", "active", "deleted", "deleted")
+			site.WantVerbs(t, s, node, "active", "deleted", "deleted", "deleted", "active", "deleted", "deleted")
 			acctest.NoChanges(t, w)
 			w.Must("destroy", "-auto-approve")
 		})

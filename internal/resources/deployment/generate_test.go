@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // The configuration that the CLI generates for an imported deployment plans nothing.
 func TestAccDeployment_generatedConfigurationPlansNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	host := s.Name("h")
 	config := s.Provider() + acctest.HostBlock(host, `driver = "fake-hardware"`, acctest.Target("available"))
 	made := acctest.NewWorkspace(t, config+acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `config_drive = { hostname = "web-0" }`))

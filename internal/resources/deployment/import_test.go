@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // deployByHand deploys a node without this provider.
-func deployByHand(s *acctest.Site, node, instance string) {
+func deployByHand(s *site.Site, node, instance string) {
 	if instance != "" {
 		s.Patch(node, "add", "/instance_uuid", instance)
 	}
@@ -30,9 +32,9 @@ func importing(t *testing.T, w *acctest.Workspace, node string) {
 
 func TestAccDeployment_import(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, site.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
 	config := s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), `image = { url = "`+acctest.Images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
 	w := acctest.NewWorkspace(t, config)
@@ -43,8 +45,8 @@ func TestAccDeployment_import(t *testing.T) {
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the import changed the node")
 	}
-	acctest.WantVerbs(t, s, node, "active")
-	if d := acctest.Deployed(t, w); d.Values["instance_id"] != acctest.ForeignInstance(s) || d.Values["id"] != node {
+	site.WantVerbs(t, s, node, "active")
+	if d := acctest.Deployed(t, w); d.Values["instance_id"] != site.ForeignInstance(s) || d.Values["id"] != node {
 		t.Errorf("in state is %v", d.Values)
 	}
 	acctest.NoChanges(t, w)
@@ -54,19 +56,19 @@ func TestAccDeployment_import(t *testing.T) {
 	acctest.Mention(t, output, "Rebuild wipes the root disk")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_importWithOtherImage(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, site.ForeignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v9")))
 	importing(t, w, node)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Imported deployment is recorded only", "1 imported, 0 added, 1 changed")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"v1.qcow2")
@@ -88,9 +90,9 @@ func TestAccDeployment_changeAfterImport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			node := acctest.AddNode(t, s, "n1", nil)
-			deployByHand(s, node, acctest.ForeignInstance(s))
+			s := site.Start(t, nil)
+			node := site.AddNode(t, s, "n1", nil)
+			deployByHand(s, node, site.ForeignInstance(s))
 			config := func(image string, settings ...string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, `image = { url = "`+acctest.Images+image+`.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`)...)
 			}
@@ -99,14 +101,14 @@ func TestAccDeployment_changeAfterImport(t *testing.T) {
 			w.Configure(config("v1", `config_drive = { hostname = "web-1" }`)) // Ironic does not tell what the machine has
 			wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 			acctest.Mention(t, w.Must("apply", "saved"), "0 added, 1 changed, 0 destroyed")
-			acctest.WantVerbs(t, s, node, "active")
+			site.WantVerbs(t, s, node, "active")
 			acctest.NoChanges(t, w)
 
 			w.Configure(config("v1", `config_drive = { hostname = "web-2" }`))
 			wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 			w.Must("apply", "saved")
 			acctest.NoChanges(t, w)
-			acctest.WantVerbs(t, s, node, "active", "rebuild")
+			site.WantVerbs(t, s, node, "active", "rebuild")
 			w.Must("state", "rm", acctest.DeploymentAddress)
 			w.Configure(config("v1"))
 			bring(w, node)
@@ -114,7 +116,7 @@ func TestAccDeployment_changeAfterImport(t *testing.T) {
 			wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 			w.Must("apply", "saved")
 			acctest.NoChanges(t, w)
-			acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+			site.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
 			w.Must("destroy", "-auto-approve")
 		})
 	}
@@ -122,11 +124,11 @@ func TestAccDeployment_changeAfterImport(t *testing.T) {
 
 func TestAccDeployment_importWithAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	first := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
 	first.Must("apply", "-auto-approve")
-	reserved := acctest.AllocationNamed(s, s.Name("web"))
+	reserved := site.AllocationNamed(s, s.Name("web"))
 	before := s.Node(node)["updated_at"]
 
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"))+
@@ -146,8 +148,8 @@ func TestAccDeployment_importWithAllocation(t *testing.T) {
 
 func TestAccDeployment_importOfNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	output, code := w.Run("import", acctest.DeploymentAddress, s.Name("n1"))
 	if code == 0 {
@@ -176,10 +178,10 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			var node string
 			if tc.live {
-				iso := acctest.ServeISO(t)
+				iso := bmc.ServeISO(t)
 				node = addLiveNode(t, s, 1, nil)
 				liveByHand(s, node, iso.URL("v1"))
 				if tc.content == nil {
@@ -188,8 +190,8 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 					tc.content = []string{`live_iso = { url = ` + acctest.Quoted(iso.URL("v1")) + ` }`}
 				}
 			} else {
-				node = acctest.AddNode(t, s, "n1", nil)
-				deployByHand(s, node, acctest.ForeignInstance(s))
+				node = site.AddNode(t, s, "n1", nil)
+				deployByHand(s, node, site.ForeignInstance(s))
 			}
 			s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
 			s.Await(node, "power_state", "power on")
@@ -221,16 +223,16 @@ func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 // TestAccDeployment_importNeverReplaces imports machines that run something under a configuration that would have them undeployed.
 func TestAccDeployment_importNeverReplaces(t *testing.T) {
 	t.Parallel()
-	iso := acctest.ServeISO(t).URL("v1") // a real Ironic reads it
-	runsImage := func(s *acctest.Site, node string) { deployByHand(s, node, acctest.ForeignInstance(s)) }
-	runsISO := func(s *acctest.Site, node string) { liveByHand(s, node, iso) }
-	runsRamdisk := func(s *acctest.Site, node string) {
-		s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
+	iso := bmc.ServeISO(t).URL("v1") // a real Ironic reads it
+	runsImage := func(s *site.Site, node string) { deployByHand(s, node, site.ForeignInstance(s)) }
+	runsISO := func(s *site.Site, node string) { liveByHand(s, node, iso) }
+	runsRamdisk := func(s *site.Site, node string) {
+		s.Patch(node, "add", "/instance_uuid", site.ForeignInstance(s))
 		s.Verb(node, "active", "active")
 	}
 	live := `live_iso = { url = "` + iso + `" }`
 	for name, tc := range map[string]struct {
-		runs     func(*acctest.Site, string)
+		runs     func(*site.Site, string)
 		settings []string
 		refused  string
 	}{
@@ -241,7 +243,7 @@ func TestAccDeployment_importNeverReplaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			node := addLiveNode(t, s, 1, nil)
 			tc.runs(s, node)
 			before := s.Node(node)["updated_at"]
@@ -259,7 +261,7 @@ func TestAccDeployment_importNeverReplaces(t *testing.T) {
 			}
 			w.Configure(s.Provider())
 			w.Must("apply", "-auto-approve")
-			acctest.WantVerbs(t, s, node, "active", "deleted") // that is asked for
+			site.WantVerbs(t, s, node, "active", "deleted") // that is asked for
 		})
 	}
 }
@@ -267,15 +269,15 @@ func TestAccDeployment_importNeverReplaces(t *testing.T) {
 // TestAccDeployment_appliedImportIsReplaced goes the way that the refusal describes.
 func TestAccDeployment_appliedImportIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	node := addLiveNode(t, s, 1, nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	deployByHand(s, node, site.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
 	runs := `image = { url = "` + acctest.Images + `v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), runs))
 	w.Must("import", acctest.DeploymentAddress, node)
 	acctest.NoChanges(t, w) // nothing is applied, and it is still an import
-	live := `live_iso = { url = "` + acctest.ServeISO(t).URL("v1") + `" }`
+	live := `live_iso = { url = "` + bmc.ServeISO(t).URL("v1") + `" }`
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), live))
 	output, _ := w.Run("plan")
 	acctest.Mention(t, output, "Imported deployment is not replaced", `first apply those values with on_destroy = "undeploy"`)
@@ -287,7 +289,7 @@ func TestAccDeployment_appliedImportIsReplaced(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), live, `on_destroy = "undeploy"`))
 	output = w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, "Destroying undeploys the machine", "1 added, 0 changed, 1 destroyed")
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

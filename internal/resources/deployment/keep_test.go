@@ -5,25 +5,26 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddNode(t, s, "n2", nil) // a node that could be chosen instead
-	acctest.AddTrait(s, node, "CUSTOM_A")
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	site.AddNode(t, s, "n2", nil) // a node that could be chosen instead
+	site.AddTrait(s, node, "CUSTOM_A")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `traits = ["CUSTOM_A"]`, `extra = { team = "web" }`)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	before := acctest.AllocationNamed(s, s.Name("web"))
-	acctest.ForgetVerbs(s)
+	before := site.AllocationNamed(s, s.Name("web"))
+	site.ForgetVerbs(s)
 	w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress)
-	acctest.WantVerbs(t, s, node, "deleted", "active")
+	site.WantVerbs(t, s, node, "deleted", "active")
 	acctest.WantKept(t, s, w, node, before)
 	if now := s.Node(node); now["provision_state"] != "active" || now["allocation_uuid"] != before["uuid"] {
 		t.Errorf("the node is %v, of allocation %v", now["provision_state"], now["allocation_uuid"])
 	}
-	if kept := acctest.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] != "web" { //nolint:forcetypeassert // Ironic's schema
+	if kept := site.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] != "web" { //nolint:forcetypeassert // Ironic's schema
 		t.Errorf("the allocation lost its extra: %v", kept)
 	}
 	acctest.NoChanges(t, w)
@@ -32,14 +33,14 @@ func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 
 func TestAccDeployment_destroyKeepsAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
-	acctest.AddNode(t, s, "n2", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
+	site.AddNode(t, s, "n2", nil)
 	reserved := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	w := acctest.NewWorkspace(t, reserved+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	before := acctest.AllocationNamed(s, s.Name("web"))
-	node := acctest.Text(before["node_uuid"])
+	before := site.AllocationNamed(s, s.Name("web"))
+	node := site.Text(before["node_uuid"])
 	w.Configure(reserved)
 	w.Must("apply", "-auto-approve")
 	acctest.WantKept(t, s, w, node, before)
@@ -51,18 +52,18 @@ func TestAccDeployment_destroyKeepsAllocation(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	acctest.WantKept(t, s, w, node, before)
 	w.Must("destroy", "-auto-approve")
-	if acctest.AllocationNamed(s, s.Name("web")) != nil {
+	if site.AllocationNamed(s, s.Name("web")) != nil {
 		t.Error("the allocation is left")
 	}
 }
 
 func TestAccDeployment_movesToOtherAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	first := acctest.AddNode(t, s, "first", nil)
-	second := acctest.AddNode(t, s, "second", nil)
-	acctest.AddTrait(s, first, "CUSTOM_A")
-	acctest.AddTrait(s, second, "CUSTOM_B")
+	s := site.Start(t, nil)
+	first := site.AddNode(t, s, "first", nil)
+	second := site.AddNode(t, s, "second", nil)
+	site.AddTrait(s, first, "CUSTOM_A")
+	site.AddTrait(s, second, "CUSTOM_B")
 	config := func(trait string) string {
 		return s.Provider() + acctest.Allocation(s, `traits = [`+acctest.Quoted(trait)+`]`) + acctest.Allocated(acctest.Image("v1"))
 	}
@@ -84,8 +85,8 @@ func TestAccDeployment_movesToOtherAllocation(t *testing.T) {
 
 func TestAccDeployment_allocationIDIsOptional(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)["provision_updated_at"]
@@ -103,9 +104,9 @@ func TestAccDeployment_allocationIDIsOptional(t *testing.T) {
 
 func TestAccDeployment_missingAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	gone := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class()})["uuid"])
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	gone := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class()})["uuid"])
 	s.Await(node, "instance_uuid", gone)
 	s.Must(http.MethodDelete, "allocations/"+gone, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `allocation_id = `+acctest.Quoted(gone), acctest.Image("v1")))

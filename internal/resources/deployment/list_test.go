@@ -4,18 +4,19 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // A list has the reserved nodes on which something runs: neither free nodes nor those that are only reserved.
 func TestAccDeployment_listFindsDeployedNodes(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	deployed := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddNode(t, s, "n2", nil)
-	reserved := acctest.AddNode(t, s, "n3", nil)
-	deployByHand(s, deployed, acctest.ForeignInstance(s))
-	s.Patch(reserved, "add", "/instance_uuid", "5"+acctest.ForeignInstance(s)[1:])
+	s := site.Start(t, nil)
+	deployed := site.AddNode(t, s, "n1", nil)
+	site.AddNode(t, s, "n2", nil)
+	reserved := site.AddNode(t, s, "n3", nil)
+	deployByHand(s, deployed, site.ForeignInstance(s))
+	s.Patch(reserved, "add", "/instance_uuid", "5"+site.ForeignInstance(s)[1:])
 	t.Cleanup(func() {
 		s.Patch(reserved, "remove", "/instance_uuid", nil)
 		s.Verb(deployed, "deleted", "available")
@@ -38,7 +39,7 @@ func TestAccDeployment_listFindsDeployedNodes(t *testing.T) {
 
 func TestFakeDeployment_listSendsOneRequestForEachPage(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	s.Fake.AddFleet(1100, "baremetal") // all free
 	lister := acctest.NewLister(t, s)
 	for _, resources := range []bool{false, true} {

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // twoImages is the HCL of a deployment with one live ISO or the other, and something of its own in each.
-func twoImages(s *acctest.Site, iso *acctest.ISOServer, node string, settings ...string) func(version string) string {
+func twoImages(s *site.Site, iso *bmc.ISOServer, node string, settings ...string) func(version string) string {
 	return func(version string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
 	}
@@ -15,7 +17,7 @@ func twoImages(s *acctest.Site, iso *acctest.ISOServer, node string, settings ..
 
 // wantNotRestarted fails a test unless an apply of a planned restart has failed because the node is protected now, and has
 // changed nothing. Then it takes the protection away, and plans again.
-func wantNotRestarted(t *testing.T, s *acctest.Site, w *acctest.Workspace, iso *acctest.ISOServer, node, output string, code int) {
+func wantNotRestarted(t *testing.T, s *site.Site, w *acctest.Workspace, iso *bmc.ISOServer, node, output string, code int) {
 	t.Helper()
 	if code == 0 {
 		t.Errorf("the apply worked:\n%s", output)
@@ -33,7 +35,7 @@ func wantNotRestarted(t *testing.T, s *acctest.Site, w *acctest.Workspace, iso *
 
 func TestAccLiveISO_protectedAfterPlan(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := twoImages(s, iso, node)
 	w := acctest.NewWorkspace(t, config("v1"))
@@ -50,7 +52,7 @@ func TestAccLiveISO_protectedAfterPlan(t *testing.T) {
 
 func TestAccLiveISO_protectedWhileSettling(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := twoImages(s, iso, node, `quiet_period = "4s"`)
 	w := acctest.NewWorkspace(t, config("v1"))
@@ -59,7 +61,7 @@ func TestAccLiveISO_protectedWhileSettling(t *testing.T) {
 	w.Configure(config("v2"))
 	watch := watchPower(t, s)
 	running := w.Start("apply", "-auto-approve")
-	acctest.Until(t, "a look at the new image", func() bool { return iso.Looks("v2") > 0 })
+	site.Until(t, "a look at the new image", func() bool { return iso.Looks("v2") > 0 })
 	s.Patch(node, "replace", "/protected", true)
 	output, code := running.Wait()
 	wantNotRestarted(t, s, w, iso, node, output, code)
@@ -70,7 +72,7 @@ func TestAccLiveISO_protectedWhileSettling(t *testing.T) {
 // Terraform plans again during apply: that plan must not decide by a node that has lost its protection since.
 func TestAccLiveISO_unprotectedAfterPlan(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := twoImages(s, iso, node)
 	w := acctest.NewWorkspace(t, config("v1"))
@@ -89,7 +91,7 @@ func TestAccLiveISO_unprotectedAfterPlan(t *testing.T) {
 
 func TestAccLiveISO_restartedByOtherRun(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := twoImages(s, iso, node)
 	w := acctest.NewWorkspace(t, config("v1"))
@@ -118,7 +120,7 @@ func TestAccLiveISO_restartedByOtherRun(t *testing.T) {
 // Without a refresh a plan decides by the last one, and after an apply by what the node is.
 func TestFakeLiveISO_planWithoutRefreshAfterRestart(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	s, iso := site.StartFake(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := twoImages(s, iso, node)
 	w := acctest.NewWorkspace(t, config("v1"))

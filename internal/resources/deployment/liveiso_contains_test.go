@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccLiveISO_imageWithoutWantedContentWaits(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version, own, contains string) string {
 		live := fmt.Sprintf("url = %q\n host_content = { nmstate = %q }\n contains = { nmstate = %q }", iso.URL(version), own, contains)
@@ -43,7 +45,7 @@ output "action" { value = one(values(data.metal_boot_status.all.hosts)).action }
 // Without contains, content counts as in an image that changed after it, as far as an apply has seen: here with another shared content.
 func TestAccLiveISO_contentYoungerThanItsImageWaits(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version, shared, own string) string {
 		live := fmt.Sprintf("url = %q\n shared_content = { proxy = %q }\n host_content = { nmstate = %q }", iso.URL(version), shared, own)

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // liveByHand boots a node with a live ISO without this provider.
-func liveByHand(s *acctest.Site, node, url string) {
-	s.Patch(node, "add", "/instance_uuid", acctest.ForeignInstance(s))
+func liveByHand(s *site.Site, node, url string) {
+	s.Patch(node, "add", "/instance_uuid", site.ForeignInstance(s))
 	s.Patch(node, "add", "/instance_info/deploy_interface", "ramdisk")
 	s.Patch(node, "add", "/instance_info/boot_iso", url)
 	s.Verb(node, "active", "active")
@@ -19,7 +21,7 @@ func liveByHand(s *acctest.Site, node, url string) {
 
 func TestAccLiveISO_importOfForeignMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	liveByHand(s, node, iso.URL("v1")+"?token=theirs")
 	config := func(version, own string) string {
@@ -50,7 +52,7 @@ func TestAccLiveISO_importOfForeignMachine(t *testing.T) {
 
 func TestAccLiveISO_importOfOwnMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version, own string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)+"?token=hunter2", `version = `+acctest.Quoted("sha256:"+version),
@@ -91,7 +93,7 @@ func TestAccLiveISO_importOfOwnMachine(t *testing.T) {
 // no machine, and the plan after shows what there is to do.
 func TestAccLiveISO_importNeverRestarts(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version, own string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(own)+` }`, `reboot_policy = "always"`))
@@ -118,7 +120,7 @@ func TestAccLiveISO_importNeverRestarts(t *testing.T) {
 // moment or from a backup: what the machine runs is on record.
 func TestAccLiveISO_restartUnknownToState(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
@@ -139,7 +141,7 @@ func TestAccLiveISO_restartUnknownToState(t *testing.T) {
 	output := w.Must("apply", "-auto-approve")
 	wantWarned(t, output)
 	watch.wantStarts(t, s, map[string]int{node: 0})
-	if live := liveInState(t, w); !strings.HasPrefix(acctest.Text(live["url"]), iso.URL("v2")) {
+	if live := liveInState(t, w); !strings.HasPrefix(site.Text(live["url"]), iso.URL("v2")) {
 		t.Errorf("in state is %v", live)
 	}
 	output, changes := w.Plan()

@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // startSlowISO is an Ironic and a server of live ISOs with which booting one takes some seconds.
-func startSlowISO(t *testing.T, api string) (*acctest.Site, *acctest.ISOServer) {
+func startSlowISO(t *testing.T, api string) (*site.Site, *bmc.ISOServer) {
 	t.Helper()
-	s, iso := acctest.StartSlowWith(t, &fakeironic.Server{MaxMicroversion: api}), acctest.ServeISO(t)
+	s, iso := site.StartSlowWith(t, &fakeironic.Server{MaxMicroversion: api}), bmc.ServeISO(t)
 	if s.Fake == nil {
 		iso.Delay(3 * time.Second)
 	}
@@ -25,11 +27,11 @@ func startSlowISO(t *testing.T, api string) (*acctest.Site, *acctest.ISOServer) 
 }
 
 // busyRestarting are the states in which a node gets another live ISO, whichever way it goes.
-func busyRestarting() []string { return append(acctest.BusyDeploying(), acctest.BusyUndeploying()...) }
+func busyRestarting() []string { return append(site.BusyDeploying(), site.BusyUndeploying()...) }
 
 // restartOnce kills or interrupts a run while it restarts a host, lets another one finish that, and checks that the host was
 // started once.
-func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, deployment string, end acctest.Stop) {
+func restartOnce(t *testing.T, s *site.Site, iso *bmc.ISOServer, node, deployment string, end acctest.Stop) {
 	t.Helper()
 	config := func(version string) string {
 		return s.Provider() + deployment + liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`) + "\n}\n"
@@ -41,9 +43,9 @@ func restartOnce(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, node, de
 	w.Configure(config("v2"))
 	release := s.Hold(busyRestarting()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, busyRestarting()...)
+	site.AwaitState(t, s, node, busyRestarting()...)
 	end(t, s, running)
-	if output, _ := w.Plan(); acctest.IsBusy(s, node, acctest.BusyDeploying()) {
+	if output, _ := w.Plan(); site.IsBusy(s, node, site.BusyDeploying()) {
 		acctest.Mention(t, output, "Unfinished deployment is continued")
 	}
 	acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "0 added", "0 destroyed")
@@ -75,7 +77,7 @@ func TestAccLiveISO_interruptedRestartHappensOnce(t *testing.T) {
 	t.Parallel()
 	s, iso := startSlowISO(t, "")
 	node := addLiveNode(t, s, 1, nil)
-	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", func(t *testing.T, _ *acctest.Site, r *acctest.Running) {
+	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", func(t *testing.T, _ *site.Site, r *acctest.Running) {
 		acctest.Mention(t, acctest.Interrupt(t, r), "Ironic continues the operations that were started; the next apply continues from there")
 	})
 }
@@ -90,8 +92,8 @@ func TestAccLiveISO_killedRestartKeepsAllocation(t *testing.T) {
 
 func TestFakeLiveISO_killedRebuildHappensOnce(t *testing.T) {
 	t.Parallel()
-	iso := acctest.ServeISO(t)
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	iso := bmc.ServeISO(t)
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	node := addLiveNode(t, s, 1, nil)
 	restartOnce(t, s, iso, node, "resource \"metal_deployment\" \"d\" {\n  node_id = "+acctest.Quoted(node)+"\n  ", acctest.Kill)
 }
@@ -113,7 +115,7 @@ func TestAccLiveISO_destroyAfterKilledRestart(t *testing.T) {
 	w.Configure(config("v2"))
 	release := s.Hold(busyRestarting()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, busyRestarting()...)
+	site.AwaitState(t, s, node, busyRestarting()...)
 	acctest.Kill(t, s, running)
 	acctest.WaitOut(t, s, w, release, "destroy", "-auto-approve")
 	if after := s.Node(node)["automated_clean"]; after != before {
@@ -123,13 +125,13 @@ func TestAccLiveISO_destroyAfterKilledRestart(t *testing.T) {
 
 func TestFakeLiveISO_killedFirstBootHappensOnce(t *testing.T) {
 	t.Parallel()
-	iso := acctest.ServeISO(t)
-	s := acctest.StartFake(t, nil)
+	iso := bmc.ServeISO(t)
+	s := site.StartFake(t, nil)
 	node := addLiveNode(t, s, 1, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(liveISO(iso.URL("v1"), `host_content = { nmstate = "uid/1" }`)))
-	release := s.Hold(acctest.BusyDeploying()...)
+	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	acctest.Kill(t, s, running)
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 	if got := s.Fake.PowerCycles(node); got != 1 {
@@ -146,16 +148,16 @@ func TestFakeLiveISO_unfinishedBootIsNotRestarted(t *testing.T) {
 	for _, version := range []string{"1.82", "1.115"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			iso := acctest.ServeISO(t)
-			s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
+			iso := bmc.ServeISO(t)
+			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
 			node := addLiveNode(t, s, 1, nil)
 			config := func(image string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(image), `host_content = { nmstate = "uid/1" }`))
 			}
 			w := acctest.NewWorkspace(t, config("v1"))
-			release := s.Hold(acctest.BusyDeploying()...)
+			release := s.Hold(site.BusyDeploying()...)
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, node, acctest.BusyDeploying()...)
+			site.AwaitState(t, s, node, site.BusyDeploying()...)
 			acctest.Interrupt(t, running)
 			w.Configure(config("v2"))
 			output := acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
@@ -174,7 +176,7 @@ func TestFakeLiveISO_unfinishedBootIsNotRestarted(t *testing.T) {
 func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
-	s, iso := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s, iso := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if !broken.Load() || !strings.HasSuffix(r.URL.Path, "/states/provision") {
 			return nil
 		}
@@ -184,14 +186,14 @@ func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 			return nil
 		}
 		return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: `{"error_message": "Failed to validate deploy or power info: the ISO has no kernel"}`}
-	}}), acctest.ServeISO(t)
+	}}), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, map[string]any{"automated_clean": nil})
 	config := func(version string) string {
 		return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
-	reserved := acctest.AllocationNamed(s, s.Name("web"))
+	reserved := site.AllocationNamed(s, s.Name("web"))
 	w.Configure(config("v2"))
 	broken.Store(true)
 	if output, code := w.Run("apply", "-auto-approve"); code == 0 {
@@ -207,7 +209,7 @@ func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 	if !cleaned() {
 		t.Errorf("the node was not cleaned: %v", s.Fake.Walk(node))
 	}
-	if kept := acctest.AllocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || s.Node(node)["automated_clean"] != nil {
+	if kept := site.AllocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || s.Node(node)["automated_clean"] != nil {
 		t.Errorf("the allocation was %v and is %v; automated_clean is %v", reserved["uuid"], kept["uuid"], s.Node(node)["automated_clean"])
 	}
 	w.Must("destroy", "-auto-approve")

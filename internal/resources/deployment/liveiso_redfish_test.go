@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // bmcFleet starts machines with BMCs, and returns them with the HCL of their hosts "h".
-func bmcFleet(t *testing.T, s *acctest.Site, n int, settings string, config func(n int) fakebmc.Config) ([]*acctest.Controller, string) {
-	var bmcs []*acctest.Controller
+func bmcFleet(t *testing.T, s *site.Site, n int, settings string, config func(n int) fakebmc.Config) ([]*bmc.Controller, string) {
+	var bmcs []*bmc.Controller
 	var list strings.Builder
 	for i := range n {
-		b := acctest.StartBMC(t, s, fmt.Sprintf("m%02d", i), config(i))
+		b := bmc.Start(t, s, fmt.Sprintf("m%02d", i), config(i))
 		username, password := b.Credentials()
 		fmt.Fprintf(&list, "    { name = %q, address = %q, username = %q, password = %q },\n",
 			s.Name(fmt.Sprintf("m%02d", i)), b.Address("redfish-virtualmedia"), username, password)
@@ -60,7 +62,7 @@ func bmcDeployments(url string, own int) string {
 // count the boots, and hold the right medium.
 func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartBMCSite(t, &fakeironic.Server{MaxMicroversion: "1.82"}), acctest.ServeISO(t)
+	s, iso := site.StartWithBMCs(t, &fakeironic.Server{MaxMicroversion: "1.82"}), bmc.ServeISO(t)
 	machines := 50
 	if s.Fake == nil {
 		machines = 10 // 50 take minutes
@@ -104,7 +106,7 @@ func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 // The quirks of vendors that Ironic knows do not keep a machine from its live ISO.
 func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
+	s, iso := site.StartWithBMCs(t, nil), bmc.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not know quirks")
 	}
@@ -132,7 +134,7 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 // The boot mode of a host's capabilities, and secure boot of a deployment's, reach the BMC before the machine boots.
 func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartBMCSite(t, nil), acctest.ServeISO(t)
+	s, iso := site.StartWithBMCs(t, nil), bmc.ServeISO(t)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not set the boot mode at a BMC")
 	}
@@ -154,7 +156,7 @@ func TestAccBMC_bootModeReachesTheMachine(t *testing.T) {
 // Machines that take their time to start do not start all at once: the BMCs see at most as many as the limit allows.
 func TestAccBMC_limitHoldsWhileMachinesStart(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
+	s := site.StartWithBMCs(t, nil)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic does not wait for the power of a BMC")
 	}

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccLiveISO_unsuitableBootInterface(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, map[string]any{"boot_interface": "fake"})
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"))))
 	output, code := w.Run("apply", "-auto-approve")
@@ -20,12 +22,12 @@ func TestAccLiveISO_unsuitableBootInterface(t *testing.T) {
 	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1"), "`ramdisk_boot` capability",
 		`The node's boot interface, "fake", cannot boot a live ISO. Set hardware_interfaces = { boot = "redfish-virtual-media" } or "ipxe" on its metal_host.`)
 	w.Must("destroy", "-auto-approve") // leaves nothing on the node, as if it had never been tried
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 }
 
 func TestAccLiveISO_bootInterfaceWithoutConfigDrive(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	refused := func(w *acctest.Workspace) {
 		t.Helper()
@@ -53,7 +55,7 @@ func TestAccLiveISO_bootInterfaceWithoutConfigDrive(t *testing.T) {
 
 func TestAccLiveISO_loopGuard(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version string, note int) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)), fmt.Sprintf("instance_info = { note = %d }", note))
@@ -72,7 +74,7 @@ func TestAccLiveISO_loopGuard(t *testing.T) {
 	}
 	acctest.Mention(t, output, "Machine was restarted too often", "was restarted with this image 3 times within a day", "The machine was not restarted", "A new version of the image, or terraform apply -replace, resets the count")
 	watch.wantStarts(t, s, map[string]int{node: 3})
-	if note := acctest.InstanceInfo(s, node)["note"]; note != 3.0 {
+	if note := site.InstanceInfo(s, node)["note"]; note != 3.0 {
 		t.Errorf("the node was prepared for the boot that was refused: %v", note)
 	}
 	w.Configure(config("v1", 3))
@@ -84,13 +86,13 @@ func TestAccLiveISO_loopGuard(t *testing.T) {
 }
 
 // byHand makes a node of a discovered machine without a BMC, which only a person can switch.
-func byHand(s *acctest.Site, node string) {
+func byHand(s *site.Site, node string) {
 	s.Patch(node, "add", "/extra/terraform_metal_discovery", map[string]any{"owner": "rack12", "name": s.Name("n1")})
 }
 
 func TestAccLiveISO_hostWithoutBMC(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	byHand(s, node)
 	config := func(version, own string) string {

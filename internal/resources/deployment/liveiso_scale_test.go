@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // manyLive is the HCL of hosts that share a live ISO of a version. One host may have an entry of its own, and some have a config
@@ -43,9 +45,9 @@ resource "metal_deployment" "d" {
 
 // newImageForOne gives all hosts another live ISO and the one at an index its first entry, and checks what that does to
 // them. It returns how long the plan and the apply took, and the processor time of the plan.
-func newImageForOne(t *testing.T, s *acctest.Site, w *acctest.Workspace, hosts []string, index int, config string) (plan, apply, cpu time.Duration) {
+func newImageForOne(t *testing.T, s *site.Site, w *acctest.Workspace, hosts []string, index int, config string) (plan, apply, cpu time.Duration) {
 	t.Helper()
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config)
 	start := time.Now()
 	planning := w.Start("plan", "-out=plan.bin", "-parallelism=30")
@@ -86,7 +88,7 @@ func newImageForOne(t *testing.T, s *acctest.Site, w *acctest.Workspace, hosts [
 // TestAccLiveISO_oneOfTwentyIsRestarted is what live_iso is for.
 func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	var hosts []string
 	for i := range 20 {
 		hosts = append(hosts, addLiveNode(t, s, i, nil))
@@ -118,7 +120,7 @@ func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
 // TestFakeLiveISO_oneOfAHundredIsRestarted also measures the time that a plan takes.
 func TestFakeLiveISO_oneOfAHundredIsRestarted(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+	s, iso := site.StartFake(t, nil), bmc.ServeISO(t)
 	s.Fake.AddFleet(100, s.Class())
 	var hosts []string
 	var drives []int

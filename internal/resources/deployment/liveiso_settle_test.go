@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // threeSettling is the HCL of three hosts that get a new configuration of their own with each version, and the nodes.
-func threeSettling(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, settings ...string) (nodes []string, config func(version string) string) {
+func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...string) (nodes []string, config func(version string) string) {
 	t.Helper()
 	for i := range 3 {
 		nodes = append(nodes, addLiveNode(t, s, i, nil))
@@ -25,14 +27,14 @@ func threeSettling(t *testing.T, s *acctest.Site, iso *acctest.ISOServer, settin
 }
 
 // awaitLook waits until the provider has asked for the age of an image.
-func awaitLook(t *testing.T, iso *acctest.ISOServer, name string) {
+func awaitLook(t *testing.T, iso *bmc.ISOServer, name string) {
 	t.Helper()
-	acctest.Until(t, "a look at image "+name, func() bool { return iso.Looks(name) > 0 })
+	site.Until(t, "a look at image "+name, func() bool { return iso.Looks(name) > 0 })
 }
 
 func TestAccLiveISO_applyWaitsForSettledImage(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	nodes, config := threeSettling(t, s, iso, `quiet_period = "3s"`)
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -50,7 +52,7 @@ func TestAccLiveISO_applyWaitsForSettledImage(t *testing.T) {
 	for _, node := range nodes {
 		want[node] = 1
 		info, _ := s.Node(node)["driver_internal_info"].(map[string]any)
-		started, err := time.Parse("2006-01-02T15:04:05.999999", acctest.Text(info["last_power_state_change"]))
+		started, err := time.Parse("2006-01-02T15:04:05.999999", site.Text(info["last_power_state_change"]))
 		if err != nil || started.Before(iso.Built("v2").Add(2*time.Second)) { // servers tell whole seconds
 			t.Errorf("it was started %s after the image was built: %v", started.Sub(iso.Built("v2")), err)
 		}
@@ -65,7 +67,7 @@ func TestAccLiveISO_applyWaitsForSettledImage(t *testing.T) {
 
 func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	nodes, config := threeSettling(t, s, iso, `quiet_period = "4s"`)
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -103,7 +105,7 @@ func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
 
 func TestAccLiveISO_planTellsSettlingTime(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version string, settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
@@ -131,7 +133,7 @@ func TestAccLiveISO_planTellsSettlingTime(t *testing.T) {
 
 func TestAccLiveISO_firstBootOfChangingImage(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	iso.BuildLate("v1")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"), `quiet_period = "4s"`)))

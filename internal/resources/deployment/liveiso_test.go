@@ -13,18 +13,20 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // addLiveNode is addNode for the nth node of a test, which can boot a live ISO over the network. It is not cleaned: for that
 // a real Ironic would wait for a ramdisk to report.
-func addLiveNode(t *testing.T, s *acctest.Site, n int, fields map[string]any) string {
+func addLiveNode(t *testing.T, s *site.Site, n int, fields map[string]any) string {
 	t.Helper()
 	all := map[string]any{
 		"boot_interface": "ipxe", "automated_clean": false,
 		"driver_info": map[string]any{"deploy_kernel": acctest.Images + "kernel", "deploy_ramdisk": acctest.Images + "ramdisk"},
 	}
 	maps.Copy(all, fields)
-	id := acctest.AddNode(t, s, fmt.Sprintf("n%d", n), all)
+	id := site.AddNode(t, s, fmt.Sprintf("n%d", n), all)
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": s.MAC(n)})
 	return id
 }
@@ -35,7 +37,7 @@ func liveISO(url string, settings ...string) string {
 }
 
 // fleetOf is the HCL of deployments "d" of nodes, by the names of the nodes without the test's suffix, with the live ISO of each.
-func fleetOf(s *acctest.Site, isos map[string]string) string {
+func fleetOf(s *site.Site, isos map[string]string) string {
 	var b strings.Builder
 	for name, iso := range isos {
 		fmt.Fprintf(&b, "resource \"metal_deployment\" %q {\n  node_id = %q\n  %s\n}\n", name, s.Name(name), iso)
@@ -87,7 +89,7 @@ func liveInState(t *testing.T, w *acctest.Workspace) map[string]any {
 }
 
 // bootRecord is what a node remembers of its live ISO; nil if nothing.
-func bootRecord(s *acctest.Site, node string) map[string]any {
+func bootRecord(s *site.Site, node string) map[string]any {
 	extra, _ := s.Node(node)["extra"].(map[string]any)
 	record, _ := extra["terraform_metal_boot"].(map[string]any)
 	return record
@@ -102,7 +104,7 @@ type powerWatch struct {
 }
 
 // watchPower polls the nodes of an Ironic until starts is called or the test ends.
-func watchPower(t *testing.T, s *acctest.Site) *powerWatch {
+func watchPower(t *testing.T, s *site.Site) *powerWatch {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	w := &powerWatch{stop: stop, seen: map[string]map[string]bool{}}
@@ -121,7 +123,7 @@ func watchPower(t *testing.T, s *acctest.Site) *powerWatch {
 	return w
 }
 
-func (w *powerWatch) look(s *acctest.Site) {
+func (w *powerWatch) look(s *site.Site) {
 	_, answer := s.Call(http.MethodGet, "nodes?fields=uuid,power_state,target_power_state,driver_internal_info", nil)
 	list, _ := answer["nodes"].([]any)
 	for _, item := range list {
@@ -129,17 +131,17 @@ func (w *powerWatch) look(s *acctest.Site) {
 		if node["power_state"] != "power on" || node["target_power_state"] != nil {
 			continue
 		}
-		id := acctest.Text(node["uuid"])
+		id := site.Text(node["uuid"])
 		info, _ := node["driver_internal_info"].(map[string]any)
 		if w.seen[id] == nil {
 			w.seen[id] = map[string]bool{}
 		}
-		w.seen[id][acctest.Text(info["last_power_state_change"])] = true
+		w.seen[id][site.Text(info["last_power_state_change"])] = true
 	}
 }
 
 // starts ends the watch. It returns how often each node that was on in the beginning has been started since.
-func (w *powerWatch) starts(s *acctest.Site) map[string]int {
+func (w *powerWatch) starts(s *site.Site) map[string]int {
 	w.stop()
 	w.done.Wait()
 	w.look(s)
@@ -151,7 +153,7 @@ func (w *powerWatch) starts(s *acctest.Site) map[string]int {
 }
 
 // wantStarts ends the watch, and fails a test unless nodes were started as often as given.
-func (w *powerWatch) wantStarts(t *testing.T, s *acctest.Site, want map[string]int) {
+func (w *powerWatch) wantStarts(t *testing.T, s *site.Site, want map[string]int) {
 	t.Helper()
 	got := w.starts(s)
 	for id, n := range want {
@@ -163,22 +165,22 @@ func (w *powerWatch) wantStarts(t *testing.T, s *acctest.Site, want map[string]i
 
 func TestAccLiveISO_firstBoot(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	url := iso.URL("v1") + "?token=hunter2-and-more"
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(url, `shared_content = { infra_env = "uid/7" }`, `host_content = { nmstate = "uid/3" }`)))
 	wantWarned(t, w.Must("apply", "-auto-approve"))
 	now := s.Node(node)
-	info := acctest.InstanceInfo(s, node)
+	info := site.InstanceInfo(s, node)
 	if now["provision_state"] != "active" || now["power_state"] != "power on" || now["deploy_interface"] == "ramdisk" || info["deploy_interface"] != "ramdisk" ||
-		!strings.HasPrefix(acctest.Text(info["boot_iso"]), iso.URL("v1")) {
+		!strings.HasPrefix(site.Text(info["boot_iso"]), iso.URL("v1")) {
 		t.Errorf("the node is %v, %v, its deploy_interface %v, its instance_info %v", now["provision_state"], now["power_state"], now["deploy_interface"], info)
 	}
 	if s.Fake != nil && s.Fake.BootedISO(node) != url {
 		t.Errorf("the machine runs %q", s.Fake.BootedISO(node))
 	}
 	record := bootRecord(s, node)
-	if len(acctest.Text(record["image"])) != 32 || record["boots"] != 1.0 {
+	if len(site.Text(record["image"])) != 32 || record["boots"] != 1.0 {
 		t.Errorf("the record is %v", record)
 	}
 	for _, said := range []string{"hunter2", "127.0.0.1", "uid/"} {
@@ -193,7 +195,7 @@ func TestAccLiveISO_firstBoot(t *testing.T) {
 
 func TestAccLiveISO_tokenInURLIsNoChange(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(token string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")+"?"+token, `reboot_policy = "always"`))
@@ -219,7 +221,7 @@ func TestAccLiveISO_tokenInURLIsNoChange(t *testing.T) {
 // TestAccLiveISO_newImageRestartsStaleMachines gives hosts of all kinds a new image, and all but one of them new host_content.
 func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	kinds := []struct {
 		name      string
 		settings  string
@@ -284,7 +286,7 @@ func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 // TestAccLiveISO_ownConfigurationDecides follows one host of two through the life of its configuration.
 func TestAccLiveISO_ownConfigurationDecides(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	mine, other := addLiveNode(t, s, 1, nil), addLiveNode(t, s, 2, nil)
 	config := func(version, shared, own string) string {
 		setting := fmt.Sprintf("shared_content = { infra_env = %q }", shared)
@@ -323,7 +325,7 @@ func TestAccLiveISO_ownConfigurationDecides(t *testing.T) {
 
 func TestAccLiveISO_affectedHostWaitsForNewerImage(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(version, own string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(own)+` }`))
@@ -351,7 +353,7 @@ func TestAccLiveISO_affectedHostWaitsForNewerImage(t *testing.T) {
 
 func TestAccLiveISO_settingsChangeInPlace(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"), settings...))
@@ -376,7 +378,7 @@ func TestAccLiveISO_settingsChangeInPlace(t *testing.T) {
 
 func TestAccLiveISO_replacesImage(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	written, live := s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")))
 	w := acctest.NewWorkspace(t, written)
@@ -386,23 +388,23 @@ func TestAccLiveISO_replacesImage(t *testing.T) {
 	acctest.Mention(t, output, "must be replaced", "1 to add, 0 to change, 1 to destroy")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	if info := acctest.InstanceInfo(s, node); info["image_source"] != nil || bootRecord(s, node) == nil {
+	if info := site.InstanceInfo(s, node); info["image_source"] != nil || bootRecord(s, node) == nil {
 		t.Errorf("instance_info is %v, the record %v", info, bootRecord(s, node))
 	}
 	w.Configure(written)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed")
 	acctest.NoChanges(t, w)
-	if info := acctest.InstanceInfo(s, node); info["boot_iso"] != nil || info["deploy_interface"] != nil || bootRecord(s, node) != nil {
+	if info := site.InstanceInfo(s, node); info["boot_iso"] != nil || info["deploy_interface"] != nil || bootRecord(s, node) != nil {
 		t.Errorf("instance_info is %v, the record %v", info, bootRecord(s, node))
 	}
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active", "deleted", "active")
+	site.WantVerbs(t, s, node, "active", "deleted", "active", "deleted", "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 // TestAccLiveISO_ofAManagedHost restarts a host that is managed too: the notes on its node do not show as a change of the host.
 func TestAccLiveISO_ofAManagedHost(t *testing.T) {
 	t.Parallel()
-	s, iso := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	config := func(version string) string {
 		return s.Provider() + acctest.Host(s, 1, `hardware_interfaces = { boot = "ipxe" }`, `automated_clean = false`, `extra = { rack = "7" }`,
 			fmt.Sprintf("ports = { %q = {} }", s.MAC(1)), fmt.Sprintf("driver_info = { deploy_kernel = %q, deploy_ramdisk = %q }", acctest.Images+"kernel", acctest.Images+"ramdisk")) +
@@ -414,7 +416,7 @@ func TestAccLiveISO_ofAManagedHost(t *testing.T) {
 	watch := watchPower(t, s)
 	w.Configure(config("v2"))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed", "is restarted: its own configuration changed (obsolete: host.nmstate, shared.infra_env)")
-	watch.wantStarts(t, s, map[string]int{acctest.Text(s.Node(s.Name("h1"))["uuid"]): 1})
+	watch.wantStarts(t, s, map[string]int{site.Text(s.Node(s.Name("h1"))["uuid"]): 1})
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -59,7 +61,7 @@ func TestFakeLiveISO_waysToRestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, iso := acctest.StartFake(t, tc.fake), acctest.ServeISO(t)
+			s, iso := site.StartFake(t, tc.fake), bmc.ServeISO(t)
 			node := addLiveNode(t, s, 1, tc.fields)
 			config := func(version string) string {
 				return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) +
@@ -67,11 +69,11 @@ func TestFakeLiveISO_waysToRestart(t *testing.T) {
 			}
 			w := acctest.NewWorkspace(t, config("v1"))
 			w.Must("apply", "-auto-approve")
-			before, reserved := s.Node(node), acctest.AllocationNamed(s, s.Name("web"))
-			acctest.ForgetVerbs(s)
+			before, reserved := s.Node(node), site.AllocationNamed(s, s.Name("web"))
+			site.ForgetVerbs(s)
 			w.Configure(config("v2"))
 			w.Must("apply", "-auto-approve")
-			acctest.WantVerbs(t, s, node, tc.verbs...)
+			site.WantVerbs(t, s, node, tc.verbs...)
 			if got := s.Fake.PowerCycles(node); got != 2 {
 				t.Errorf("the machine was started %d times", got)
 			}
@@ -87,7 +89,7 @@ func TestFakeLiveISO_waysToRestart(t *testing.T) {
 			if media != tc.media {
 				t.Errorf("media were attached %d times", media)
 			}
-			after, kept := s.Node(node), acctest.AllocationNamed(s, s.Name("web"))
+			after, kept := s.Node(node), site.AllocationNamed(s, s.Name("web"))
 			if after["instance_uuid"] != before["instance_uuid"] || after["automated_clean"] != nil || kept["uuid"] != reserved["uuid"] || kept["node_uuid"] != node {
 				t.Errorf("the node is reserved by %v, its automated_clean %v; the allocation is %v", after["instance_uuid"], after["automated_clean"], kept)
 			}
@@ -110,7 +112,7 @@ func TestFakeLiveISO_automatedCleanIsRestored(t *testing.T) {
 	for name, before := range map[string]any{"unset": nil, "on": true, "off": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, iso := acctest.StartFake(t, nil), acctest.ServeISO(t)
+			s, iso := site.StartFake(t, nil), bmc.ServeISO(t)
 			node := addLiveNode(t, s, 1, map[string]any{"automated_clean": before})
 			config := func(version string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
@@ -120,7 +122,7 @@ func TestFakeLiveISO_automatedCleanIsRestored(t *testing.T) {
 			instance := s.Node(node)["instance_uuid"]
 			w.Configure(config("v2"))
 			w.Must("apply", "-auto-approve")
-			acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+			site.WantVerbs(t, s, node, "active", "deleted", "active")
 			if now := s.Node(node); now["automated_clean"] != before || now["instance_uuid"] != instance {
 				t.Errorf("automated_clean is %v, and the node reserved by %v instead of %v", now["automated_clean"], now["instance_uuid"], instance)
 			}
@@ -138,7 +140,7 @@ func TestFakeLiveISO_configDriveFromVirtualMedia(t *testing.T) {
 	for _, api := range []string{"1.82", "1.115"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
-			s, iso := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: api}), acctest.ServeISO(t)
+			s, iso := site.StartFake(t, &fakeironic.Server{MaxMicroversion: api}), bmc.ServeISO(t)
 			node := addLiveNode(t, s, 1, redfishNode())
 			config := func(hostname string, settings ...string) string {
 				drive := ""
@@ -159,7 +161,7 @@ func TestFakeLiveISO_configDriveFromVirtualMedia(t *testing.T) {
 				}
 				acctest.NoChanges(t, w)
 			}
-			if info := acctest.InstanceInfo(s, node); info["configdrive"] != nil {
+			if info := site.InstanceInfo(s, node); info["configdrive"] != nil {
 				t.Errorf("the config drive is left: %v", info)
 			}
 			w.Configure(config("c", `on_change = "ignore"`))
@@ -176,8 +178,8 @@ func TestFakeLiveISO_configDriveFromVirtualMedia(t *testing.T) {
 // A restart with another image deploys what the plan shows: an ignored config drive stays as it was.
 func TestFakeLiveISO_ignoredContentStaysAtRestart(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image, hostname string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `on_change = "ignore"`, `config_drive = { hostname = "`+hostname+`" }`,
 			liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`))
@@ -186,7 +188,7 @@ func TestFakeLiveISO_ignoredContentStaysAtRestart(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("b", "two"))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Must("apply", "saved")
 	var drives []string
 	for _, r := range s.Fake.Requests() {

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccDeployment_onChangeReplace(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(image string, settings ...string) string {
 		return s.Provider() + acctest.Allocation(s) + acctest.Allocated(append(settings, acctest.Image(image), `on_change = "replace"`)...)
 	}
@@ -26,14 +27,14 @@ func TestAccDeployment_onChangeReplace(t *testing.T) {
 	}
 	w.Configure(config("v2", `lifecycle { prevent_destroy = true }`))
 	acctest.Fails(t, w, []string{"plan"}, "Instance cannot be destroyed", "metal_deployment.d has lifecycle.prevent_destroy set")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(config("v2"))
 	if change := w.Save()[acctest.DeploymentAddress]; !slices.Equal(change.Actions, []string{"delete", "create"}) || fmt.Sprint(change.After["rebuilds"]) != "0" {
 		t.Errorf("planned is %v to %v", change.Actions, change.After)
 	}
 	w.Must("apply", "saved")
-	acctest.WantVerbs(t, s, node, "active", "deleted", "active")
+	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	acctest.NoChanges(t, w)
 	w.Configure(config("v2", `rebuild_triggers = { a = "1" }`)) // a trigger deploys in place
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
@@ -43,8 +44,8 @@ func TestAccDeployment_onChangeReplace(t *testing.T) {
 // With "ignore" the plan keeps the prior content, and so does the state: a change is not lost if on_change becomes "rebuild".
 func TestAccDeployment_onChangeIgnore(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
 	}
@@ -56,24 +57,24 @@ func TestAccDeployment_onChangeIgnore(t *testing.T) {
 	w.Configure(config(acctest.Image("v2"), `config_drive = { user_data = "b" }`, ignore, `traits = ["CUSTOM_B"]`))
 	acctest.NoChanges(t, w)
 	image, _ := acctest.Deployed(t, w).Values["image"].(map[string]any)
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" || image["url"] != got {
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" || image["url"] != got {
 		t.Errorf("the node runs %v, in state is %v", got, image["url"])
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(config(acctest.Image("v2"), drive))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
 
 // The provider's on_change is a default: it is in no state, and the resource's own value wins.
 func TestAccDeployment_onChangeOfProvider(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(provider, image string, settings ...string) string {
 		return s.Provider(provider) + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image(image))...)
 	}
@@ -102,8 +103,8 @@ func TestAccDeployment_onChangeOfProvider(t *testing.T) {
 
 func TestAccDeployment_onChangeMustBeKnown(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	unknown := "resource \"terraform_data\" \"x\" {\n  input = \"rebuild\"\n}\n"
 	for want, config := range map[string]string{
 		"on_change decides whether":                       s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = terraform_data.x.output`),

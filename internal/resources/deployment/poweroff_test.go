@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccDeployment_gracefulPowerOff(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
 	}
@@ -39,7 +40,7 @@ func TestAccDeployment_gracefulPowerOff(t *testing.T) {
 }
 
 // powerTargets returns the requests for power changes that the fake has got.
-func powerTargets(s *acctest.Site) string {
+func powerTargets(s *site.Site) string {
 	var sent []string
 	for _, r := range s.Fake.Requests() {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.Path, "/states/power") {
@@ -51,8 +52,8 @@ func powerTargets(s *acctest.Site) string {
 
 func TestFakeDeployment_powerIsCutWithoutSoftPower(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{NoSoftPower: true})
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, &fakeironic.Server{NoSoftPower: true})
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(mode string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`, "power_off_mode = "+acctest.Quoted(mode))
 	}
@@ -75,9 +76,9 @@ func TestFakeDeployment_powerIsCutWithoutSoftPower(t *testing.T) {
 // switched off later. The plan says so.
 func TestAccDeployment_neverOffIsRefusedByThePlan(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 95)
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	never := func(value bool) { s.PatchAt("1.95", node, "/disable_power_off", value) }
 	config := func(power string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power))
@@ -101,7 +102,7 @@ func TestAccDeployment_neverOffIsRefusedByThePlan(t *testing.T) {
 // The plan of a deployment goes by what the plan of its host makes of disable_power_off.
 func TestAccDeployment_neverOffFollowsThePlannedHost(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 95)
 	config := func(never bool, power string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `resource_class = "baremetal"`, acctest.Target("available"), fmt.Sprintf("disable_power_off = %t", never)) +

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // wantProtected fails a test unless Ironic says that the node is protected, or not.
-func wantProtected(t *testing.T, s *acctest.Site, node string, want bool) {
+func wantProtected(t *testing.T, s *site.Site, node string, want bool) {
 	t.Helper()
 	if got := s.Node(node)["protected"]; got != want {
 		t.Errorf("the node is protected: %v, want %v", got, want)
@@ -22,10 +23,10 @@ func wantPlanRefused(t *testing.T, w *acctest.Workspace, args []string, texts ..
 }
 
 // protectedSite starts a site with a deployed machine that its configuration protects.
-func protectedSite(t *testing.T, settings ...string) (s *acctest.Site, node string, w *acctest.Workspace, config func(settings ...string) string) {
+func protectedSite(t *testing.T, settings ...string) (s *site.Site, node string, w *acctest.Workspace, config func(settings ...string) string) {
 	t.Helper()
-	s = acctest.Start(t, nil)
-	node = acctest.AddNode(t, s, "n1", nil)
+	s = site.Start(t, nil)
+	node = site.AddNode(t, s, "n1", nil)
 	config = func(settings ...string) string {
 		return s.Provider() + acctest.Allocation(s) + acctest.Allocated(settings...)
 	}
@@ -58,7 +59,7 @@ func TestAccDeployment_protectedIsSetAndCleared(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	wantProtected(t, s, node, false)
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -82,13 +83,13 @@ func TestAccDeployment_protectedIsNotRebuilt(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Configure(config(acctest.Image("v1"), `protected = true`, `restart_triggers = { a = "1" }`)) // wipes nothing
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(config(acctest.Image("v2"), `protected = false`)) // one apply clears the flag, then rebuilds
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
 	wantProtected(t, s, node, false)
-	acctest.WantVerbs(t, s, node, "active", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -119,19 +120,19 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	w.Must("taint", acctest.DeploymentAddress)
 	wantPlanRefused(t, w, nil, "a new deployment would first undeploy it", "run terraform untaint")
 	w.Must("untaint", acctest.DeploymentAddress)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Must("apply", "-auto-approve") // as the errors advise: protected = false alone
 	wantProtected(t, s, node, false)
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 // Ironic refuses what no plan could see.
 func TestAccDeployment_protectedByOthersAfterPlan(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(image string) string {
 		return s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image(image))
 	}
@@ -156,7 +157,7 @@ func TestAccDeployment_protectedByOthersAfterPlan(t *testing.T) {
 		acctest.NoChanges(t, w)
 		s.Patch(node, "replace", "/protected", false)
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	s.Patch(node, "add", "/protected", true)
 	w.Configure(config("v2"))
 	wantPlanRefused(t, w, nil, "this plan would rebuild it") // as last refreshed
@@ -167,8 +168,8 @@ func TestAccDeployment_protectedByOthersAfterPlan(t *testing.T) {
 
 func TestAccDeployment_forgettingLeavesProtection(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `protected = true`, `on_destroy = "forget"`)+
 		"data \"metal_host\" \"n\" {\n  id = "+acctest.DeploymentAddress+".id\n}\noutput \"protected\" {\n  value = data.metal_host.n.protected\n}\n")
 	w.Must("apply", "-auto-approve")
@@ -177,7 +178,7 @@ func TestAccDeployment_forgettingLeavesProtection(t *testing.T) {
 	}
 	w.Must("destroy", "-auto-approve")
 	wantProtected(t, s, node, true)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	wantPlanRefused(t, w, nil, "If the node belongs to another user, choose another node")
@@ -188,8 +189,8 @@ func TestAccDeployment_forgettingLeavesProtection(t *testing.T) {
 // A new live ISO restarts no protected machine; what else would restart it is an error.
 func TestFakeLiveISO_protected(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n", bootsISOs())
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image string, settings ...string) string {
 		live := liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`)
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, live)...)

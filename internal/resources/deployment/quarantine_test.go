@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 const quarantine = `on_failure = "quarantine"`
 
 // rack is the HCL of two hosts with further settings, and of an allocation of one of them with a name.
-func rack(s *acctest.Site, settings ...string) string { return rackBut(s, "", "", settings...) }
+func rack(s *site.Site, settings ...string) string { return rackBut(s, "", "", settings...) }
 
 // rackBut is rack with another setting of one of the hosts.
-func rackBut(s *acctest.Site, base, setting string, settings ...string) string {
+func rackBut(s *site.Site, base, setting string, settings ...string) string {
 	config := s.Provider() + named(s, "depends_on = [metal_host.h1, metal_host.h2]")
 	for n, name := range []string{"h1", "h2"} {
 		if name == base {
@@ -30,12 +31,12 @@ func rackBut(s *acctest.Site, base, setting string, settings ...string) string {
 }
 
 // named is the HCL of the allocation "a" with a name.
-func named(s *acctest.Site, settings ...string) string {
+func named(s *site.Site, settings ...string) string {
 	return acctest.Allocation(s, append(settings, "name = "+acctest.Quoted(s.Name("web")))...)
 }
 
 // retired returns the nodes that are in quarantine, by name without the site's suffix.
-func retired(s *acctest.Site, bases ...string) (found []string) {
+func retired(s *site.Site, bases ...string) (found []string) {
 	for _, base := range bases {
 		if s.Node(s.Name(base))["retired"] == true {
 			found = append(found, base)
@@ -45,7 +46,7 @@ func retired(s *acctest.Site, bases ...string) (found []string) {
 }
 
 // giveBack returns nodes to use without Terraform, as an operator does, and removes the notes that the next deployment would remove.
-func giveBack(s *acctest.Site, bases ...string) {
+func giveBack(s *site.Site, bases ...string) {
 	for _, base := range bases {
 		node := s.Node(s.Name(base))
 		if node["retired"] == true {
@@ -65,7 +66,7 @@ func giveBack(s *acctest.Site, bases ...string) {
 // A machine that cannot be deployed is put into quarantine, the next apply deploys another one, and the first returns as the warning says.
 func TestAccDeployment_quarantine(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, rack(s)+acctest.Allocated(acctest.Image("v1"), quarantine, acctest.FailingStep))
 	output := acctest.Fails(t, w, acctest.Apply(), `is in state "deploy failed"`, "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
 		`The node is in quarantine: it is undeployed, retired and in state "manageable"`, "This was node 1 of at most 3 (max_nodes)", "Apply again")
@@ -75,7 +76,7 @@ func TestAccDeployment_quarantine(t *testing.T) {
 	}
 	bad, good := failed[0], map[string]string{"h1": "h2", "h2": "h1"}[failed[0]]
 	node := s.Node(s.Name(bad))
-	if reason := acctest.Text(node["retired_reason"]); node["provision_state"] != "manageable" || node["instance_uuid"] != nil || node["maintenance"] != false ||
+	if reason := site.Text(node["retired_reason"]); node["provision_state"] != "manageable" || node["instance_uuid"] != nil || node["maintenance"] != false ||
 		!strings.HasPrefix(reason, "quarantine: the deployment for allocation "+s.Name("web")+" failed") {
 		t.Errorf("the node in quarantine is %v, %q", node["provision_state"], reason)
 	}
@@ -110,7 +111,7 @@ func TestAccDeployment_quarantine(t *testing.T) {
 // A host that always says retired = false does not return a broken machine.
 func TestAccDeployment_quarantineOfHostThatManagesRetired(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	const deployed, spare = `retired = false`, `description = "spare"`
 	w := acctest.NewWorkspace(t, rack(s, deployed)+acctest.Allocated(acctest.Image("v1"), quarantine, acctest.FailingStep))
 	acctest.Fails(t, w, acctest.Apply(), "The node is in quarantine")
@@ -147,10 +148,10 @@ func TestAccDeployment_quarantineOfHostThatManagesRetired(t *testing.T) {
 // After max_nodes failures, nothing is written to the next node.
 func TestAccDeployment_quarantineEndsAtMaxNodes(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	bases := []string{"n1", "n2", "n3"}
 	for _, base := range bases {
-		acctest.AddNode(t, s, base, nil)
+		site.AddNode(t, s, base, nil)
 	}
 	config := func(settings ...string) string {
 		return s.Provider() + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"), quarantine)...)
@@ -176,8 +177,8 @@ func TestAccDeployment_quarantineEndsAtMaxNodes(t *testing.T) {
 
 func TestAccDeployment_quarantineNeedsNamedAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), quarantine))
 	acctest.Fails(t, w, []string{"plan"}, "Missing setting", "set allocation_id to the id of a metal_allocation with a name")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `max_nodes = 2`))
@@ -200,8 +201,8 @@ func TestAccDeployment_quarantineNeedsNamedAllocation(t *testing.T) {
 // on_failure can be added to, changed on and removed from a deployment, and imported ones, without touching the machine.
 func TestAccDeployment_onFailureChangesInPlace(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"))...)
 	}
@@ -217,13 +218,13 @@ func TestAccDeployment_onFailureChangesInPlace(t *testing.T) {
 	w.Must("import", acctest.DeploymentAddress, node)
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeDeployment_quarantineNeedsAPI161(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	w := acctest.NewWorkspace(t, s.Provider(`microversion = "1.60"`)+named(s)+acctest.Allocated(acctest.Image("v1"), quarantine))
 	acctest.Fails(t, w, []string{"plan"}, "on_failure", "1.61")
 }
@@ -253,19 +254,19 @@ func TestAccDeployment_killedQuarantineIsFinished(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, destroys %t", name, destroys), func(t *testing.T) {
 				t.Parallel()
-				s := acctest.Start(t, nil)
+				s := site.Start(t, nil)
 				bases := []string{"n1", "n2", "n3"}
 				for _, base := range bases {
-					acctest.AddNode(t, s, base, nil)
+					site.AddNode(t, s, base, nil)
 				}
 				var once sync.Once
 				var running *acctest.Running
 				ready := make(chan struct{})
-				provider := s.Behind(t, func(r *http.Request, body []byte) (d *acctest.Disturbance) {
+				provider := s.Behind(t, func(r *http.Request, body []byte) (d *site.Disturbance) {
 					if test.at(r, string(body)) {
 						once.Do(func() {
 							<-ready
-							d = &acctest.Disturbance{Drop: true, Executed: test.executed, After: running.Kill}
+							d = &site.Disturbance{Drop: true, Executed: test.executed, After: running.Kill}
 						})
 					}
 					return d
@@ -304,18 +305,18 @@ func TestAccDeployment_killedQuarantineIsFinished(t *testing.T) {
 
 func TestAccDeployment_interruptedQuarantineIsFinished(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := site.StartSlow(t)
 	bases := []string{"n1", "n2"}
 	for _, base := range bases {
-		acctest.AddNode(t, s, base, nil)
+		site.AddNode(t, s, base, nil)
 	}
 	config := func(settings ...string) string {
 		return s.Provider() + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"), quarantine)...)
 	}
 	w := acctest.NewWorkspace(t, config(acctest.FailingStep))
-	release := s.Hold(acctest.BusyUndeploying()...)
+	release := s.Hold(site.BusyUndeploying()...)
 	running := w.Start(acctest.Apply()...)
-	acctest.Until(t, "a node to be in quarantine", func() bool { return len(retired(s, bases...)) > 0 })
+	site.Until(t, "a node to be in quarantine", func() bool { return len(retired(s, bases...)) > 0 })
 	acctest.Mention(t, acctest.Interrupt(t, running), "The node is retired. The run was interrupted before the node was undeployed.")
 	if d := acctest.InState(t, w, acctest.DeploymentAddress); d != nil {
 		t.Errorf("in state is %+v", d)
@@ -334,13 +335,13 @@ func TestAccDeployment_interruptedQuarantineIsFinished(t *testing.T) {
 // A machine that cannot be undeployed either stays out of the pool, and the next apply deploys another one.
 func TestFakeDeployment_quarantineWithoutUndeploy(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(node fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(node fakeironic.Node, verb string) string {
 		if !strings.HasPrefix(node.Name, "n1") {
 			return ""
 		}
 		return map[string]string{"active": "Deploy step deploy.write_image failed: no space left on device.", "deleted": "the switch port was down"}[verb]
 	}})
-	first := acctest.AddNode(t, s, "n1", nil)
+	first := site.AddNode(t, s, "n1", nil)
 	config := func(candidate string) string {
 		return s.Provider() + named(s, "candidate_nodes = ["+acctest.Quoted(s.Name(candidate))+"]") + acctest.Allocated(acctest.Image("v1"), quarantine)
 	}
@@ -351,7 +352,7 @@ func TestFakeDeployment_quarantineWithoutUndeploy(t *testing.T) {
 	if node["retired"] != true || node["provision_state"] != "error" {
 		t.Errorf("the node is %v in state %v", node["retired"], node["provision_state"])
 	}
-	second := acctest.AddNode(t, s, "n2", nil)
+	second := site.AddNode(t, s, "n2", nil)
 	w.Configure(config("n2"))
 	w.Must(acctest.Apply()...)
 	if d := acctest.Deployed(t, w); d.Values["id"] != second {

@@ -6,34 +6,35 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccDeployment_rebuildKeepsReservation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(version string) string {
 		return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image(version))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
-	before, reserved := s.Node(node), acctest.AllocationNamed(s, s.Name("web"))
+	before, reserved := s.Node(node), site.AllocationNamed(s, s.Name("web"))
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config("v2"))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk", "The content of node "+s.Name("n1")+" ("+node+") changes: Ironic rebuilds it in place",
 		"will be updated in-place", "Plan: 0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "rebuild")
+	site.WantVerbs(t, s, node, "rebuild")
 	after := s.Node(node)
 	if after["provision_updated_at"] == before["provision_updated_at"] {
 		t.Error("the node was not rebuilt")
 	}
-	if got := acctest.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v2.qcow2" {
+	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v2.qcow2" {
 		t.Errorf("the node runs %v", got)
 	}
-	if kept := acctest.AllocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || kept["created_at"] != reserved["created_at"] {
+	if kept := site.AllocationNamed(s, s.Name("web")); kept["uuid"] != reserved["uuid"] || kept["created_at"] != reserved["created_at"] {
 		t.Errorf("the allocation was %v and is %v", reserved, kept)
 	}
 	acctest.NoChanges(t, w)
@@ -42,8 +43,8 @@ func TestAccDeployment_rebuildKeepsReservation(t *testing.T) {
 
 func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(drive string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = {`+drive+`}`)
 	}
@@ -65,13 +66,13 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 		}
 		acctest.NoChanges(t, w)
 	}
-	acctest.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
 
 	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = 2, hostname = "web"`)) // the version says that nothing has changed
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	if _, left := acctest.InstanceInfo(s, node)["configdrive"]; left {
+	if _, left := site.InstanceInfo(s, node)["configdrive"]; left {
 		t.Error("the config drive is still there")
 	}
 	acctest.NoChanges(t, w)
@@ -80,8 +81,8 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 
 func TestAccDeployment_otherSettingsTouchNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)["updated_at"]
@@ -99,8 +100,8 @@ func TestAccDeployment_otherSettingsTouchNothing(t *testing.T) {
 
 func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	instance := s.Node(node)["instance_uuid"]
@@ -120,7 +121,7 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 	acctest.Mention(t, output, "Failed deployment is repeated", `is in state "deploy failed" (`+acctest.LastErrorOfFailingStep+`)`)
 	w.Configure(s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v2")))
 	w.Must("apply", "-auto-approve")
-	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance || acctest.InstanceInfo(s, node)["image_source"] != acctest.Images+"v2.qcow2" {
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance || site.InstanceInfo(s, node)["image_source"] != acctest.Images+"v2.qcow2" {
 		t.Errorf("the node is %v", now)
 	}
 	acctest.NoChanges(t, w)
@@ -129,8 +130,8 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 
 func TestAccDeployment_refusedRebuild(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)
@@ -163,13 +164,13 @@ func TestAccDeployment_refusedRebuild(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "rebuild", "deleted")
+	site.WantVerbs(t, s, node, "active", "rebuild", "deleted")
 }
 
 func TestAccDeployment_refusedDeploymentHoldsNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	s.Patch(node, "add", "/deploy_interface", "direct") // which demands a checksum
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v1.qcow2" }`, `instance_info = { deploy_interface = "direct" }`))
 	output, code := w.Run("apply", "-auto-approve")

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // A refresh right after an apply changes nothing, neither of an allocation nor of a deployment.
 func TestAccRefresh_afterApplyFindsNoDrift(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("web"))) + acctest.Allocated(settings...)
 	}
@@ -32,7 +34,7 @@ func TestAccRefresh_afterApplyFindsNoDrift(t *testing.T) {
 // The state names the node, also after another client, or the same configuration, has renamed it.
 func TestAccRefresh_nodeName(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(host string, settings ...string) string {
 		return s.Provider() + acctest.HostBlock(s.Name(host), `driver = "fake-hardware"`, acctest.Target("available")) +
 			acctest.Deployment(acctest.HostAddress+".id", settings...)
@@ -66,7 +68,7 @@ func TestAccRefresh_nodeName(t *testing.T) {
 // Of a live ISO, the state has more notes, which the apply must leave as a refresh would.
 func TestAccRefresh_liveISOFindsNoDrift(t *testing.T) {
 	t.Parallel()
-	s, images := acctest.Start(t, nil), acctest.ServeISO(t)
+	s, images := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(images.URL("a")), strings.Join(settings, "\n"))

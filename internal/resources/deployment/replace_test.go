@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -24,13 +25,13 @@ func wantRefused(t *testing.T, w *acctest.Workspace, texts ...string) {
 func TestFakeDeployment_nameOfTheSameNode(t *testing.T) {
 	t.Parallel()
 	var failing atomic.Bool
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if failing.Load() && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
 			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
 		}
 		return nil
 	}})
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"))) // the same node
@@ -39,17 +40,17 @@ func TestFakeDeployment_nameOfTheSameNode(t *testing.T) {
 	failing.Store(false)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node, other := acctest.AddNode(t, s, "n1", nil), acctest.AddNode(t, s, "n2", nil)
+	s := site.Start(t, nil)
+	node, other := site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	stays := "Without this change, node " + s.Name("n1") + " (" + node + ") keeps running"
-	taken := acctest.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class(), "candidate_nodes": []string{other}})["uuid"])
+	taken := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class(), "candidate_nodes": []string{other}})["uuid"])
 	s.Await(other, "instance_uuid", taken)
 	moves := func(node string) {
 		w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `allocation_id = `+acctest.Quoted(taken), acctest.Image("v1")))
@@ -57,7 +58,7 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 
 	moves("unknown-" + s.Class())
 	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`, "refer to its id: node_id = metal_host.<name>.id", stays)
-	moves(acctest.AddNode(t, s, "n3", nil))
+	moves(site.AddNode(t, s, "n3", nil))
 	wantRefused(t, w, "Allocation of another node", "Allocation "+taken+" reserves node "+other+", not node "+s.Name("n3"), stays)
 	moves(s.Name("n2"))
 	s.Verb(other, "active", "active")
@@ -67,18 +68,18 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 // TestAccDeployment_staysOnItsNode takes node_id from a list of free nodes, which the node leaves as soon as it is reserved.
 func TestAccDeployment_staysOnItsNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  resource_class = " + acctest.Quoted(s.Class()) + "\n  provision_state = \"available\"\n}\n"
 	w := acctest.NewWorkspace(t, config+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	other := acctest.AddNode(t, s, "n2", nil)
+	other := site.AddNode(t, s, "n2", nil)
 	w.Configure(config + acctest.Deployment("data.metal_hosts.free.ids[0]", acctest.Image("v1")))
 	output, changes := w.Plan()
 	if changes {
@@ -87,7 +88,7 @@ func TestAccDeployment_staysOnItsNode(t *testing.T) {
 	acctest.Mention(t, output, "Deployment stays on its node", "This deployment is on node "+s.Name("n1")+" ("+node+")", acctest.Quoted(other), "-replace")
 	w.Configure(config + "resource \"terraform_data\" \"later\" {}\n" + acctest.Deployment("(terraform_data.later.id == \"\" ? \"\" : data.metal_hosts.free.ids[0])", acctest.Image("v1")))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 0 destroyed") // not even while it is not known
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 
 	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress), "1 added, 0 changed, 1 destroyed")
 	if now := s.Node(other)["provision_state"]; now != "active" {
@@ -98,8 +99,8 @@ func TestAccDeployment_staysOnItsNode(t *testing.T) {
 
 func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	if output, _ := w.Plan(); strings.Contains(output, "Destroying") {
 		t.Errorf("the first deployment of a free node warns:\n%s", output)
@@ -134,8 +135,8 @@ func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 
 func TestAccDeployment_forgottenMachineIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`live.iso" }`, `on_destroy = "forget"`))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -26,7 +27,7 @@ func rescue(version int) string {
 const rescueVariable = "variable \"password\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n"
 
 // newRescue returns a workspace with a deployment of an image on a node, and the password in its environment.
-func newRescue(t *testing.T, s *acctest.Site, node string, settings ...string) *acctest.Workspace {
+func newRescue(t *testing.T, s *site.Site, node string, settings ...string) *acctest.Workspace {
 	t.Helper()
 	w := acctest.NewWorkspace(t, rescueConfig(s, node, settings...))
 	w.Setenv("TF_VAR_password", rescuePassword)
@@ -34,12 +35,12 @@ func newRescue(t *testing.T, s *acctest.Site, node string, settings ...string) *
 }
 
 // rescueConfig is a configuration with a deployment of an image on a node.
-func rescueConfig(s *acctest.Site, node string, settings ...string) string {
+func rescueConfig(s *site.Site, node string, settings ...string) string {
 	return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1")}, settings...)...)
 }
 
 // wantState fails a test unless a node is in a state and the state of the deployment says so.
-func wantState(t *testing.T, s *acctest.Site, w *acctest.Workspace, node, want string) {
+func wantState(t *testing.T, s *site.Site, w *acctest.Workspace, node, want string) {
 	t.Helper()
 	if is := s.Node(node)["provision_state"]; is != want {
 		t.Errorf("the node is in state %v, want %s", is, want)
@@ -51,8 +52,8 @@ func wantState(t *testing.T, s *acctest.Site, w *acctest.Workspace, node, want s
 
 func TestAccDeployment_rescueAndBack(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	log := filepath.Join(w.Dir, "trace.log")
 	w.Setenv("TF_LOG", "TRACE")
@@ -83,7 +84,7 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 		acctest.NoChanges(t, w)
 	}
 	wantInState(t, w, 1, restarts)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue", "rebuild")
 	said.WriteString(w.Must("show", "-json") + w.Must("destroy", "-auto-approve"))
 	trace, err := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(trace), "request to Ironic") {
@@ -103,8 +104,8 @@ func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 	for _, byOthers := range []bool{true, false} {
 		t.Run(fmt.Sprintf("by others %t", byOthers), func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			node := acctest.AddNode(t, s, "n1", nil)
+			s := site.Start(t, nil)
+			node := site.AddNode(t, s, "n1", nil)
 			config := func(rescued bool, image string, month int, settings ...string) string {
 				if rescued && !byOthers {
 					settings = append(settings, rescue(1))
@@ -147,7 +148,7 @@ func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 			}
 			acctest.NoChanges(t, w)
 			w.Must("destroy", "-auto-approve")
-			acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue", "rebuild", "deleted")
+			site.WantVerbs(t, s, node, "active", "rescue", "unrescue", "rebuild", "deleted")
 		})
 	}
 }
@@ -156,8 +157,8 @@ func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 // does that.
 func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	others := []string{`config_drive = { hostname = "h" }`, `rebuild_triggers = { a = "1" }`, `restart_triggers = { a = "1" }`}
@@ -165,22 +166,22 @@ func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 		w.Configure(rescueConfig(s, node, setting, rescue(1)))
 		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
 	s.Await(node, "provision_state", "rescue")
 	for _, setting := range others {
 		w.Configure(rescueConfig(s, node, setting))
 		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "baremetal node unrescue "+node)
 	}
-	acctest.WantVerbs(t, s, node, "active", "rescue")
+	site.WantVerbs(t, s, node, "active", "rescue")
 	w.Configure(rescueConfig(s, node))
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_rescueByOthers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
@@ -205,37 +206,37 @@ func TestAccDeployment_rescueByOthers(t *testing.T) {
 	w.Configure(rescueConfig(s, node))
 	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue")
+	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_destroyInRescue(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, rescueVariable+s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
 	w.Setenv("TF_VAR_password", rescuePassword)
 	w.Must("apply", "-auto-approve")
 	w.Configure(rescueVariable + s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1"), rescue(1)))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "rescue", "deleted")
-	if password := acctest.InstanceInfo(s, node)["rescue_password"]; password != nil {
+	site.WantVerbs(t, s, node, "active", "rescue", "deleted")
+	if password := site.InstanceInfo(s, node)["rescue_password"]; password != nil {
 		t.Errorf("the password is left on the node: %v", password)
 	}
 }
 
 func TestAccDeployment_importInRescue(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	deployByHand(s, node, site.ForeignInstance(s))
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
 	s.Await(node, "provision_state", "rescue")
 	w := newRescue(t, s, node, rescue(1))
 	importing(t, w, node)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rescue is recorded only")
-	acctest.WantVerbs(t, s, node, "active", "rescue")
+	site.WantVerbs(t, s, node, "active", "rescue")
 	acctest.NoChanges(t, w)
 	w.Configure(rescueConfig(s, node))
 	w.Must("apply", "-auto-approve")
@@ -248,13 +249,13 @@ func TestFakeDeployment_failedRescue(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Value
 	broken.Store("rescue")
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == broken.Load() {
 			return "the ramdisk did not boot"
 		}
 		return ""
 	}})
-	node := acctest.AddNode(t, s, "n1", nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	w.Configure(rescueConfig(s, node, rescue(1)))
@@ -277,22 +278,22 @@ func TestFakeDeployment_failedRescue(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	wantState(t, s, w, node, "active")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "rescue", "rescue", "unrescue", "unrescue")
+	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "rescue", "unrescue", "unrescue")
 	w.Must("destroy", "-auto-approve")
 }
 
 // Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
 func TestFakeDeployment_interruptedRescue(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
 	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
 		w.Configure(rescueConfig(s, node, step.settings))
 		release := s.Hold(step.during)
 		running := w.Start("apply", "-auto-approve")
-		acctest.AwaitState(t, s, node, step.during)
+		site.AwaitState(t, s, node, step.during)
 		acctest.Interrupt(t, running)
 		if step.after == "rescue" {
 			w.Must("apply", "-auto-approve") // leaves a machine that Ironic takes there alone
@@ -303,14 +304,14 @@ func TestFakeDeployment_interruptedRescue(t *testing.T) {
 		s.Await(node, "provision_state", step.after)
 		acctest.NoChanges(t, w)
 	}
-	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	site.WantVerbs(t, s, node, "active", "rescue", "unrescue")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", map[string]any{"rescue_interface": "no-rescue"})
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", map[string]any{"rescue_interface": "no-rescue"})
 	w := newRescue(t, s, node, rescue(1))
 	acctest.Fails(t, w, []string{"plan"}, "Nothing to rescue", "there is nothing to rescue. Remove rescue, apply, and add it afterwards")
 	w.Configure(rescueConfig(s, node))
@@ -331,7 +332,7 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Node has no rescue mode", `Set hardware_interfaces = { rescue = "agent" } on its metal_host`)
 	acctest.Fails(t, w, acctest.Apply(), "does not support rescue")
-	if verbs := acctest.Verbs(s, node); slices.Contains(verbs, "unrescue") {
+	if verbs := site.Verbs(s, node); slices.Contains(verbs, "unrescue") {
 		t.Errorf("Ironic was sent %v", verbs)
 	}
 	w.Configure(rescueConfig(s, node))
@@ -342,7 +343,7 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 // The rescue of a machine with a live ISO by another client is no reason for an error: the plan leaves the machine there.
 func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := addLiveNode(t, s, 1, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO("http://images.test/v1.iso", `quiet_period = "0s"`, `host_content = { network = "v1" }`)))
 	w.Must("apply", "-auto-approve")
@@ -355,14 +356,14 @@ func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
 	s.Verb(node, "unrescue", "active")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue", "unrescue")
+	site.WantVerbs(t, s, node, "active", "rescue", "unrescue")
 	w.Must("destroy", "-auto-approve")
 }
 
 // A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO waits meanwhile.
 func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := addLiveNode(t, s, 1, nil)
 	config := func(iso string, settings ...string) string {
 		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `quiet_period = "0s"`, `host_content = { network = "`+iso+`" }`))...)
@@ -380,7 +381,7 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", `~ action = "none" -> "wait"`)
 	wantState(t, s, w, node, "rescue")
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active", "rescue")
+	site.WantVerbs(t, s, node, "active", "rescue")
 	w.Configure(config("v2"))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode", "Machine is restarted with a new live ISO")
 	wantState(t, s, w, node, "active")

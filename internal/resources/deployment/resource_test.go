@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -26,7 +27,7 @@ func deploymentIs(attribute string, value knownvalue.Check) statecheck.StateChec
 }
 
 func TestAccDeployment_lifecycle(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	reserved := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("web")))
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	sameAllocation := func() statecheck.StateCheck {
@@ -53,13 +54,13 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(acctest.DeploymentAddress, plancheck.ResourceActionDestroy)}},
 			ConfigStateChecks: []statecheck.StateCheck{sameAllocation()},
 			Check: func(*terraform.State) error {
-				node, kept := s.Node(s.Name("h1")), acctest.AllocationNamed(s, s.Name("web"))
+				node, kept := s.Node(s.Name("h1")), site.AllocationNamed(s, s.Name("web"))
 				if node["provision_state"] != "available" || node["instance_uuid"] != kept["uuid"] || kept["node_uuid"] != node["uuid"] {
 					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
 				}
 				extra := node["extra"].(map[string]any)   //nolint:forcetypeassert // Ironic's schema
 				delete(extra, string(marks.MarkCreation)) // of the host, which stays
-				if info := acctest.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {
+				if info := site.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {
 					return fmt.Errorf("left on the node: instance_info %v, extra %v", info, node["extra"])
 				}
 				return nil
@@ -73,8 +74,8 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 
 func TestAccDeployment_reservesWithoutAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	d := acctest.InState(t, w, acctest.DeploymentAddress)
@@ -88,14 +89,14 @@ func TestAccDeployment_reservesWithoutAllocation(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_contentArrives(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", map[string]any{"properties": map[string]any{"capabilities": "boot_mode:uefi"}})
-	acctest.AddTrait(s, node, "CUSTOM_A")
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", map[string]any{"properties": map[string]any{"capabilities": "boot_mode:uefi"}})
+	site.AddTrait(s, node, "CUSTOM_A")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = {
     url = "`+acctest.Images+`root.raw"
     checksum = "d41d8cd98f00b204e9800998ecf8427e"
@@ -111,7 +112,7 @@ func TestAccDeployment_contentArrives(t *testing.T) {
   root_device = { serial = "S1" }
   instance_info = { ramdisk_params = { a = 1 } }`))
 	w.Must("apply", "-auto-approve")
-	info := acctest.InstanceInfo(s, node)
+	info := site.InstanceInfo(s, node)
 	for key, want := range map[string]any{
 		"image_source": acctest.Images + "root.raw", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e", "image_disk_format": "raw",
 		"image_type": "partition", "kernel": acctest.Images + "vmlinuz", "ramdisk": acctest.Images + "initrd",
@@ -125,7 +126,7 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("whole")))
 	w.Must("apply", "-auto-approve")
-	if info := acctest.InstanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil || info["kernel"] != nil ||
+	if info := site.InstanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil || info["kernel"] != nil ||
 		info["root_gb"] != nil || info["capabilities"] != nil || info["root_device"] != nil || info["ramdisk_params"] != nil || info["traits"] != nil {
 		t.Errorf("instance_info after another image is %v", info)
 	}
@@ -135,8 +136,8 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 
 func TestFakeDeployment_verbCarriesStepsAndConfigDrive(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = {
     hostname = "web-0"
     user_data = "#cloud-config\n"
@@ -173,8 +174,8 @@ func TestFakeDeployment_verbCarriesStepsAndConfigDrive(t *testing.T) {
 
 func TestAccDeployment_powerChangesInPlace(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(power string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = `+acctest.Quoted(power))
 	}
@@ -192,14 +193,14 @@ func TestAccDeployment_powerChangesInPlace(t *testing.T) {
 		t.Errorf("the node is %v after the change", power)
 	}
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_forgetLeavesTheMachineRunning(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	instance := s.Node(node)["instance_uuid"]
@@ -211,13 +212,13 @@ func TestAccDeployment_forgetLeavesTheMachineRunning(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
-	acctest.WantVerbs(t, s, node, "active", "deleted")
+	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	output, code := w.Run("destroy", "-auto-approve")
@@ -227,7 +228,7 @@ func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
 	acctest.Mention(t, output, "something is deployed on it", "To leave the machine running with its reservation", "terraform state rm")
 	w.Must("state", "rm", acctest.AllocationAddress)
 	w.Must("destroy", "-auto-approve")
-	if now := s.Node(node); now["provision_state"] != "active" || acctest.AllocationNamed(s, s.Name("web"))["uuid"] != now["instance_uuid"] {
+	if now := s.Node(node); now["provision_state"] != "active" || site.AllocationNamed(s, s.Name("web"))["uuid"] != now["instance_uuid"] {
 		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
 	}
 	s.Verb(node, "deleted", "available")
@@ -235,7 +236,7 @@ func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
 
 func TestAccDeployment_contradictions(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, "")
 	for _, c := range []struct{ name, settings, want string }{
 		{"partition without size", `image = { url = "http://x/y", type = "partition" }`, "A partition image needs root_gb"},
@@ -278,7 +279,7 @@ func TestAccDeployment_contradictions(t *testing.T) {
 // Ironic writes any object into the config drive, so unusual network data is only a warning.
 func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(`"n1"`, acctest.Image("v1"),
 		`config_drive = { network_data = jsonencode({ links = [{ id = "eth0", type = "ethernet" }], networks = [], services = [] }) }`))
 	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `links[0].type: "ethernet" must be one of`)
@@ -286,7 +287,7 @@ func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 
 func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, "")
 	for _, settings := range []string{
 		`image = { url = "glance://0b2a8047-0d5c-4a41-8a0f-0d5c0d5c0d5c" }`,
@@ -302,9 +303,9 @@ func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {
 
 func TestAccDeployment_unfitNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
-	other := acctest.ForeignInstance(s)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	other := site.ForeignInstance(s)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	refused := func(want ...string) {
 		t.Helper()
@@ -348,8 +349,8 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 
 func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	first := acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"))
 	second := strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), `"d"`, `"e"`, 1)
 	w := acctest.NewWorkspace(t, s.Provider()+first+second)
@@ -372,6 +373,6 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	if missing == acctest.DeploymentAddress {
 		w.Configure(s.Provider() + second)
 	}
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	acctest.NeverMention(t, w.Must("destroy", "-auto-approve"), "Two deployments")
 }

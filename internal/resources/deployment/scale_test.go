@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestFakeDeployment_manyKeepLimit(t *testing.T) {
 	t.Parallel()
 	const hosts, limit = 40, 5
-	s := acctest.StartFake(t, &fakeironic.Server{StepTime: 300 * time.Millisecond})
+	s := site.StartFake(t, &fakeironic.Server{StepTime: 300 * time.Millisecond})
 	s.Fake.AddFleet(hosts, s.Class())
 	w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))+fmt.Sprintf(`
 resource "metal_allocation" "a" {

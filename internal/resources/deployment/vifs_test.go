@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -24,19 +25,19 @@ func vifs(numbers ...int) string {
 }
 
 // attached returns the VIFs of a node.
-func attached(s *acctest.Site, node string) []string {
+func attached(s *site.Site, node string) []string {
 	list, _ := s.Must(http.MethodGet, "nodes/"+node+"/vifs", nil)["vifs"].([]any)
 	ids := []string{}
 	for _, each := range list {
 		entry, _ := each.(map[string]any)
-		ids = append(ids, acctest.Text(entry["id"]))
+		ids = append(ids, site.Text(entry["id"]))
 	}
 	slices.Sort(ids)
 	return ids
 }
 
 // wantAttached fails a test unless a node has exactly these VIFs.
-func wantAttached(t *testing.T, s *acctest.Site, node string, numbers ...int) {
+func wantAttached(t *testing.T, s *site.Site, node string, numbers ...int) {
 	t.Helper()
 	want := []string{}
 	for _, n := range numbers {
@@ -48,9 +49,9 @@ func wantAttached(t *testing.T, s *acctest.Site, node string, numbers ...int) {
 }
 
 // onNeutron adds a node with two ports whose network interface is neutron.
-func onNeutron(t *testing.T, s *acctest.Site, name string) string {
+func onNeutron(t *testing.T, s *site.Site, name string) string {
 	t.Helper()
-	node := acctest.AddNode(t, s, name, map[string]any{"network_interface": "neutron"})
+	node := site.AddNode(t, s, name, map[string]any{"network_interface": "neutron"})
 	for n := range 2 {
 		s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": node, "address": s.MAC(n + 1), "pxe_enabled": n == 0})
 	}
@@ -59,7 +60,7 @@ func onNeutron(t *testing.T, s *acctest.Site, name string) string {
 
 func TestFakeDeployment_vifs(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
@@ -91,14 +92,14 @@ func TestFakeDeployment_vifs(t *testing.T) {
 	w.Configure(config(vifs(3)))
 	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 2, 3) // the other is not ours any more
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 	wantAttached(t, s, node)
 }
 
 func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	config := func(n int) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(n)))
@@ -110,7 +111,7 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 			port, _ := each.(map[string]any)
 			info, _ := port["internal_info"].(map[string]any)
 			if info["tenant_vif_port_id"] == vif(1) {
-				return acctest.Text(port["address"])
+				return site.Text(port["address"])
 			}
 		}
 		return ""
@@ -131,10 +132,10 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 
 func TestFakeDeployment_vifsAfterImport(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1)})
-	deployByHand(s, node, acctest.ForeignInstance(s))
+	deployByHand(s, node, site.ForeignInstance(s))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2)))
 	importing(t, w, node)
 	w.Must("apply", "-auto-approve")
@@ -142,14 +143,14 @@ func TestFakeDeployment_vifsAfterImport(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 1, 2)
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, node, "active")
+	site.WantVerbs(t, s, node, "active")
 	w.Must("destroy", "-auto-approve")
 }
 
 // A deployment that never began leaves no VIF behind, and a failed one keeps it until it is destroyed.
 func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	acctest.Fails(t, w, acctest.Apply(), "No neutron ports or portgroups are associated with node")
@@ -163,8 +164,8 @@ func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 
 func TestAccDeployment_vifsOnNoop(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
 	config := func(numbers ...int) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(numbers...))
 	}
@@ -180,7 +181,7 @@ func TestAccDeployment_vifsOnNoop(t *testing.T) {
 
 func TestAccDeployment_vifsAreValidated(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, "")
 	for settings, want := range map[string]string{
 		vifs(1, 1):              vif(1) + " occurs twice in vifs",
@@ -195,8 +196,8 @@ func TestAccDeployment_vifsAreValidated(t *testing.T) {
 
 func TestFakeDeployment_vifsNeedVersion(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	node := acctest.AddNode(t, s, "n1", nil)
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	node := site.AddNode(t, s, "n1", nil)
 	for version, settings := range map[string]string{"1.27": vifs(1), "1.66": fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(1))} {
 		w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("microversion = %q", version), "provisioning_limit = { max_concurrent = 0 }")+
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), settings))

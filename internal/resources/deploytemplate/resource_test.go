@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 const (
@@ -23,7 +24,7 @@ func template(name string, steps ...string) string {
 }
 
 // stepsOf returns the steps that Ironic has, such as "bios.factory_reset 60".
-func stepsOf(s *acctest.Site, ref string) (steps []string) {
+func stepsOf(s *site.Site, ref string) (steps []string) {
 	list, _ := s.Must(http.MethodGet, "deploy_templates/"+ref, nil)["steps"].([]any)
 	for _, item := range list {
 		step, _ := item.(map[string]any)
@@ -34,13 +35,13 @@ func stepsOf(s *acctest.Site, ref string) (steps []string) {
 
 func TestAccDeployTemplate_changesInPlace(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	first, second := s.Trait("RAID1"), s.Trait("RAID5")
 	w := acctest.NewWorkspace(t, s.Provider()+template(first, reset))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
-	id := acctest.Text(acctest.InState(t, w, address).Values["id"])
+	id := site.Text(acctest.InState(t, w, address).Values["id"])
 	w.Configure(s.Provider() + template(second, clock, reset))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
@@ -55,7 +56,7 @@ func TestAccDeployTemplate_changesInPlace(t *testing.T) {
 
 func TestAccDeployTemplate_correctsWhatOthersChange(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("RAID1")
 	w := acctest.NewWorkspace(t, s.Provider()+template(name, reset, clock))
 	w.Must("apply", "-auto-approve")
@@ -76,14 +77,14 @@ func TestAccDeployTemplate_correctsWhatOthersChange(t *testing.T) {
 
 func TestAccDeployTemplate_importsByNameAndUUID(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("RAID1")
 	made := s.Must(http.MethodPost, "deploy_templates", map[string]any{"name": name, "steps": []any{
 		map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{"mode": "full"}, "priority": 60},
 		map[string]any{"interface": "management", "step": "set_clock", "args": map[string]any{}, "priority": 40},
 	}})
 	config := s.Provider() + template(name, strings.Replace(reset, `password = "pass-phrase", `, "", 1), clock)
-	for _, ref := range []string{name, acctest.Text(made["uuid"])} {
+	for _, ref := range []string{name, site.Text(made["uuid"])} {
 		w := acctest.NewWorkspace(t, config)
 		w.Must("import", address, ref)
 		acctest.NoChanges(t, w)
@@ -95,10 +96,10 @@ func TestAccDeployTemplate_importsByNameAndUUID(t *testing.T) {
 
 func TestAccDeployTemplate_deploymentWithItsTraitRunsIt(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("STEPLESS")
-	node := acctest.AddNode(t, s, "n1", nil)
-	acctest.AddTrait(s, node, name)
+	node := site.AddNode(t, s, "n1", nil)
+	site.AddTrait(s, node, name)
 	steps := template(name, `{ interface = "deploy", step = "deploy", priority = 0 }`) // leaves no step, so that the deployment fails
 	config := func(traits string) string {
 		return s.Provider() + steps + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), traits)
@@ -124,17 +125,17 @@ func TestAccDeployTemplate_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 	for title, unfinished := range map[string]bool{"right after its creation": true, "finished, but not saved": false} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			name := s.Trait("RAID1")
 			w := acctest.NewWorkspace(t, s.Provider()+template(name, reset, clock))
 			w.Must("apply", "-auto-approve")
-			id := acctest.Text(acctest.InState(t, w, address).Values["id"])
+			id := site.Text(acctest.InState(t, w, address).Values["id"])
 			loseState(t, w)
 			if unfinished {
-				acctest.UnfinishCreation(s, "deploy_templates/"+id)
+				site.UnfinishCreation(s, "deploy_templates/"+id)
 			}
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued", "deploy template "+name, "1 added")
-			if again := acctest.Text(acctest.InState(t, w, address).Values["id"]); again != id {
+			if again := site.Text(acctest.InState(t, w, address).Values["id"]); again != id {
 				t.Errorf("the apply has made another template, %s", again)
 			}
 			acctest.NoChanges(t, w)
@@ -145,7 +146,7 @@ func TestAccDeployTemplate_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 
 func TestAccDeployTemplate_neverTakesOverAnotherOne(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("RAID1")
 	s.Must(http.MethodPost, "deploy_templates", map[string]any{"name": name, "steps": []any{
 		map[string]any{"interface": "management", "step": "set_clock", "args": map[string]any{}, "priority": 40},
@@ -162,7 +163,7 @@ func TestAccDeployTemplate_neverTakesOverAnotherOne(t *testing.T) {
 
 func TestAccDeployTemplate_planRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("RAID1")
 	for title, step := range map[string]struct {
 		config string
@@ -185,9 +186,9 @@ func TestAccDeployTemplate_planRefusesWhatCannotWork(t *testing.T) {
 
 func TestAccDeployTemplate_planWarnsOfTraitThatNoNodeHas(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Trait("RAID1")
-	acctest.AddTrait(s, acctest.AddNode(t, s, "n1", nil), name)
+	site.AddTrait(s, site.AddNode(t, s, "n1", nil), name)
 	w := acctest.NewWorkspace(t, s.Provider()+template(name+"X", clock))
 	acctest.Mention(t, w.Must("plan"), "No node has this trait", "No node has the trait "+name+"X; similar: "+name, "no effect until")
 	w.Configure(s.Provider() + template(name, clock))
@@ -196,7 +197,7 @@ func TestAccDeployTemplate_planWarnsOfTraitThatNoNodeHas(t *testing.T) {
 
 func TestAccDeployTemplate_olderAPIForgetsNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+template(s.Trait("RAID1"), clock))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider(`microversion = "1.54"`) + template(s.Trait("RAID1"), clock))

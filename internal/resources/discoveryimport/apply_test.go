@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -17,7 +18,7 @@ import (
 // The next apply of each succeeds, and takes nothing from the other, though both have imported all machines.
 func TestAccDiscovery_twoRunsShareRack(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
+	s := site.StartDiscovery(t)
 	workspaces := map[string]*acctest.Workspace{}
 	for _, owner := range []string{s.Name("left"), s.Name("right")} {
 		workspaces[owner] = acctest.NewWorkspace(t, rack(s, owner, bySerial("r12-")))
@@ -44,7 +45,7 @@ func TestAccDiscovery_twoRunsShareRack(t *testing.T) {
 		acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added")
 		acctest.NoChanges(t, w)
 		for name, host := range discoveries(t, w)["rack"].Hosts {
-			id := acctest.Text(host["id"])
+			id := site.Text(host["id"])
 			if owners[id] != "" {
 				t.Errorf("node %s belongs to both", id)
 			}
@@ -65,7 +66,7 @@ func TestAccDiscovery_twoRunsShareRack(t *testing.T) {
 func markOwner(node map[string]any) string {
 	extra, _ := node["extra"].(map[string]any)
 	mark, _ := extra["terraform_metal_discovery"].(map[string]any)
-	return acctest.Text(mark["owner"])
+	return site.Text(mark["owner"])
 }
 
 func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
@@ -74,12 +75,12 @@ func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
 	var broken atomic.Value
 	broken.Store("none")
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, acctest.Text(broken.Load())) {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, site.Text(broken.Load())) {
 			return &fakeironic.Rejection{Status: http.StatusInternalServerError, Body: `{"error_message": "{\"faultstring\": \"the conductor is on fire\"}"}`}
 		}
 		return nil
 	}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	var ids []string
 	for _, data := range machines(s, 4) {
 		ids = append(ids, fake.Discover(data))
@@ -128,7 +129,7 @@ func TestFakeDiscovery_planNeedsIronic(t *testing.T) {
 		}
 		return nil
 	}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	fake.Discover(s.Machine(1))
 	fails := func(w *acctest.Workspace, says string) {
 		t.Helper()
@@ -154,7 +155,7 @@ func TestFakeDiscovery_planNeedsIronic(t *testing.T) {
 
 func TestFakeDiscovery_machineAfterPlanWaits(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	s.Fake.Discover(s.Machine(1))
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("")))
 	w.Must("apply", "-auto-approve")
@@ -172,7 +173,7 @@ func TestFakeDiscovery_machineAfterPlanWaits(t *testing.T) {
 // The first plan has no private state. If a machine appears before its apply, the apply fails and changes nothing.
 func TestFakeDiscovery_machineBetweenPlanAndApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	ids := []string{s.Fake.Discover(s.Machine(1))}
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("")))
 	w.Must("plan", "-out=plan")
@@ -194,7 +195,7 @@ func TestFakeDiscovery_machineBetweenPlanAndApply(t *testing.T) {
 // Between the first plan and its apply, hosts must not change, but pending machines and their reasons may.
 func TestFakeDiscovery_pendingChangesBeforeApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	s.Fake.Discover(s.Machine(1))
 	gone, busy := s.Fake.Discover(withSerial(s.Machine(2), "None")), s.Fake.Discover(withSerial(s.Machine(3), "None"))
 	s.Fake.Set(busy, "reservation", "conductor-1")
@@ -216,7 +217,7 @@ func TestFakeDiscovery_pendingChangesBeforeApply(t *testing.T) {
 // The warning identifies the pending machine, so that an operator can find it in the rack, and says what to do.
 func TestFakeDiscovery_warningNamesSkippedMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	data := withHostname(withSerial(s.Machine(1), "To be filled by O.E.M."), "web")
 	inventory(data)["bmc_address"] = "10.12.0.7"
 	id := s.Fake.Discover(data)
@@ -233,7 +234,7 @@ func TestFakeDiscovery_warningNamesSkippedMachine(t *testing.T) {
 // A full rack is not a fault: only a plan that takes machines names those that it leaves.
 func TestFakeDiscovery_maxHostsWarnsOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for n := range 3 {
 		s.Fake.Discover(s.Machine(n + 1))
 	}
@@ -252,7 +253,7 @@ func TestFakeDiscovery_maxHostsWarnsOnce(t *testing.T) {
 
 func TestFakeDiscovery_renameWarnsOfLeavingMachines(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for n := range 3 {
 		s.Fake.Discover(s.Machine(n))
 	}
@@ -265,7 +266,7 @@ func TestFakeDiscovery_renameWarnsOfLeavingMachines(t *testing.T) {
 
 func TestFakeDiscovery_typoIsOneError(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for _, typo := range []string{`name_template = { hardware_details = "serial" }`, bySerial("") + "\n  name_style = \"windows\""} {
 		output, code := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", typo)).Run("plan")
 		if code != 1 || strings.Count(output, "Error: ") != 1 {
@@ -287,7 +288,7 @@ func TestFakeDiscovery_typoIsOneError(t *testing.T) {
 
 func TestFakeDiscovery_changesOfOthersShow(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	gone, renamed := s.Fake.Discover(s.Machine(1)), s.Fake.Discover(s.Machine(2))
 	name := func(n int) string { return s.Name("SN") + fmt.Sprint("-", n) }
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("")))
@@ -326,10 +327,10 @@ func TestFakeDiscovery_changesOfOthersShow(t *testing.T) {
 func TestFakeDiscovery_ironicInspector(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{MaxMicroversion: "1.82"}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	id := fake.DiscoverByInspector(s.Machine(1))
 	config := rack(s, "rack12", bySerial(""))
-	withInspector := strings.Replace(config, "poll_interval", "inspector_url = "+acctest.Quoted(acctest.StartInspector(t, fake))+"\n  poll_interval", 1)
+	withInspector := strings.Replace(config, "poll_interval", "inspector_url = "+acctest.Quoted(site.StartInspector(t, fake))+"\n  poll_interval", 1)
 	w := acctest.NewWorkspace(t, withInspector)
 	w.Must("apply", "-auto-approve")
 	if got := discoveries(t, w)["rack"]; got.id(s.Name("SN")+"-1") != id {

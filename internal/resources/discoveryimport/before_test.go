@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // discoveredAt posts a machine's data, and sets when Ironic has created its node and changed it last.
-func discoveredAt(s *acctest.Site, machine int, created, changed time.Time) string {
+func discoveredAt(s *site.Site, machine int, created, changed time.Time) string {
 	id := s.Fake.Discover(s.Machine(machine))
 	setTimes(s, id, created, changed)
 	return id
 }
 
-func setTimes(s *acctest.Site, id string, created, changed time.Time) {
+func setTimes(s *site.Site, id string, created, changed time.Time) {
 	s.Fake.Set(id, "created_at", created.UTC().Format(time.RFC3339))
 	s.Fake.Set(id, "updated_at", changed.UTC().Format(time.RFC3339))
 }
@@ -24,7 +25,7 @@ func setTimes(s *acctest.Site, id string, created, changed time.Time) {
 // The first plan has no private state in which it could keep what it has seen.
 func TestFakeDiscovery_plantimestampKeepsTheFirstPlanValid(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	before := time.Now().Add(-time.Hour)
 	discoveredAt(s, 1, before, before)
 	busy := discoveredAt(s, 2, time.Now().Add(-time.Minute), time.Now().Add(-time.Minute))
@@ -50,7 +51,7 @@ func TestFakeDiscovery_plantimestampKeepsTheFirstPlanValid(t *testing.T) {
 
 func TestFakeDiscovery_laterTimeShowsNoDifference(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	config := func(hours int) string {
 		return rack(s, "rack12", bySerial(""), fmt.Sprintf("discovered_before = %q", noon.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339)))
@@ -71,7 +72,7 @@ func TestFakeDiscovery_laterTimeShowsNoDifference(t *testing.T) {
 // A pipeline alerts on an output with the pending machines, which must agree with the warning of the plan.
 func TestFakeDiscovery_pendingHasMachinesDiscoveredAfterTheStoredTime(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	before := time.Now().Add(-time.Hour)
 	discoveredAt(s, 1, before, before)
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial(""), "discovered_before = plantimestamp()")+
@@ -95,7 +96,7 @@ func TestFakeDiscovery_pendingHasMachinesDiscoveredAfterTheStoredTime(t *testing
 
 func TestFakeDiscovery_discoveredBeforeIsALimit(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	early := discoveredAt(s, 1, noon.Add(-time.Second), noon.Add(-time.Second))
 	discoveredAt(s, 2, noon, noon)
@@ -104,7 +105,7 @@ func TestFakeDiscovery_discoveredBeforeIsALimit(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	var ids []string
 	for _, host := range discoveries(t, w)["rack"].Hosts {
-		ids = append(ids, acctest.Text(host["id"]))
+		ids = append(ids, site.Text(host["id"]))
 	}
 	want := []string{early, changed}
 	slices.Sort(ids)

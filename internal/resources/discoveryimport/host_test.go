@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -30,7 +32,7 @@ func wantOnly(t *testing.T, fake *fakeironic.Server, id string, states ...string
 // A metal_host that is created rather than imported takes over the discovered node with its name or its port.
 func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	byName, byAddress := s.Fake.Discover(s.Machine(1)), s.Fake.Discover(s.Machine(2))
 	config := func(bmcOfRack, bmcOfOther string) string {
 		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "exclude = ["+acctest.Quoted(s.MAC(2))+"]") + rackHosts(bmcOfRack) +
@@ -56,7 +58,7 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 	acctest.NoChanges(t, w)
 
 	password := "username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1"
-	w.Configure(config("bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    "+password+"\n  }", acctest.BMC("ipmi://192.0.2.7", password)))
+	w.Configure(config("bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    "+password+"\n  }", bmc.Block("ipmi://192.0.2.7", password)))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 2 changed, 0 destroyed")
 	for address, id := range hosts {
 		host := acctest.InState(t, w, address)
@@ -73,17 +75,17 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 }
 
 // portOfMachine is the HCL of the port that the first machine boots from.
-func portOfMachine(s *acctest.Site) string {
+func portOfMachine(s *site.Site) string {
 	return "ports = { " + acctest.Quoted(s.MAC(1)) + " = {} }"
 }
 
 // The plan warns of a take-over if Ironic has the discovered node already, and so does the apply, which plans again.
 func TestFakeDiscovery_takeOverWarns(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	const title = "Discovered node is taken over"
-	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s), acctest.Target("available"), "inspect = true"))
+	b := bmc.Block("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", b, portOfMachine(s), acctest.Target("available"), "inspect = true"))
 	output, _ := w.Plan()
 	acctest.NeverMention(t, output, "Warning:")
 
@@ -103,9 +105,9 @@ func TestFakeDiscovery_takeOverWarns(t *testing.T) {
 // Where only the apply finds the node, the apply warns.
 func TestFakeDiscovery_takeOverSincePlanWarns(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
-	bmc := acctest.BMC("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", bmc, portOfMachine(s)))
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	b := bmc.Block("ipmi://198.18.0.1", "username = \"root\"\n    password = \"calvin\"")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock("db", b, portOfMachine(s)))
 	w.Must("plan", "-out", "plan.bin")
 	s.Fake.Discover(s.Machine(1))
 	output := w.Must("apply", "plan.bin")
@@ -115,10 +117,10 @@ func TestFakeDiscovery_takeOverSincePlanWarns(t *testing.T) {
 // One apply claims and imports the machines, and sends their credentials.
 func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	id := s.Fake.Discover(s.Machine(1))
-	bmc := "target_state = \"manageable\"\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
-	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(bmc))
+	b := "target_state = \"manageable\"\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(b))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
 	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
 	acctest.NoChanges(t, w)
@@ -127,7 +129,7 @@ func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 // The plan of a rack shows what the configuration says, and once what was discovered.
 func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "redfish", DiscoveryKeepsPower: true})
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "redfish", DiscoveryKeepsPower: true})
 	const machines = 6
 	for n := range machines {
 		s.Fake.Discover(s.Machine(n + 1))
@@ -150,15 +152,15 @@ func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
 // port, and discovery does not list such a node.
 func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	theirs := s.Fake.Discover(s.Machine(1))
-	byHand := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+	byHand := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
 		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_username": "root", "ipmi_password": "calvin"},
 	})["uuid"])
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": byHand, "address": s.MAC(2)})
 	rack := func(target string) string {
-		bmc := target + "\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
-		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial("")) + rackImport + rackHosts(bmc)
+		b := target + "\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial("")) + rackImport + rackHosts(b)
 	}
 	w := acctest.NewWorkspace(t, rack(acctest.Target("enroll")))
 	name := s.Name("SN") + "-1"
@@ -190,7 +192,7 @@ func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 // Discovery does not take over a metal_host without a name that is only enrolled.
 func TestFakeDiscovery_hostWithoutName(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	host := "resource \"metal_host\" \"h\" {\n  driver = \"fake-hardware\"\n  target_state = \"enroll\"\n  ports = { " + acctest.Quoted(s.MAC(1)) + " = {} }\n}\n"
 	w := acctest.NewWorkspace(t, s.Provider()+host)
 	w.Must(acctest.Apply()...)
@@ -205,7 +207,7 @@ func TestFakeDiscovery_hostWithoutName(t *testing.T) {
 // Replacing a metal_host deletes and enrolls its node. The machine then has a new node, and stays in hosts.
 func TestFakeDiscovery_replacedHostStays(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	old := s.Fake.Discover(s.Machine(1))
 	s.Fake.Discover(s.Machine(2))
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(`driver = "fake-hardware"`))
@@ -217,7 +219,7 @@ func TestFakeDiscovery_replacedHostStays(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 0 destroyed")
 
-	id := acctest.Text(acctest.InState(t, w, address).Values["id"])
+	id := site.Text(acctest.InState(t, w, address).Values["id"])
 	if node, exists := s.Fake.Node(id); id == old || !exists || node.Name != name {
 		t.Errorf("the host is node %s, %+v; it was %s", id, node, old)
 	}
@@ -247,7 +249,7 @@ func TestFakeDiscovery_importedNodeIsNotDeleted(t *testing.T) {
 	var fails atomic.Bool
 	var failed atomic.Int32
 	var id string
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id && fails.Load() {
 			failed.Add(1)
 			return &fakeironic.Rejection{Status: http.StatusInternalServerError}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
@@ -12,8 +14,8 @@ import (
 // verifies its BMC, and switches it on.
 func TestAccDiscoverBMC_addressLeadsToAWorkingHost(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartDiscovery(t)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	server, err := url.Parse(b.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -22,19 +24,19 @@ func TestAccDiscoverBMC_addressLeadsToAWorkingHost(t *testing.T) {
 	inventory(data)["bmc_address"] = server.Hostname()
 	id := s.Discover(data)
 	username, password := b.Credentials()
-	bmc := `target_state = "manageable"
+	settings := `target_state = "manageable"
   power_state = "on"
   bmc = {
     address  = "redfish-virtualmedia+http://${each.value.bmc_address}:` + server.Port() + b.Path() + `"
     username = ` + acctest.Quoted(username) + `
     password = ` + acctest.Quoted(password) + `
   }`
-	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", s.Name("rack"), bySerial(""))+rackImport+rackHosts(bmc))
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", s.Name("rack"), bySerial(""))+rackImport+rackHosts(settings))
 	w.Must("apply", "-auto-approve")
 	if node := s.Node(id); node["provision_state"] != "manageable" || node["driver"] != "redfish" {
 		t.Errorf("the node is %v with driver %v", node["provision_state"], node["driver"])
 	}
-	acctest.Until(t, "the machine to be on", b.On)
+	site.Until(t, "the machine to be on", b.On)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -20,13 +21,13 @@ func bySerial(prefix string) string {
 }
 
 // discoveryBlock is the HCL of a discovery of the machines of a test, with further settings.
-func discoveryBlock(s *acctest.Site, label, name string, settings ...string) string {
+func discoveryBlock(s *site.Site, label, name string, settings ...string) string {
 	return fmt.Sprintf("resource \"metal_discovery_import\" %q {\n  name = %q\n  filter = { product = %q }\n  %s\n}\n",
 		label, name, "^"+s.Product()+"$", strings.Join(settings, "\n  "))
 }
 
 // rack is the discovery "rack" with the hosts that it finds.
-func rack(s *acctest.Site, name string, settings ...string) string {
+func rack(s *site.Site, name string, settings ...string) string {
 	return s.Provider() + discoveryBlock(s, "rack", name, settings...) + rackImport + rackHosts("")
 }
 
@@ -111,7 +112,7 @@ type discovered struct {
 func (d discovered) names() []string { return slices.Sorted(maps.Keys(d.Hosts)) }
 
 // id is the node UUID of a host.
-func (d discovered) id(name string) string { return acctest.Text(d.Hosts[name]["id"]) }
+func (d discovered) id(name string) string { return site.Text(d.Hosts[name]["id"]) }
 
 // wantPending fails a test unless exactly these machines are pending, each with a reason that contains the given text.
 func (d discovered) wantPending(t *testing.T, want map[string]string) {
@@ -127,7 +128,7 @@ func (d discovered) wantPending(t *testing.T, want map[string]string) {
 }
 
 // machines returns the first n machines of a test.
-func machines(s *acctest.Site, n int) []map[string]any {
+func machines(s *site.Site, n int) []map[string]any {
 	var all []map[string]any
 	for i := range n {
 		all = append(all, s.Machine(i))
@@ -156,7 +157,7 @@ func withHostname(data map[string]any, hostname string) map[string]any {
 
 func TestAccDiscovery_lifecycle(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
+	s := site.StartDiscovery(t)
 	s.DiscoverAll(machines(s, 40)...)
 	w := acctest.NewWorkspace(t, rack(s, s.Name("rack"), bySerial("r12-")))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "40 to import, 1 to add, 40 to change, 0 to destroy")
@@ -174,7 +175,7 @@ func TestAccDiscovery_lifecycle(t *testing.T) {
 // A name does not change once it is given. The machine's ramdisk has posted its inventory six times.
 func TestAccDiscovery_nameStays(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
+	s := site.StartDiscovery(t)
 	hostname := s.Name("the-host-name")
 	name := "string-literal1-" + hostname + "-string-literal2"
 	machine := func() map[string]any { return withHostname(s.Machine(1), hostname) }
@@ -223,7 +224,7 @@ func TestAccDiscovery_nameStays(t *testing.T) {
 
 func TestAccDiscovery_oddMachinesWait(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartDiscovery(t)
+	s := site.StartDiscovery(t)
 	twin := s.Name("SN")
 	linkLocal := s.Machine(4)
 	cards, _ := inventory(linkLocal)["interfaces"].([]any)
@@ -261,7 +262,7 @@ func TestAccDiscovery_oddMachinesWait(t *testing.T) {
 // One plan has many discoveries of one rack. Each takes the machines that match its rules.
 func TestFakeDiscovery_rules(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{DefaultResourceClass: "discovered", DiscoveryKeepsPower: true})
+	s := site.StartFake(t, &fakeironic.Server{DefaultResourceClass: "discovered", DiscoveryKeepsPower: true})
 	other := s.Machine(3)
 	vendor, _ := inventory(other)["system_vendor"].(map[string]any)
 	vendor["manufacturer"] = "Acme"

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -14,7 +16,7 @@ import (
 const byAgent = `power_control = "agent"`
 
 // wantNoPower fails a test if the fake was asked to switch the power of a machine.
-func wantNoPower(t *testing.T, s *acctest.Site) {
+func wantNoPower(t *testing.T, s *site.Site) {
 	t.Helper()
 	for _, r := range s.Fake.Requests() {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.Path, "/states/power") {
@@ -27,7 +29,7 @@ func wantNoPower(t *testing.T, s *acctest.Site) {
 // that come later it is neither inspected nor deployed again, and can be undeployed.
 func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{FastTrack: true})
+	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	id := s.Fake.Discover(s.Machine(1))
 	config := func(host []string, deployment ...string) string {
 		c := s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{"inspect = true", "resource_class = " + acctest.Quoted(s.Class())}, host...)...)
@@ -49,7 +51,7 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	if node := s.Node(id); node["power_interface"] != "agent" || node["network_interface"] != "noop" {
 		t.Errorf("the node has the interfaces %v and %v", node["power_interface"], node["network_interface"])
 	}
-	acctest.WantVerbs(t, s, id, "manage", "provide")
+	site.WantVerbs(t, s, id, "manage", "provide")
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 
@@ -72,10 +74,10 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	}
 
 	s.Fake.ResetRequests()
-	withBMC := []string{acctest.BMC("ipmi://192.0.2.81", `username = "root"`, `password = "calvin"`), acctest.Target("available")}
+	withBMC := []string{bmc.Block("ipmi://192.0.2.81", `username = "root"`, `password = "calvin"`), acctest.Target("available")}
 	w.Configure(config(withBMC, acctest.Image("a"), forget))
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id)
+	site.WantVerbs(t, s, id)
 	if node := s.Node(id); node["driver"] != "ipmi" || node["power_interface"] != "ipmitool" || node["provision_state"] != "active" || node["maintenance"] != false {
 		t.Errorf("the node has driver %v and power interface %v, is %v, in maintenance %v", node["driver"], node["power_interface"], node["provision_state"], node["maintenance"])
 	}
@@ -85,7 +87,7 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	w.Configure(s.Provider())
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id, "deleted")
+	site.WantVerbs(t, s, id, "deleted")
 	if s.Node(id) != nil {
 		t.Error("the node is left")
 	}
@@ -94,7 +96,7 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 // Credentials that come to an available machine change its settings and nothing else.
 func TestFakeHostByAgent_credentialsForAvailableMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{FastTrack: true})
+	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	id := s.Fake.Discover(s.Machine(1))
 	config := func(settings ...string) string {
 		return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{acctest.Target("available")}, settings...)...)
@@ -102,16 +104,16 @@ func TestFakeHostByAgent_credentialsForAvailableMachine(t *testing.T) {
 	w := acctest.NewWorkspace(t, config(byAgent))
 	w.Must(acctest.Apply()...)
 	s.Fake.ResetRequests()
-	w.Configure(config(acctest.BMC("ipmi://192.0.2.82", `username = "root"`, `password = "calvin"`)))
+	w.Configure(config(bmc.Block("ipmi://192.0.2.82", `username = "root"`, `password = "calvin"`)))
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id)
+	site.WantVerbs(t, s, id)
 	acctest.NoChanges(t, w)
 }
 
 // While the agent does not answer, or fast track is off, the apply fails and says what is needed. The next one goes on.
 func TestFakeHostByAgent_silentAgentIsExplained(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{FastTrack: true})
+	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	id := s.Fake.Discover(s.Machine(1))
 	s.Fake.RunAgent(id, false)
 	w := acctest.NewWorkspace(t, s.Provider()+imported(id)+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("manageable")))
@@ -123,7 +125,7 @@ func TestFakeHostByAgent_silentAgentIsExplained(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 
-	slow := acctest.StartFake(t, nil)
+	slow := site.StartFake(t, nil)
 	other := slow.Fake.Discover(slow.Machine(2))
 	w = acctest.NewWorkspace(t, slow.Provider()+imported(other)+acctest.HostBlock(slow.Name("h"), byAgent, acctest.Target("manageable")))
 	acctest.Fails(t, w, acctest.Apply(), "Fast track mode must be enabled")
@@ -133,7 +135,7 @@ func TestFakeHostByAgent_silentAgentIsExplained(t *testing.T) {
 // reserves the node.
 func TestFakeHostByAgent_deploymentInSameApplyRefusesBeforeItReserves(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{FastTrack: true})
+	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	s.Fake.Discover(s.Machine(1))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("available"), fmt.Sprintf("ports = { %q = {} }", s.MAC(1)))+
 		acctest.Deployment(acctest.HostAddress+".id", acctest.Image("a")))
@@ -146,11 +148,11 @@ func TestFakeHostByAgent_deploymentInSameApplyRefusesBeforeItReserves(t *testing
 // What contradicts power_control is refused by validate.
 func TestFakeHostByAgent_contradictionsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for settings, want := range map[string]string{
 		`power_state = "off"`:                          "can neither switch the machine on nor off",
 		`driver = "ipmi"`:                              "The driver follows from power_control, and is manual-management",
-		acctest.BMC("ipmi://192.0.2.1"):                "cannot be specified when",
+		bmc.Block("ipmi://192.0.2.1"):                  "cannot be specified when",
 		`hardware_interfaces = { network = "flat" }`:   "needs the network interface noop",
 		`hardware_interfaces = { power = "ipmitool" }`: "needs the power interface agent",
 	} {
@@ -161,7 +163,7 @@ func TestFakeHostByAgent_contradictionsAreRefused(t *testing.T) {
 // A host with the agent's settings is enrolled on every Ironic that has the driver. Without fast track, the verification says so.
 func TestAccHostByAgent_needsFastTrack(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(target string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), byAgent, acctest.Target(target))
 	}

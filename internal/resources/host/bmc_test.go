@@ -18,6 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -27,7 +29,7 @@ func withPassword(password string, version int) string {
 }
 
 // enrolled is a configuration with a host of a real driver that is only enrolled, because its BMC does not exist.
-func enrolled(s *acctest.Site, settings ...string) string {
+func enrolled(s *site.Site, settings ...string) string {
 	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{acctest.Target("enroll")}, settings...)...)
 }
 
@@ -36,40 +38,40 @@ func TestAccHost_bmcAddressSetsDriver(t *testing.T) {
 		name, bmc string
 		want      map[string]any
 	}{
-		{"ipmi", acctest.BMC("ipmi://192.0.2.11", `username = "root"`), map[string]any{
+		{"ipmi", bmc.Block("ipmi://192.0.2.11", `username = "root"`), map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.11", "ipmi_username": "root", "ipmi_port": nil, "ipmi_password": nil},
 		}},
-		{"ipmi with a port", acctest.BMC("ipmi://192.0.2.12:6230", withPassword("secret", 1)), map[string]any{
+		{"ipmi with a port", bmc.Block("ipmi://192.0.2.12:6230", withPassword("secret", 1)), map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.12", "ipmi_port": "6230", "ipmi_password": "******"},
 		}},
-		{"bare address", acctest.BMC("192.0.2.13"), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.13"}}},
-		{"redfish", acctest.BMC("redfish://192.0.2.14/redfish/v1/Systems/1", withPassword("secret", 1)), map[string]any{
+		{"bare address", bmc.Block("192.0.2.13"), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.13"}}},
+		{"redfish", bmc.Block("redfish://192.0.2.14/redfish/v1/Systems/1", withPassword("secret", 1)), map[string]any{
 			"driver": "redfish", "boot_interface": "ipxe", "driver_info": map[string]any{
 				"redfish_address": "https://192.0.2.14", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
 				"redfish_password": "******", "redfish_verify_ca": nil,
 			},
 		}},
-		{"redfish over http", acctest.BMC("redfish+http://[2001:db8::1]:8000/redfish/v1/Systems/1/", `verify_ca = false`), map[string]any{
+		{"redfish over http", bmc.Block("redfish+http://[2001:db8::1]:8000/redfish/v1/Systems/1/", `verify_ca = false`), map[string]any{
 			"driver": "redfish", "driver_info": map[string]any{
 				"redfish_address": "http://[2001:db8::1]:8000", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_verify_ca": false,
 			},
 		}},
-		{"redfish-virtualmedia", acctest.BMC("redfish-virtualmedia+https://192.0.2.15/redfish/v1/Systems/1"), map[string]any{
+		{"redfish-virtualmedia", bmc.Block("redfish-virtualmedia+https://192.0.2.15/redfish/v1/Systems/1"), map[string]any{
 			"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.15"},
 		}},
-		{"configured interface", acctest.BMC("redfish-virtualmedia://192.0.2.16/redfish/v1/Systems/1") + "\n  hardware_interfaces = { boot = \"pxe\", deploy = \"ramdisk\" }", map[string]any{
+		{"configured interface", bmc.Block("redfish-virtualmedia://192.0.2.16/redfish/v1/Systems/1") + "\n  hardware_interfaces = { boot = \"pxe\", deploy = \"ramdisk\" }", map[string]any{
 			"driver": "redfish", "boot_interface": "pxe", "deploy_interface": "ramdisk",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			acctest.Test(t, resource.TestStep{Config: enrolled(s, tt.bmc), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, tt.want)}})
 		})
 	}
 }
 
 func TestAccHost_bmcChangesInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	step := func(settings string, want map[string]any) resource.TestStep {
 		return resource.TestStep{
@@ -78,19 +80,19 @@ func TestAccHost_bmcChangesInPlace(t *testing.T) {
 		}
 	}
 	acctest.Test(t,
-		step(acctest.BMC("ipmi://192.0.2.21:6230", withPassword("secret", 1)), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_port": "6230"}}),
-		step(acctest.BMC("ipmi://192.0.2.22", withPassword("secret", 1)), map[string]any{
+		step(bmc.Block("ipmi://192.0.2.21:6230", withPassword("secret", 1)), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_port": "6230"}}),
+		step(bmc.Block("ipmi://192.0.2.22", withPassword("secret", 1)), map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.22", "ipmi_port": nil, "ipmi_password": "******"},
 		}),
-		step(acctest.BMC("redfish://192.0.2.22/redfish/v1/Systems/1", `username = "admin"`), map[string]any{
+		step(bmc.Block("redfish://192.0.2.22/redfish/v1/Systems/1", `username = "admin"`), map[string]any{
 			"driver": "redfish", "boot_interface": "ipxe", "power_interface": "redfish", "driver_info": map[string]any{
 				"redfish_address": "https://192.0.2.22", "redfish_username": "admin", "ipmi_address": nil, "ipmi_username": nil, "ipmi_password": nil,
 			},
 		}),
-		step(acctest.BMC("redfish-virtualmedia://192.0.2.22/redfish/v1/Systems/1", `username = "root"`), map[string]any{
+		step(bmc.Block("redfish-virtualmedia://192.0.2.22/redfish/v1/Systems/1", `username = "root"`), map[string]any{
 			"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_username": "root"},
 		}),
-		step(acctest.BMC("redfish://192.0.2.22/redfish/v1/Systems/1"), map[string]any{"boot_interface": "ipxe", "driver_info": map[string]any{"redfish_username": nil}}),
+		step(bmc.Block("redfish://192.0.2.22/redfish/v1/Systems/1"), map[string]any{"boot_interface": "ipxe", "driver_info": map[string]any{"redfish_username": nil}}),
 		step("driver = \"ipmi\"\n  driver_info = { ipmi_address = \"192.0.2.23\" }", map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.23", "redfish_address": nil, "redfish_system_id": nil},
 		}),
@@ -99,9 +101,9 @@ func TestAccHost_bmcChangesInPlace(t *testing.T) {
 
 // A host that was inspected is not inspected again when its BMC gets another address.
 func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	config := func(address string, version int) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), acctest.BMC(address, withPassword("secret", version)), `inspect = true`, acctest.Target("available"))
+		return s.Provider() + acctest.HostBlock(s.Name("h"), bmc.Block(address, withPassword("secret", version)), `inspect = true`, acctest.Target("available"))
 	}
 	var id string
 	acctest.Test(t,
@@ -119,7 +121,7 @@ func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{hostIs("provision_state", knownvalue.StringExact("available"))},
 			Check: func(*terraform.State) error {
-				if sent := acctest.Verbs(s, id); len(sent) > 0 {
+				if sent := site.Verbs(s, id); len(sent) > 0 {
 					return fmt.Errorf("the node was sent %v", sent)
 				}
 				return nil
@@ -143,7 +145,7 @@ func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
 	for address, want := range bmcSchemes {
 		scheme, _, _ := strings.Cut(address, ":")
 		t.Run(scheme, func(t *testing.T) {
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			if strings.HasPrefix(scheme, "redfish-uefihttp") {
 				s.SkipBefore(t, 90) // Ironic 21.4 has no redfish-https
 			}
@@ -153,7 +155,7 @@ func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
 					want[kind+"_interface"] = "idrac-redfish"
 				}
 			}
-			config := enrolled(s, acctest.BMC(address, withPassword("secret", 1)))
+			config := enrolled(s, bmc.Block(address, withPassword("secret", 1)))
 			valid := func(*terraform.State) error {
 				verdicts := s.Must(http.MethodGet, "nodes/"+s.Name("h")+"/validate", nil)
 				for _, kind := range []string{"power", "management", "bios", "raid", "inspect"} {
@@ -176,11 +178,11 @@ func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
 
 // Only what differs between two schemes changes, and an interface that another client changes is put back.
 func TestAccHost_schemeChangesInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	step := func(scheme, driver, boot, others string) resource.TestStep {
 		return resource.TestStep{
-			Config: enrolled(s, acctest.BMC(scheme+"://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1))),
+			Config: enrolled(s, bmc.Block(scheme+"://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1))),
 			ConfigStateChecks: []statecheck.StateCheck{
 				stays.AddStateValue(acctest.HostAddress, tfjsonpath.New("id")),
 				nodeHas(s, map[string]any{
@@ -193,7 +195,7 @@ func TestAccHost_schemeChangesInPlace(t *testing.T) {
 	drift := step("idrac-redfish", "idrac", "ipxe", "idrac-redfish")
 	drift.PreConfig = func() { s.Patch(s.Name("h"), "replace", "/raid_interface", "no-raid") }
 	drift.ConfigPlanChecks = hostPlan(plancheck.ResourceActionUpdate)
-	chosen := enrolled(s, acctest.BMC("idrac-redfish://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1)), `hardware_interfaces = { raid = "no-raid" }`)
+	chosen := enrolled(s, bmc.Block("idrac-redfish://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1)), `hardware_interfaces = { raid = "no-raid" }`)
 	acctest.Test(t,
 		step("redfish", "redfish", "ipxe", "redfish"),
 		step("idrac-virtualmedia", "idrac", "idrac-redfish-virtual-media", "idrac-redfish"),
@@ -207,8 +209,8 @@ func TestAccHost_schemeChangesInPlace(t *testing.T) {
 }
 
 func TestAccHost_bmcAddressDrift(t *testing.T) {
-	s := acctest.Start(t, nil)
-	config := enrolled(s, acctest.BMC("redfish://192.0.2.26/redfish/v1/Systems/1", `username = "root"`))
+	s := site.Start(t, nil)
+	config := enrolled(s, bmc.Block("redfish://192.0.2.26/redfish/v1/Systems/1", `username = "root"`))
 	has := map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.26", "redfish_username": "root"}}
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -237,24 +239,24 @@ func TestAccHost_bmcAddressDrift(t *testing.T) {
 
 func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 	for _, tt := range []struct{ name, settings, want string }{
-		{"unknown scheme", acctest.BMC("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are idrac-redfish,`},
-		{"removed scheme", acctest.BMC("irmc://192.0.2.1"), `The BMC address "irmc://192.0.2.1" has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1"`},
-		{"no scheme", acctest.BMC("idrac.example.com/redfish/v1/Systems/System.Embedded.1"), `The BMC address "idrac.example.com/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://`},
-		{"unknown transport", acctest.BMC("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
-		{"credentials in it", acctest.BMC("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
-		{"no host", acctest.BMC("redfish:///redfish/v1/Systems/1"), "has no host"},
-		{"another driver too", acctest.BMC("ipmi://192.0.2.1") + "\n  driver = \"redfish\"", `The driver follows from the address of bmc, and is ipmi. Remove driver here`},
-		{"both passwords", acctest.BMC("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
-		{"no version", acctest.BMC("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
-		{"certificates with ipmi", acctest.BMC("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},
-		{"set twice", acctest.BMC("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }", "ipmi_address follows from bmc"},
-		{"a page's address", acctest.BMC("https://192.0.2.1/redfish/v1/Systems/1"), `write "redfish://192.0.2.1/redfish/v1/Systems/1"`},
+		{"unknown scheme", bmc.Block("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are idrac-redfish,`},
+		{"removed scheme", bmc.Block("irmc://192.0.2.1"), `The BMC address "irmc://192.0.2.1" has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1"`},
+		{"no scheme", bmc.Block("idrac.example.com/redfish/v1/Systems/System.Embedded.1"), `The BMC address "idrac.example.com/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://`},
+		{"unknown transport", bmc.Block("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
+		{"credentials in it", bmc.Block("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
+		{"no host", bmc.Block("redfish:///redfish/v1/Systems/1"), "has no host"},
+		{"another driver too", bmc.Block("ipmi://192.0.2.1") + "\n  driver = \"redfish\"", `The driver follows from the address of bmc, and is ipmi. Remove driver here`},
+		{"both passwords", bmc.Block("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
+		{"no version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
+		{"certificates with ipmi", bmc.Block("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},
+		{"set twice", bmc.Block("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }", "ipmi_address follows from bmc"},
+		{"a page's address", bmc.Block("https://192.0.2.1/redfish/v1/Systems/1"), `write "redfish://192.0.2.1/redfish/v1/Systems/1"`},
 		{"trait", "driver = \"fake-hardware\"\n  traits = [\"NVME\"]", `Write "CUSTOM_NVME"`},
 		{"secret in driver_info", "driver = \"irmc\"\n  driver_info = { irmc_password = \"a\" }", "Move irmc_password to driver_info_wo, or use bmc"},
 		{"neither", ``, "A new metal_host needs bmc, or driver with driver_info"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := acctest.StartFake(t, &fakeironic.Server{})
+			s := site.StartFake(t, &fakeironic.Server{})
 			acctest.Test(t, resource.TestStep{
 				Config:      s.Provider() + acctest.HostBlock(s.Name("h"), tt.settings),
 				ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want)),

@@ -13,16 +13,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // redfishHost is a configuration with a host whose BMC speaks Redfish.
-func redfishHost(s *acctest.Site, settings ...string) string {
-	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{acctest.BMC("redfish://192.0.2.60/redfish/v1/Systems/1", withPassword("secret", 1))}, settings...)...)
+func redfishHost(s *site.Site, settings ...string) string {
+	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{bmc.Block("redfish://192.0.2.60/redfish/v1/Systems/1", withPassword("secret", 1))}, settings...)...)
 }
 
 // bootRequests returns the changes of boot mode and secure boot that the fake has got.
-func bootRequests(s *acctest.Site) (sent []string) {
+func bootRequests(s *site.Site) (sent []string) {
 	for _, r := range s.Fake.Requests() {
 		if what := r.Path[strings.LastIndex(r.Path, "/")+1:]; r.Method == http.MethodPut && (what == "boot_mode" || what == "secure_boot") {
 			sent = append(sent, what+" "+r.Body)
@@ -32,7 +34,7 @@ func bootRequests(s *acctest.Site) (sent []string) {
 }
 
 func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	has := func(mode string, secure bool) []statecheck.StateCheck {
 		return []statecheck.StateCheck{nodeHas(s, map[string]any{"boot_mode": mode, "secure_boot": secure})}
 	}
@@ -59,7 +61,7 @@ func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
 // A new host gets its boot mode before it boots for the inspection and for cleaning.
 func TestFakeHost_bootModeIsSetBeforeTheMachineBoots(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, redfishHost(s, `boot_mode = "bios"`, acctest.Target("available"), `inspect = true`))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
@@ -79,7 +81,7 @@ func TestFakeHost_bootModeIsSetBeforeTheMachineBoots(t *testing.T) {
 // A plan warns of the restart. A deployed machine keeps its boot mode until it is free.
 func TestFakeHost_deployedHostKeepsBootMode(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	config := func(mode string) string {
 		return redfishHost(s, acctest.Target("available"), "boot_mode = "+acctest.Quoted(mode), `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`)
 	}
@@ -117,7 +119,7 @@ func TestFakeHost_deployedHostKeepsBootMode(t *testing.T) {
 // fake-hardware has no boot mode: Ironic accepts the request, and fails later.
 func TestAccHost_unsupportedBootModeFails(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
@@ -141,7 +143,7 @@ func TestFakeHost_failedBootModeIsTriedAgain(t *testing.T) {
 		}
 		return ""
 	}}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	acctest.Test(t,
 		resource.TestStep{Config: redfishHost(s, `boot_mode = "uefi"`)},
 		resource.TestStep{Config: redfishHost(s, `boot_mode = "bios"`), ExpectError: regexp.MustCompile(acctest.Wrapped("boot_mode of node "+s.Name("h")) + `[\s\S]*` + acctest.Wrapped("the BMC is asleep"))},

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // ofNode returns the requests for a node and its ports, without the polls of its state.
-func ofNode(s *acctest.Site, id string) (sent []string) {
+func ofNode(s *site.Site, id string) (sent []string) {
 	for _, r := range s.Fake.Requests() {
 		polls := strings.Contains(r.Query, "fields=")
 		if strings.Contains(r.Path+r.Query+r.Body, id) && !polls {
@@ -25,12 +27,12 @@ func ofNode(s *acctest.Site, id string) (sent []string) {
 
 func TestFakeHost_creationSendsNothingTwice(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.BMC("redfish://192.0.2.1/redfish/v1/Systems/1"),
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), bmc.Block("redfish://192.0.2.1/redfish/v1/Systems/1"),
 		`ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`, acctest.Target("available"), `power_state = "off"`))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
-	sent := ofNode(s, acctest.Text(s.Node(s.Name("h"))["uuid"]))
+	sent := ofNode(s, site.Text(s.Node(s.Name("h"))["uuid"]))
 	t.Log(sent)
 	var changes []string
 	for _, request := range sent {
@@ -52,26 +54,26 @@ func TestFakeHost_creationSendsNothingTwice(t *testing.T) {
 }
 
 // twoHosts are two hosts with BMCs, which are only enrolled.
-func twoHosts(s *acctest.Site, first, second string) string {
+func twoHosts(s *site.Site, first, second string) string {
 	config := s.Provider()
 	for i, address := range []string{first, second} {
-		config += fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  target_state = \"enroll\"\n  %s\n}\n", i+1, s.Name(fmt.Sprint("h", i+1)), acctest.BMC(address))
+		config += fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  target_state = \"enroll\"\n  %s\n}\n", i+1, s.Name(fmt.Sprint("h", i+1)), bmc.Block(address))
 	}
 	return config
 }
 
 func TestAccHost_twoHostsOnOneBMC(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	bmc := s.Name("bmc") + ".example.com"
-	first, same := "redfish://"+bmc+"/redfish/v1/Systems/1", "redfish-virtualmedia+https://"+strings.ToUpper(bmc)+":443/redfish/v1/Systems/1/"
+	s := site.Start(t, nil)
+	b := s.Name("bmc") + ".example.com"
+	first, same := "redfish://"+b+"/redfish/v1/Systems/1", "redfish-virtualmedia+https://"+strings.ToUpper(b)+":443/redfish/v1/Systems/1/"
 	w := acctest.NewWorkspace(t, twoHosts(s, first, same))
-	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+bmc+" already", "Two nodes on one BMC are one machine")
+	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+b+" already", "Two nodes on one BMC are one machine")
 	if s.Node(s.Name("h1")) != nil && s.Node(s.Name("h2")) != nil {
 		t.Error("both were enrolled")
 	}
-	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+bmc+" already") // now the other node is that of another run
-	one, two := first, "redfish://"+bmc+"/redfish/v1/Systems/2"
+	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+b+" already") // now the other node is that of another run
+	one, two := first, "redfish://"+b+"/redfish/v1/Systems/2"
 	if s.Node(s.Name("h1")) == nil { // the host that was enrolled keeps its BMC
 		one, two = two, one
 	}
@@ -83,9 +85,9 @@ func TestAccHost_twoHostsOnOneBMC(t *testing.T) {
 // A host that moves to another resource address is deleted and enrolled in one apply. Terraform may start with either.
 func TestFakeHost_enrollWaitsForDeletionInSameRun(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	host := func(name string) string {
-		return s.Provider() + strings.Replace(acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), acctest.BMC("redfish://192.0.2.1/redfish/v1/Systems/1"),
+		return s.Provider() + strings.Replace(acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), bmc.Block("redfish://192.0.2.1/redfish/v1/Systems/1"),
 			`ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`), `"h"`, acctest.Quoted(name), 1)
 	}
 	w := acctest.NewWorkspace(t, host("before"))
@@ -107,7 +109,7 @@ func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
 	text := func(mac string) string {
 		return fmt.Sprintf(`{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"A port with MAC address %s already exists.\", \"debuginfo\": null}"}`, mac)
 	}
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/ports" && refusals.Add(1) == 1 {
 			return &fakeironic.Rejection{Status: http.StatusConflict, Body: text("52:54:00:00:00:01")}
 		}
@@ -125,7 +127,7 @@ func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
 func TestFakeHost_plansAndCreationsShareTwoLists(t *testing.T) {
 	t.Parallel()
 	const hosts = 60
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 resource "metal_host" "h" {
   count        = %d
@@ -155,7 +157,7 @@ resource "metal_host" "h" {
 // waits until the node is undeployed and deleted, however long that takes.
 func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	config := func(key, more string) string {
 		return s.Provider() + fmt.Sprintf(`
 			locals { machines = { %q = %q, %q = %q } }
@@ -179,7 +181,7 @@ func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 
 	w.Configure(config(s.Name("renamed"), ""))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "2 added, 0 changed, 2 destroyed")
-	if left := s.Node(acctest.Text(before)); left != nil {
+	if left := s.Node(site.Text(before)); left != nil {
 		t.Errorf("the old node is left: %v", left)
 	}
 	if now := s.Node(s.Name("renamed")); now["provision_state"] != "active" {
@@ -208,10 +210,10 @@ func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 // an exchange of BMCs.
 func TestAccHost_hostsExchangeWhatIsUnique(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	hosts := func(name1, mac1, bmc1, name2, mac2, bmc2 string) string {
-		block := func(label, name, mac, bmc string) string {
-			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  target_state = \"enroll\"\n  ports = { %q = {} }\n  %s\n}\n", label, s.Name(name), mac, acctest.BMC("redfish://"+s.Name(bmc)+".example.com/redfish/v1/Systems/1"))
+		block := func(label, name, mac, b string) string {
+			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  target_state = \"enroll\"\n  ports = { %q = {} }\n  %s\n}\n", label, s.Name(name), mac, bmc.Block("redfish://"+s.Name(b)+".example.com/redfish/v1/Systems/1"))
 		}
 		return s.Provider() + block("h1", name1, mac1, bmc1) + block("h2", name2, mac2, bmc2)
 	}

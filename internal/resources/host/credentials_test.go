@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -20,7 +22,7 @@ func imported(id string) string {
 // the host has a BMC.
 func TestFakeHost_everyPlanSaysThatTargetIsOutOfReach(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	id := s.Fake.Discover(s.Machine(1))
 	config := func(settings ...string) string {
 		return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{acctest.Target("available")}, settings...)...)
@@ -45,7 +47,7 @@ func TestFakeHost_everyPlanSaysThatTargetIsOutOfReach(t *testing.T) {
 	acctest.NoDrift(t, w)
 	acctest.Fails(t, acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(id), acctest.Image("a"))), acctest.Apply(), "Ironic knows no BMC of it", "Give its metal_host a bmc")
 
-	w.Configure(config(acctest.BMC("ipmi://192.0.2.61")))
+	w.Configure(config(bmc.Block("ipmi://192.0.2.61")))
 	if output := w.Must(acctest.Apply()...); strings.Contains(output, "Host without BMC") {
 		t.Errorf("the plan warns though there is a BMC:\n%s", output)
 	}
@@ -61,16 +63,16 @@ func TestFakeHost_credentialsThatComeLaterAreVerified(t *testing.T) {
 	for name, target := range map[string]string{"no target state": "", "enroll": acctest.Target("enroll"), "manageable": acctest.Target("manageable")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, nil)
+			s := site.StartFake(t, nil)
 			id := s.Fake.Discover(s.Machine(1))
 			config := func(settings ...string) string {
 				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{target, "inspect = true"}, settings...)...)
 			}
 			w := acctest.NewWorkspace(t, config())
 			w.Must(acctest.Apply()...)
-			w.Configure(config(acctest.BMC("ipmi://192.0.2.62", `username = "root"`, `password = "calvin"`)))
+			w.Configure(config(bmc.Block("ipmi://192.0.2.62", `username = "root"`, `password = "calvin"`)))
 			w.Must(acctest.Apply()...)
-			acctest.WantVerbs(t, s, id, "manage")
+			site.WantVerbs(t, s, id, "manage")
 			acctest.NoChanges(t, w)
 			acctest.NoDrift(t, w)
 			if state := s.Node(id)["provision_state"]; state != "manageable" {
@@ -87,7 +89,7 @@ func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var right atomic.Bool
-			s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+			s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 				if verb == "manage" && !right.Load() {
 					return "Failed to get power state: invalid password"
 				}
@@ -95,7 +97,7 @@ func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 			}})
 			id := s.Fake.Discover(s.Machine(1))
 			config := func(password string) string {
-				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), target, acctest.BMC("ipmi://192.0.2.63", `username = "root"`, "password = "+acctest.Quoted(password)))
+				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), target, bmc.Block("ipmi://192.0.2.63", `username = "root"`, "password = "+acctest.Quoted(password)))
 			}
 			w := acctest.NewWorkspace(t, config("wrong"))
 			for range 2 {
@@ -104,7 +106,7 @@ func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 			right.Store(true)
 			w.Configure(config("calvin"))
 			w.Must(acctest.Apply()...)
-			if got := acctest.Verbs(s, id); !slices.Equal(got, []string{"manage", "manage", "manage"}) {
+			if got := site.Verbs(s, id); !slices.Equal(got, []string{"manage", "manage", "manage"}) {
 				t.Errorf("sent were %v", got)
 			}
 			if state := s.Node(id)["provision_state"]; state != "manageable" {
@@ -119,7 +121,7 @@ func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 // reach, and so does every later plan.
 func TestFakeHost_applyFindsDiscoveredMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	s.Fake.Discover(s.Machine(1))
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), fmt.Sprintf("ports = { %q = {} }", s.MAC(1))))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Host without BMC")
@@ -133,14 +135,14 @@ func TestFakeHost_applyFindsDiscoveredMachine(t *testing.T) {
 // A user name without a password is a warning while planning.
 func TestFakeHost_userNameWithoutPasswordWarns(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for settings, warns := range map[string]bool{
 		`username = "root"`:                         true,
 		"username = \"root\"\n    password = \"a\"": false,
 		"username = \"root\"\n    password_wo = \"a\"\n    password_wo_version = 1": false,
 		"": false,
 	} {
-		output, _ := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.BMC("ipmi://192.0.2.64", settings))).Plan()
+		output, _ := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), bmc.Block("ipmi://192.0.2.64", settings))).Plan()
 		if got := strings.Contains(output, "BMC without a password"); got != warns {
 			t.Errorf("%s: warned is %v, want %v:\n%s", settings, got, warns, output)
 		}
@@ -150,7 +152,7 @@ func TestFakeHost_userNameWithoutPasswordWarns(t *testing.T) {
 // An update to a driver that the site lacks lists those that it has.
 func TestAccHost_changeToUnknownDriverListsDrivers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(driver string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), "driver = "+acctest.Quoted(driver), acctest.Target("enroll"))
 	}

@@ -10,18 +10,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // deployedHost is a configuration with the host "h", with further settings, and its deployment.
-func deployedHost(s *acctest.Site, settings ...string) string {
+func deployedHost(s *site.Site, settings ...string) string {
 	return hostConfig(s, append([]string{acctest.Target("available")}, settings...)...) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
 }
 
 // Ironic changes the interfaces of a deployed node in maintenance only. One apply sets maintenance, changes them, and restores
 // maintenance.
 func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	has := func(bios string, maintenance bool, reason any) []statecheck.StateCheck {
 		return []statecheck.StateCheck{nodeHas(s, map[string]any{
 			"bios_interface": bios, "maintenance": maintenance, "maintenance_reason": reason, "provision_state": "active",
@@ -59,7 +61,7 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 // Ironic refuses another class while the node is deployed: the plan says so.
 func TestAccHost_classOfDeployedNodeIsFixed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	class, other := `resource_class = "`+s.Name("web")+`"`, `resource_class = "`+s.Name("db")+`"`
 	w := acctest.NewWorkspace(t, deployedHost(s, class))
 	w.Must("apply", "-auto-approve")
@@ -79,7 +81,7 @@ func TestAccHost_classOfDeployedNodeIsFixed(t *testing.T) {
 
 // Without bmc, the settings of the driver are removed. The driver stays: a node needs one.
 func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	step := func(settings string, want map[string]any) resource.TestStep {
 		return resource.TestStep{Config: enrolled(s, settings), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, want)}}
 	}
@@ -89,7 +91,7 @@ func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 		"driver_info": map[string]any{"redfish_address": nil, "redfish_system_id": nil, "redfish_username": nil, "redfish_password": nil},
 	}
 	first := []resource.TestStep{
-		step(acctest.BMC(redfish, withPassword("secret", 1)), map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media"}),
+		step(bmc.Block(redfish, withPassword("secret", 1)), map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media"}),
 		step("", removed),
 	}
 	if s.Fake == nil { // a BMC that comes later is verified, and a real Ironic cannot reach this one
@@ -97,7 +99,7 @@ func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 		return
 	}
 	acctest.Test(t, append(first,
-		step(acctest.BMC(redfish, withPassword("secret", 2)), map[string]any{"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_password": "******"}}),
+		step(bmc.Block(redfish, withPassword("secret", 2)), map[string]any{"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_password": "******"}}),
 		resource.TestStep{
 			PreConfig: func() { s.Fake.Set(s.Name("h"), "provision_state", "active") },
 			Config:    enrolled(s), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, removed)},
@@ -109,7 +111,7 @@ func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 // If a host and its deployment set power_state differently, the deployment's value applies while it exists.
 func TestAccHost_deploymentControlsPower(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	host := hostConfig(s, acctest.Target("available"), `power_state = "off"`)
 	w := acctest.NewWorkspace(t, host+acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
 	w.Must(acctest.Apply()...)

@@ -15,10 +15,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 func TestAccHost_deletedOutsideIsCreatedAgain(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`)
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -32,7 +33,7 @@ func TestAccHost_deletedOutsideIsCreatedAgain(t *testing.T) {
 
 func TestAccHost_deletedOutsideIsDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s))
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil)
@@ -40,7 +41,7 @@ func TestAccHost_deletedOutsideIsDestroyed(t *testing.T) {
 }
 
 func TestAccHost_portDeletedOutsideIsCreatedAgain(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {}, `+acctest.Quoted(s.MAC(2))+` = { pxe_enabled = false } }`)
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -77,7 +78,7 @@ func (p plansToChange) CheckPlan(_ context.Context, req plancheck.CheckPlanReque
 }
 
 func TestAccHost_settingsDrift(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var settings, attributes []string
 	var byHand []func()
 	var wants []setting
@@ -135,7 +136,7 @@ func TestAccHost_settingsDrift(t *testing.T) {
 }
 
 func TestAccHost_traitDrift(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := hostConfig(s, `traits = ["CUSTOM_A", "CUSTOM_B"]`)
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -149,7 +150,7 @@ func TestAccHost_traitDrift(t *testing.T) {
 }
 
 func TestAccHost_targetStateDrift(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := hostConfig(s, acctest.Target("available"))
 	acctest.Test(t,
 		resource.TestStep{Config: config},
@@ -165,7 +166,7 @@ func TestAccHost_targetStateDrift(t *testing.T) {
 // Another client of Ironic deploys the host. The computed attributes show that, the plan changes nothing, and a destroy fails.
 func TestAccHost_deployedByOthersIsNotDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
 	w.Must("apply", "-auto-approve")
@@ -200,7 +201,7 @@ func TestAccHost_deployedByOthersIsNotDestroyed(t *testing.T) {
 
 func TestAccHost_reservedByOthersIsNotDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())))
 	w.Must("apply", "-auto-approve")
@@ -223,7 +224,7 @@ func TestAccHost_reservedByOthersIsNotDestroyed(t *testing.T) {
 
 func TestAccHost_onDestroyForget(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")

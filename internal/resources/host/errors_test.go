@@ -11,12 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccHost_takenNameSaysToImport(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": s.Name("taken"), "driver": "fake-hardware"})
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
 	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
@@ -38,7 +39,7 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 
 func TestAccHost_takenMACSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": s.Name("taken"), "driver": "fake-hardware"})
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(s.Name("taken"))["uuid"], "address": s.MAC(1)})
@@ -66,7 +67,7 @@ func TestAccHost_explainsRefusals(t *testing.T) {
 		{"unknown trait", "driver = \"fake-hardware\"\n  traits = [\"HW_NO_SUCH_TRAIT\"]", "Add trait HW_NO_SUCH_TRAIT: Schema error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			acctest.Test(t,
 				resource.TestStep{Config: s.Provider() + acctest.HostBlock(s.Name("h"), tt.config), ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want))},
 				resource.TestStep{Config: hostConfig(s)}, // the next apply repairs it
@@ -77,7 +78,7 @@ func TestAccHost_explainsRefusals(t *testing.T) {
 
 // The plan refuses the attributes that an older API does not have.
 func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(version, setting string) string {
 		return s.Provider(`microversion = `+acctest.Quoted(version)) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, setting)
 	}
@@ -113,7 +114,7 @@ func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
 }
 
 func TestFakeHost_planRefusesAttributesOfNewerIronic(t *testing.T) {
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	acctest.Test(t, resource.TestStep{
 		Config: hostConfig(s, `shard = "s1"`), PlanOnly: true,
 		ExpectError: regexp.MustCompile(acctest.Wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting")),
@@ -123,7 +124,7 @@ func TestFakeHost_planRefusesAttributesOfNewerIronic(t *testing.T) {
 // The provider detects an Ironic that makes every changed node its own parent before it enrolls a host.
 func TestFakeHost_parentDefectLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{ParentNodeDefect: true, MaxMicroversion: "1.96"})
+	s := site.StartFake(t, &fakeironic.Server{ParentNodeDefect: true, MaxMicroversion: "1.96"})
 	w := acctest.NewWorkspace(t, hostConfig(s, `owner = "alice"`, acctest.Target("available")))
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
@@ -141,7 +142,7 @@ func TestFakeHost_parentDefectLeavesNothing(t *testing.T) {
 // If the answer to a creation is lost, the provider does not create a second node or port.
 func TestFakeHost_lostAnswerCreatesNoSecondNode(t *testing.T) {
 	var nodes, ports atomic.Int32
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		lost := r.Method == http.MethodPost &&
 			(r.URL.Path == "/v1/nodes" && nodes.Add(1) == 1 || r.URL.Path == "/v1/ports" && ports.Add(1) == 1)
 		if lost {
@@ -160,7 +161,7 @@ func TestFakeHost_lostAnswerCreatesNoSecondNode(t *testing.T) {
 
 // Ironic refuses the reason of a host that is not retired, and forgets that of one which is not in maintenance.
 func TestAccHost_reasonsOfNothingAreRefused(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var steps []resource.TestStep
 	for _, name := range []string{"maintenance", "retired"} {
 		steps = append(steps, resource.TestStep{

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // importOnly is a configuration that only imports the host.
-func importOnly(s *acctest.Site, host string) string {
+func importOnly(s *site.Site, host string) string {
 	return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(host) + "\n}\n"
 }
 
@@ -47,7 +48,7 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			host := s.Name("h")
 			tt.node["name"], tt.node["resource_class"] = host, s.Class()
 			s.Must(http.MethodPost, "nodes", tt.node)
@@ -59,7 +60,7 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 				})
 				s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(host)["uuid"], "address": s.MAC(2), "pxe_enabled": false})
 			}
-			acctest.AddTrait(s, host, "CUSTOM_NVME")
+			site.AddTrait(s, host, "CUSTOM_NVME")
 			for i := 0; i < len(tt.walk); i += 2 {
 				s.Verb(host, tt.walk[i], tt.walk[i+1])
 			}
@@ -87,7 +88,7 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 
 func TestFakeHostByAgent_generatedConfigurationPlansNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{FastTrack: true})
+	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	id := s.Fake.Discover(s.Machine(1))
 	made := acctest.NewWorkspace(t, s.Provider()+imported(id)+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("available")))
 	made.Must(acctest.Apply()...)

@@ -15,11 +15,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // withBMC is a configuration with the host "h" on a machine with a Redfish BMC, with further settings.
-func withBMC(s *acctest.Site, settings ...string) string {
+func withBMC(s *site.Site, settings ...string) string {
 	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{
 		`bmc = { address = "redfish-virtualmedia://192.0.2.11/redfish/v1/Systems/1", username = "root", password = "calvin" }`,
 	}, settings...)...)
@@ -41,18 +42,18 @@ func pending(parts ...string) statecheck.StateCheck {
 }
 
 // biosOf returns the values of a node's BIOS settings.
-func biosOf(s *acctest.Site, node string) map[string]string {
+func biosOf(s *site.Site, node string) map[string]string {
 	values := map[string]string{}
 	list, _ := s.Must(http.MethodGet, "nodes/"+node+"/bios", nil)["bios"].([]any)
 	for _, item := range list {
 		setting, _ := item.(map[string]any)
-		values[acctest.Text(setting["name"])] = acctest.Text(setting["value"])
+		values[site.Text(setting["name"])] = site.Text(setting["value"])
 	}
 	return values
 }
 
 // wantBIOS fails a test unless the host has BIOS settings in Ironic.
-func wantBIOS(t *testing.T, s *acctest.Site, want map[string]string) {
+func wantBIOS(t *testing.T, s *site.Site, want map[string]string) {
 	t.Helper()
 	have := biosOf(s, s.Name("h"))
 	for name, value := range want {
@@ -63,7 +64,7 @@ func wantBIOS(t *testing.T, s *acctest.Site, want map[string]string) {
 }
 
 // stepsSent returns the clean and service steps that the fake was sent for a node, in order.
-func stepsSent(t *testing.T, s *acctest.Site, node string) []string {
+func stepsSent(t *testing.T, s *site.Site, node string) []string {
 	t.Helper()
 	var names []string
 	for _, r := range s.Fake.Requests() {
@@ -84,9 +85,9 @@ func stepsSent(t *testing.T, s *acctest.Site, node string) []string {
 	return names
 }
 
-func wantSteps(t *testing.T, s *acctest.Site, w *acctest.Workspace, want ...string) {
+func wantSteps(t *testing.T, s *site.Site, w *acctest.Workspace, want ...string) {
 	t.Helper()
-	id := acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"])
+	id := site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"])
 	if got := stepsSent(t, s, id); !slices.Equal(got, want) {
 		t.Errorf("the node was sent the steps %v, want %v", got, want)
 	}
@@ -102,7 +103,7 @@ func wantPending(t *testing.T, w *acctest.Workspace, want ...any) {
 // BIOS settings of a new host are on the machine before it is available. A change takes the host out of the pool, and the plan says so.
 func TestAccHostBIOS_isSetAndChanged(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	available := acctest.Target("available")
 	w := acctest.NewWorkspace(t, hostConfig(s, available, `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Uefi" }`))
 	output, _ := w.Plan()
@@ -114,29 +115,29 @@ func TestAccHostBIOS_isSetAndChanged(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(hostConfig(s, available, `bios_settings = { ProcVirtualization = "Disabled", BootMode = "Uefi" }`))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Host leaves the pool", "For bios_settings, Ironic takes it out of the pool and restarts it, and cleans it before it is available again")
 	acctest.NeverMention(t, output, "Cleaning erases data")
 	w.Must("apply", "-auto-approve")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Disabled", "BootMode": "Uefi"})
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "clean", "provide")
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "clean", "provide")
 	acctest.NoChanges(t, w)
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(hostConfig(s, available)) // nothing is managed any more, and nothing happens to the machine
 	output, _ = w.Plan()
 	acctest.NeverMention(t, output, "Warning:")
 	w.Must("apply", "-auto-approve")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Disabled", "BootMode": "Uefi"})
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
 	acctest.NoChanges(t, w)
 }
 
 func TestAccHostBIOS_changesOnManageable(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
@@ -158,7 +159,7 @@ func TestAccHostBIOS_changesOnManageable(t *testing.T) {
 // Ironic runs no steps in maintenance. The plan says so, and does not speak of deployed machines.
 func TestAccHostBIOS_waitsForMaintenance(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
@@ -176,7 +177,7 @@ func TestAccHostBIOS_waitsForMaintenance(t *testing.T) {
 // On a deployed machine the change waits, the state says so, and the plan after the deployment applies it.
 func TestAccHostBIOS_waitsForDeployment(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	class := `resource_class = ` + acctest.Quoted(s.Class())
 	deployed := acctest.Deployment("metal_host.h.id", acctest.Image("a"))
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), class)+deployed)
@@ -209,7 +210,7 @@ func TestAccHostBIOS_waitsForDeployment(t *testing.T) {
 
 // A plan refuses what the BIOS does not accept, at the setting.
 func TestFakeHostBIOS_planChecksRegistry(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	refused := func(settings, text string) resource.TestStep {
 		return resource.TestStep{Config: withBMC(s, `bios_settings = { `+settings+` }`), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(text))}
 	}
@@ -233,14 +234,14 @@ func TestFakeHostBIOS_planChecksRegistry(t *testing.T) {
 // RAID, BIOS and firmware change in one cleaning, in this order.
 func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available"), newFirmware, virtualization, mirror))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "All RAID volumes are deleted", "Ironic deletes every RAID volume of host "+s.Name("h"), "All data on the disks of these volumes is lost")
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
 	wantSteps(t, s, w, "raid.delete_configuration", "raid.create_configuration", "bios.apply_configuration", "firmware.update")
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "clean", "provide")
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "clean", "provide")
 	wantPending(t, w)
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
@@ -249,7 +250,7 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 		t.Errorf("raid_config has %v", volumes)
 	}
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(withBMC(s, acctest.Target("available"), newFirmware, virtualization, strings.Replace(mirror, `"MAX"`, "400", 1)))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Host leaves the pool", "For raid, Ironic takes it out", "All RAID volumes are deleted")
@@ -257,7 +258,7 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 	wantSteps(t, s, w, "raid.delete_configuration", "raid.create_configuration")
 	acctest.NoChanges(t, w)
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(withBMC(s, acctest.Target("available"), `raid = { delete_existing = true, volumes = [] }`))
 	w.Must("apply", "-auto-approve")
 	wantSteps(t, s, w, "raid.delete_configuration")
@@ -267,7 +268,7 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 // An equal version sends nothing. Without a version, only another URL does.
 func TestFakeHostFirmware_isUpdatedIfVersionDiffers(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	image := func(settings string) string { return withBMC(s, `firmware = { bios = { `+settings+` } }`) }
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
@@ -283,7 +284,7 @@ func TestFakeHostFirmware_isUpdatedIfVersionDiffers(t *testing.T) {
 		{`url = "https://b.example.com/bios-2.19.1.bin"`, nil, false},
 		{`url = "https://b.example.com/bios-2.20.0.bin"`, []string{"firmware.update"}, true},
 	} {
-		acctest.ForgetVerbs(s)
+		site.ForgetVerbs(s)
 		w.Configure(image(step.settings))
 		output := w.Must("apply", "-auto-approve")
 		if warned := strings.Contains(output, "Warning: Hardware change restarts"); warned != step.warns {
@@ -298,19 +299,19 @@ func TestFakeHostFirmware_isUpdatedIfVersionDiffers(t *testing.T) {
 // What the machine has already is recorded and not sent, for example after an import.
 func TestFakeHostHardware_importFindsWhatTheMachineHas(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	all := withBMC(s, acctest.Target("available"), mirror, virtualization, newFirmware)
 	first := acctest.NewWorkspace(t, all)
 	first.Must("apply", "-auto-approve")
-	id := acctest.Text(acctest.InState(t, first, acctest.HostAddress).Values["id"])
-	acctest.ForgetVerbs(s)
+	id := site.Text(acctest.InState(t, first, acctest.HostAddress).Values["id"])
+	site.ForgetVerbs(s)
 
 	second := acctest.NewWorkspace(t, all)
 	second.Must("import", acctest.HostAddress, id)
 	output, _ := second.Plan()
 	acctest.NeverMention(t, output, "Warning: H", "Warning: All RAID")
 	second.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, id)
+	site.WantVerbs(t, s, id)
 	wantPending(t, second)
 	acctest.NoChanges(t, second)
 	acctest.Destroy(t, s, second)
@@ -320,7 +321,7 @@ func TestFakeHostHardware_importFindsWhatTheMachineHas(t *testing.T) {
 func TestFakeHostHardware_skippedStepsAreErrors(t *testing.T) {
 	t.Parallel()
 	skips := true
-	s := acctest.StartFake(t, &fakeironic.Server{Skips: func(string) bool { return skips }})
+	s := site.StartFake(t, &fakeironic.Server{Skips: func(string) bool { return skips }})
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
@@ -342,7 +343,7 @@ func TestFakeHostHardware_skippedStepsAreErrors(t *testing.T) {
 // fake-hardware has no step that creates volumes: the cleaning fails. The next apply repeats it, or goes on without it.
 func TestAccHostRAID_failedCleaning(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	available := acctest.Target("available")
 	w := acctest.NewWorkspace(t, hostConfig(s, available))
 	w.Must("apply", "-auto-approve")
@@ -366,7 +367,7 @@ func TestAccHostRAID_failedCleaning(t *testing.T) {
 func TestFakeHostBIOS_nextApplyRepeatsFailedStep(t *testing.T) {
 	t.Parallel()
 	broken := true
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if broken && verb == "clean" {
 			return "Node failed step bios.apply_configuration: the BMC does not answer"
 		}
@@ -397,7 +398,7 @@ func TestFakeHostBIOS_nextApplyRepeatsFailedStep(t *testing.T) {
 // With on_active = "service", a deployed machine is changed at once, except its volumes.
 func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	id := deployedWithBMC(t, s)
 	config := func(settings ...string) string {
 		return withBMC(s, append([]string{acctest.Target("available")}, settings...)...)
@@ -415,7 +416,7 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	acctest.Mention(t, output, "Deployed machine restarts", "Ironic changes bios_settings, firmware in a service")
 	w.Must("apply", "-auto-approve")
 	wantSteps(t, s, w, "bios.apply_configuration", "firmware.update")
-	acctest.WantVerbs(t, s, id, "service")
+	site.WantVerbs(t, s, id, "service")
 	wantPending(t, w, "raid")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
 	acctest.NoChanges(t, w)
@@ -425,15 +426,15 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 }
 
 // deployedWithBMC adds a node with a BMC that another client has deployed.
-func deployedWithBMC(t *testing.T, s *acctest.Site) string {
+func deployedWithBMC(t *testing.T, s *site.Site) string {
 	t.Helper()
-	id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
 		"name": s.Name("h"), "driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{
 			"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "redfish_password": "calvin",
 		},
 	})["uuid"])
 	s.Fake.Set(id, "provision_state", "active")
-	s.Fake.Set(id, "instance_uuid", acctest.ForeignInstance(s))
+	s.Fake.Set(id, "instance_uuid", site.ForeignInstance(s))
 	s.Fake.Set(id, "power_state", "power on")
 	return id
 }
@@ -444,7 +445,7 @@ func TestFakeHostHardware_failedServiceEndsActive(t *testing.T) {
 	for version, state := range map[string]string{"1.115": "active", "1.96": "service failed"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
+			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
 			id := deployedWithBMC(t, s)
 			s.Fake.SetFirmware(id, "nic:none", "1") // the machine has no component bios
 			w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available")))
@@ -476,7 +477,7 @@ func newFirmwareOf(component string) string {
 // A policy that forbids steps is an error that names them.
 func TestFakeHostHardware_forbiddenSteps(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/states/provision") {
 			return nil
 		}
@@ -502,7 +503,7 @@ func TestFakeHostHardware_forbiddenSteps(t *testing.T) {
 
 // Attributes that the server is too old for are refused by name, before anything is done.
 func TestFakeHostHardware_tooOldServer(t *testing.T) {
-	s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	refused := func(text string, settings ...string) resource.TestStep {
 		return resource.TestStep{Config: withBMC(s, settings...), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(text))}
 	}
@@ -515,7 +516,7 @@ func TestFakeHostHardware_tooOldServer(t *testing.T) {
 }
 
 func TestFakeHostHardware_invalidConfiguration(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	volume := func(settings string) string {
 		return `raid = { volumes = [{ level = "1", size_gb = 100, root = true }, { ` + settings + ` }] }`
 	}
@@ -538,7 +539,7 @@ func TestFakeHostHardware_invalidConfiguration(t *testing.T) {
 // A value that is known only during the apply is planned as a change that may restart the machine.
 func TestFakeHostBIOS_unknownValue(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
@@ -553,14 +554,14 @@ func TestFakeHostBIOS_unknownValue(t *testing.T) {
 // An interrupted apply says what is not on the machine yet. The next one waits for the cleaning that runs, and does not repeat it.
 func TestFakeHostBIOS_nextApplyContinuesInterrupted(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
 	w.Configure(withBMC(s, virtualization))
 	release := s.Hold("cleaning", "clean wait")
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, s.Name("h"), "cleaning", "clean wait")
+	site.AwaitState(t, s, s.Name("h"), "cleaning", "clean wait")
 	running.Interrupt()
 	running.Wait()
 	wantPending(t, w, "bios_settings")

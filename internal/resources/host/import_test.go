@@ -15,13 +15,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	address := s.Name("bmc") + ".example.com"
-	config := enrolled(s, acctest.BMC("redfish://"+address+"/redfish/v1/Systems/1"), `ports = { `+acctest.Quoted(s.MAC(1))+` = {}, `+acctest.Quoted(s.MAC(2))+` = {} }`)
+	config := enrolled(s, bmc.Block("redfish://"+address+"/redfish/v1/Systems/1"), `ports = { `+acctest.Quoted(s.MAC(1))+` = {}, `+acctest.Quoted(s.MAC(2))+` = {} }`)
 	steps := []resource.TestStep{{Config: config}}
 	for _, id := range []string{s.Name("h"), s.MAC(2), "bmc:" + address} {
 		steps = append(steps, resource.TestStep{
@@ -43,9 +45,9 @@ func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
 }
 
 func TestFakeHost_importByAmbiguousBMC(t *testing.T) {
-	s := acctest.StartFake(t, nil)
-	second := s.Provider() + acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), acctest.BMC("ipmi://192.0.2.39:6230")) +
-		"resource \"metal_host\" \"i\" {\n  name = \"twin\"\n  target_state = \"enroll\"\n  " + acctest.BMC("ipmi://192.0.2.39:6231") + "\n}\n"
+	s := site.StartFake(t, nil)
+	second := s.Provider() + acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), bmc.Block("ipmi://192.0.2.39:6230")) +
+		"resource \"metal_host\" \"i\" {\n  name = \"twin\"\n  target_state = \"enroll\"\n  " + bmc.Block("ipmi://192.0.2.39:6231") + "\n}\n"
 	acctest.Test(t,
 		resource.TestStep{Config: second},
 		resource.TestStep{
@@ -60,7 +62,7 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 	for _, state := range []string{"enroll", "manageable", "available", "active"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			name := s.Name("h")
 			s.Must(http.MethodPost, "nodes", map[string]any{
 				"name": name, "driver": "fake-hardware", "resource_class": s.Class(), "description": "by hand", "lessee": "carol", "automated_clean": false,
@@ -69,7 +71,7 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 				"driver_info": map[string]any{"deploy_kernel": "http://k", "fake_password": "hunter22"},
 			})
 			s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(name)["uuid"], "address": s.MAC(1), "physical_network": "prov"})
-			acctest.AddTrait(s, name, "CUSTOM_NVME")
+			site.AddTrait(s, name, "CUSTOM_NVME")
 			for _, walk := range []struct{ verb, to string }{{"manage", "manageable"}, {"provide", "available"}, {"active", "active"}} {
 				if s.Node(name)["provision_state"] == state {
 					break
@@ -77,7 +79,7 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 				s.Verb(name, walk.verb, walk.to)
 			}
 			before := s.Node(name)
-			acctest.ForgetVerbs(s)
+			site.ForgetVerbs(s)
 
 			w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+acctest.HostBlock(name, `driver = "fake-hardware"`))
 			defer func() {
@@ -101,7 +103,7 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 
 // A configuration that sets every attribute to the node's value plans nothing either.
 func TestAccHost_importWithFullConfigurationPlansNothing(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var first []string
 	for _, one := range settings(s) {
 		if !strings.HasPrefix(one.first, "hardware_interfaces") { // an import cannot know which are configured
@@ -119,7 +121,7 @@ func TestAccHost_importWithFullConfigurationPlansNothing(t *testing.T) {
 // An import cannot know which hardware interfaces are configured: the first plan says so, and the apply sends nothing.
 func TestFakeHost_importWithInterfacesOnlyRecordsThem(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	name := s.Name("h")
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware", "deploy_interface": "direct"})
 	w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+
@@ -135,7 +137,7 @@ func TestFakeHost_importWithInterfacesOnlyRecordsThem(t *testing.T) {
 
 // An import cannot read credentials. The first apply sends the configured ones, and does nothing else.
 func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	name := s.Name("h")
 	s.Must(http.MethodPost, "nodes", map[string]any{
 		"name": name, "driver": "redfish", "driver_info": map[string]any{
@@ -145,10 +147,10 @@ func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
 	s.Verb(name, "manage", "manageable")
 	s.Verb(name, "provide", "available")
 	config := s.Provider() + "import {\n  to = metal_host.h\n  id = \"bmc:192.0.2.40\"\n}\n" +
-		acctest.HostBlock(name, acctest.BMC("redfish://192.0.2.40/redfish/v1/Systems/1", withPassword("new-password", 1)), acctest.Target("available"))
-	id := acctest.Text(s.Node(name)["uuid"])
+		acctest.HostBlock(name, bmc.Block("redfish://192.0.2.40/redfish/v1/Systems/1", withPassword("new-password", 1)), acctest.Target("available"))
+	id := site.Text(s.Node(name)["uuid"])
 	acctest.Test(t, resource.TestStep{
-		PreConfig:        func() { acctest.ForgetVerbs(s) },
+		PreConfig:        func() { site.ForgetVerbs(s) },
 		Config:           config,
 		ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
 		ConfigStateChecks: []statecheck.StateCheck{
@@ -156,7 +158,7 @@ func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
 			sends{s, "new-password", []string{http.MethodPatch}},
 		},
 		Check: func(*terraform.State) error {
-			if sent := acctest.Verbs(s, id); len(sent) > 0 {
+			if sent := site.Verbs(s, id); len(sent) > 0 {
 				return fmt.Errorf("the node was sent %v", sent)
 			}
 			return nil
@@ -167,7 +169,7 @@ func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
 // A BMC that the configuration omits stays as it is: the plan of the import is empty. A bmc that comes later takes over its settings.
 func TestAccHost_importWithoutBMCPlansNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
 		"redfish_address": "https://" + name + ".example.com", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "deploy_kernel": "http://k",
@@ -180,7 +182,7 @@ func TestAccHost_importWithoutBMCPlansNothing(t *testing.T) {
 	acctest.Mention(t, w.Must(acctest.Apply()...), "1 imported, 0 added, 0 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
 	for _, system := range []string{"1", "2"} {
-		w.Configure(config(acctest.BMC("redfish://"+name+".example.com/redfish/v1/Systems/"+system, `username = "root"`)))
+		w.Configure(config(bmc.Block("redfish://"+name+".example.com/redfish/v1/Systems/"+system, `username = "root"`)))
 		acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
 		acctest.NoChanges(t, w)
 		acctest.NoDrift(t, w)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -21,17 +22,17 @@ func recabled(value string) string {
 // Any change of inspect_triggers inspects again: human, saved and JSON plans show it. A removal does nothing.
 func TestAccHost_inspectTriggersInspectAgain(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, recabled("2026-01")))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
-	id := acctest.Text(s.Node(s.Name("h"))["uuid"])
-	acctest.WantVerbs(t, s, id, "manage") // a new host only records them
+	id := site.Text(s.Node(s.Name("h"))["uuid"])
+	site.WantVerbs(t, s, id, "manage") // a new host only records them
 	acctest.NoChanges(t, w)
 
 	for _, value := range []string{"2026-02", "2026-03"} {
 		before := s.Node(id)["inspection_finished_at"]
-		acctest.ForgetVerbs(s)
+		site.ForgetVerbs(s)
 		w.Configure(hostConfig(s, recabled(value)))
 		output, _ := w.Plan()
 		acctest.Mention(t, output, `"recabled" = "2026-0`, `-> "`+value+`"`, "Inspection boots the machine", "Ironic inspects host "+s.Name("h")+" again")
@@ -42,24 +43,24 @@ func TestAccHost_inspectTriggersInspectAgain(t *testing.T) {
 			t.Errorf("the saved plan has %+v", change)
 		}
 		w.Must("apply", "saved")
-		acctest.WantVerbs(t, s, id, "inspect")
+		site.WantVerbs(t, s, id, "inspect")
 		if after := s.Node(id)["inspection_finished_at"]; after == nil || after == before {
 			t.Errorf("the node was inspected at %v, before at %v", after, before)
 		}
 		acctest.NoChanges(t, w)
 	}
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(hostConfig(s))
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
-	acctest.WantVerbs(t, s, id)
+	site.WantVerbs(t, s, id)
 	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_inspection"] != nil {
 		t.Errorf("the note of the inspection has stayed: %v", extra)
 	}
 	w.Configure(hostConfig(s, recabled("2026-03")))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Inspection boots the machine") // adding them is a change
-	acctest.WantVerbs(t, s, id, "inspect")
+	site.WantVerbs(t, s, id, "inspect")
 	acctest.NoChanges(t, w)
 }
 
@@ -71,15 +72,15 @@ func TestAccHost_inspectTriggersOfAvailableHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			config := func(settings ...string) string {
 				return hostConfig(s, append(settings, acctest.Target("available"), "automated_clean = "+tt.cleans)...)
 			}
 			w := acctest.NewWorkspace(t, config())
 			w.Must(acctest.Apply()...)
 			defer acctest.Destroy(t, s, w)
-			id := acctest.Text(s.Node(s.Name("h"))["uuid"])
-			acctest.ForgetVerbs(s)
+			id := site.Text(s.Node(s.Name("h"))["uuid"])
+			site.ForgetVerbs(s)
 			w.Configure(config(recabled("2026-02"), "inspect = true")) // one inspection serves both
 			output, _ := w.Plan()
 			acctest.Mention(t, output, tt.warning)
@@ -87,7 +88,7 @@ func TestAccHost_inspectTriggersOfAvailableHost(t *testing.T) {
 				acctest.NeverMention(t, output, "Cleaning erases data")
 			}
 			w.Must(acctest.Apply()...)
-			acctest.WantVerbs(t, s, id, "manage", "inspect", "provide")
+			site.WantVerbs(t, s, id, "manage", "inspect", "provide")
 			if s.Fake != nil {
 				cleaned := false
 				for _, state := range s.Fake.Walk(id)[4:] {
@@ -105,7 +106,7 @@ func TestAccHost_inspectTriggersOfAvailableHost(t *testing.T) {
 // A deployed, reserved or unreachable machine cannot be inspected: the plan says so, and changes nothing.
 func TestAccHost_inspectTriggersAreRefused(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n"
 	host := func(settings ...string) string {
 		return hostConfig(s, append(settings, acctest.Target("available"), "resource_class = "+acctest.Quoted(s.Class()))...)
@@ -133,7 +134,7 @@ func TestAccHost_inspectTriggersNeedAManageableHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			config := func(value string) string {
 				return s.Provider() + acctest.HostBlock(s.Name("h"), tt.settings, recabled(value))
 			}
@@ -150,13 +151,13 @@ func TestAccHost_inspectTriggersNeedAManageableHost(t *testing.T) {
 // An import only records the triggers.
 func TestAccHost_importRecordsInspectTriggers(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	node := acctest.AddNode(t, s, "h", nil)
-	acctest.ForgetVerbs(s)
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "h", nil)
+	site.ForgetVerbs(s)
 	w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(node)+"\n}\n"+
 		acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), `on_destroy = "forget"`, recabled("1")))
 	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Warning:")
-	acctest.WantVerbs(t, s, node)
+	site.WantVerbs(t, s, node)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -164,17 +165,17 @@ func TestAccHost_importRecordsInspectTriggers(t *testing.T) {
 // The value of a trigger may be known only during the apply.
 func TestAccHost_inspectTriggerIsKnownAfterApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(value string) string {
 		return hostConfig(s, "inspect_triggers = { recabled = terraform_data.day.output }") + "resource \"terraform_data\" \"day\" {\n  input = " + acctest.Quoted(value) + "\n}\n"
 	}
 	w := acctest.NewWorkspace(t, config("1"))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config("2"))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Ironic may inspect host "+s.Name("h")+" again")
-	acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "inspect")
+	site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "inspect")
 	acctest.NoChanges(t, w)
 }
 
@@ -191,7 +192,7 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var held atomic.Bool // Ironic does not accept the inspection
-			s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+			s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 				body, err := io.ReadAll(r.Body)
 				if err == nil && held.Load() && strings.HasSuffix(r.URL.Path, "/states/provision") && bytes.Contains(body, []byte(`"inspect"`)) {
 					return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
@@ -202,13 +203,13 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 			w := acctest.NewWorkspace(t, config("1"))
 			w.Must(acctest.Apply()...)
 			host := s.Name("h")
-			id := acctest.Text(s.Node(host)["uuid"])
-			acctest.ForgetVerbs(s)
+			id := site.Text(s.Node(host)["uuid"])
+			site.ForgetVerbs(s)
 			w.Configure(config("2"))
 			held.Store(tt.state == "manageable")
 			release := s.Hold(tt.state)
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, host, tt.state)
+			site.AwaitState(t, s, host, tt.state)
 			if tt.kill {
 				running.Kill()
 			} else {
@@ -222,7 +223,7 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 			}
 			release()
 			w.Must(acctest.Apply()...)
-			if sent := acctest.Verbs(s, id); strings.Count(strings.Join(sent, " "), "inspect") != 1 {
+			if sent := site.Verbs(s, id); strings.Count(strings.Join(sent, " "), "inspect") != 1 {
 				t.Errorf("the node was sent %v", sent)
 			}
 			if node := s.Node(id); node["provision_state"] != "available" || node["inspection_finished_at"] == nil {
@@ -238,7 +239,7 @@ func TestFakeHost_nextApplyFinishesTriggeredInspection(t *testing.T) {
 func TestFakeHost_nextApplyRepeatsFailedInspection(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "inspect" && broken.Load() {
 			return "the ramdisk did not answer"
 		}
@@ -253,9 +254,9 @@ func TestFakeHost_nextApplyRepeatsFailedInspection(t *testing.T) {
 	broken.Store(false)
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Ironic inspects host "+s.Name("h")+" again")
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "inspect")
+	site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "inspect")
 	acctest.NoChanges(t, w)
 	acctest.Destroy(t, s, w)
 }

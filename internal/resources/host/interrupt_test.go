@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccHost_nextApplyContinuesInterruptedCleaning(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := site.StartSlow(t)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
-	release := s.Hold(acctest.BusyCleaning()...)
+	release := s.Hold(site.BusyCleaning()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, name, acctest.BusyCleaning()...)
+	site.AwaitState(t, s, name, site.BusyCleaning()...)
 	running.Interrupt()
 	output, code := running.Wait()
 	if code == 0 {
@@ -28,10 +29,10 @@ func TestAccHost_nextApplyContinuesInterruptedCleaning(t *testing.T) {
 	if host == nil || host.Tainted {
 		t.Fatalf("the state has %+v, want an untainted host\n%s", host, output)
 	}
-	id := acctest.Text(host.Values["id"])
+	id := site.Text(host.Values["id"])
 
 	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	acctest.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
+	site.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
 		t.Errorf("the state has %+v", host)
 	}
@@ -44,19 +45,19 @@ func TestFakeHost_nextApplyContinuesInterruptedInspection(t *testing.T) {
 	for _, state := range []string{"verifying", "inspecting"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, nil)
+			s := site.StartFake(t, nil)
 			release := s.Hold(state)
 			name := s.Name("h")
 			w := acctest.NewWorkspace(t, hostConfig(s, `inspect = true`))
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, name, state)
+			site.AwaitState(t, s, name, state)
 			running.Interrupt()
 			running.Wait()
 			release()
 			s.Await(name, "provision_state", "manageable")
 
 			w.Must("apply", "-auto-approve")
-			acctest.WantVerbs(t, s, acctest.Text(s.Node(name)["uuid"]), "manage", "inspect")
+			site.WantVerbs(t, s, site.Text(s.Node(name)["uuid"]), "manage", "inspect")
 			if s.Node(name)["inspection_finished_at"] == nil {
 				t.Error("the node was not inspected")
 			}
@@ -68,18 +69,18 @@ func TestFakeHost_nextApplyContinuesInterruptedInspection(t *testing.T) {
 // A killed run has saved nothing. The next apply finishes its host, and says so.
 func TestAccHost_killedCreationIsFinished(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartSlow(t)
+	s := site.StartSlow(t)
 	name := s.Name("h")
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
-	release := s.Hold(acctest.BusyCleaning()...)
+	release := s.Hold(site.BusyCleaning()...)
 	running := w.Start("apply", "-auto-approve")
-	acctest.AwaitState(t, s, name, acctest.BusyCleaning()...)
+	site.AwaitState(t, s, name, site.BusyCleaning()...)
 	running.Kill()
 	running.Wait()
-	id := acctest.Text(s.Node(name)["uuid"])
+	id := site.Text(s.Node(name)["uuid"])
 
 	acctest.Mention(t, acctest.WaitOut(t, s, w, release, "apply", "-auto-approve"), "Interrupted creation is continued", name)
-	acctest.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
+	site.WantVerbs(t, s, id, "manage", "provide") // each verb was sent once
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["id"] != id || host.Values["provision_state"] != "available" {
 		t.Errorf("the state has %+v", host)
 	}
@@ -92,7 +93,7 @@ func TestFakeHost_interruptedBeforeUpdate(t *testing.T) {
 	t.Parallel()
 	started := make(chan *acctest.Running, 1)
 	var once sync.Once
-	s := acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if len(started) > 0 && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
 			once.Do(func() { (<-started).InterruptProvider() })
 		}

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/ipmi"
 )
 
 // details are the details of the events of a kind in the history of a machine.
-func details(b *acctest.Controller, kind fakebmc.Kind) []string {
+func details(b *bmc.Controller, kind fakebmc.Kind) []string {
 	var all []string
 	for _, e := range b.History(kind) {
 		all = append(all, e.Detail)
@@ -23,8 +25,8 @@ func details(b *acctest.Controller, kind fakebmc.Kind) []string {
 // A machine with IPMI lives as one with Redfish: verified, on, restarted with another boot device, asked to shut down.
 func TestAccBMC_ipmiPowerAndBootDevice(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	b.StartIPMI("127.1.0.1:0")
 	block := strings.Replace(b.IPMIBlock(), b.IPMI, b.IPMI+"?privilegelevel=OPERATOR", 1)
 	w := acctest.NewWorkspace(t, onBMC(s, block, `power_state = "on"`, `driver_info = { ipmi_cipher_suite = "3" }`))
@@ -63,18 +65,18 @@ func TestAccBMC_ipmiPowerAndBootDevice(t *testing.T) {
 // Ironic says the same of a wrong password and of a BMC that is silent: the provider says how to find out. What is mended then works.
 func TestAccBMC_ipmiFailures(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	b.StartIPMI("127.1.0.2:0")
-	config := func(bmc string) string { return onBMC(s, bmc, `power_state = "on"`) }
-	w := acctest.NewWorkspace(t, config(acctest.BMC("ipmi://"+b.IPMI, `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")))
+	config := func(block string) string { return onBMC(s, block, `power_state = "on"`) }
+	w := acctest.NewWorkspace(t, config(bmc.Block("ipmi://"+b.IPMI, `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")))
 	host, port, _ := strings.Cut(b.IPMI, ":")
 	ask := []string{
 		`is in state "enroll"`, "Ironic could not reach the machine's BMC", "IPMI call failed: power status", "a wrong password", "no answer",
 		"ipmitool -v -I lanplus -H '" + host + "' -p '" + port + "' -U 'admin' -E power status",
 	}
 	output := acctest.Fails(t, w, acctest.Apply(), ask...)
-	acctest.Until(t, "the BMC to notice the wrong password", func() bool { return b.Count(fakebmc.LoginRefused) > 0 })
+	site.Until(t, "the BMC to notice the wrong password", func() bool { return b.Count(fakebmc.LoginRefused) > 0 })
 	if strings.Contains(output+w.State(), "not-this-one") {
 		t.Error("the password is in the output or in state")
 	}

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // hostsQuery lists the hosts of the test's class with further filters.
-func hostsQuery(s *acctest.Site, filters map[string]string) acctest.Query {
+func hostsQuery(s *site.Site, filters map[string]string) acctest.Query {
 	all := map[string]string{"resource_class": acctest.Quoted(s.Class())}
 	for name, value := range filters {
 		all[name] = value
@@ -22,10 +23,10 @@ func hostsQuery(s *acctest.Site, filters map[string]string) acctest.Query {
 
 func TestAccHost_listFindsWhatFiltersSelect(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	a := acctest.AddNode(t, s, "a", map[string]any{"description": "a red fox"})
+	s := site.Start(t, nil)
+	a := site.AddNode(t, s, "a", map[string]any{"description": "a red fox"})
 	s.Patch(a, "add", "/owner", "carol")
-	b := acctest.AddNode(t, s, "b", map[string]any{"lessee": "carol", "automated_clean": false})
+	b := site.AddNode(t, s, "b", map[string]any{"lessee": "carol", "automated_clean": false})
 	s.Verb(b, "manage", "manageable")
 	t.Cleanup(func() { s.Verb(b, "provide", "available") })
 	for name, tc := range map[string]struct {
@@ -60,8 +61,8 @@ func TestAccHost_listFindsWhatFiltersSelect(t *testing.T) {
 
 func TestAccHost_listIncludesResource(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	id := acctest.AddNode(t, s, "a", map[string]any{"description": "by hand", "properties": map[string]any{"cpus": 4}})
+	s := site.Start(t, nil)
+	id := site.AddNode(t, s, "a", map[string]any{"description": "by hand", "properties": map[string]any{"cpus": 4}})
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": s.MAC(1), "pxe_enabled": false})
 	query := hostsQuery(s, nil)
 	query.Resource = true
@@ -81,8 +82,8 @@ func TestAccHost_listIncludesResource(t *testing.T) {
 
 func TestAccHost_listDisplaysUUIDWithoutName(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	id := acctest.AddNode(t, s, "a", nil)
+	s := site.Start(t, nil)
+	id := site.AddNode(t, s, "a", nil)
 	s.Patch(id, "remove", "/name", nil)
 	if all := acctest.Search(t, s, hostsQuery(s, nil)); len(all) != 1 || all[0].Name != id {
 		t.Errorf("found %v, want the name %s", all, id)
@@ -112,7 +113,7 @@ func TestFakeHost_listSendsFewRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, &fakeironic.Server{})
+			s := site.StartFake(t, &fakeironic.Server{})
 			s.Fake.AddFleet(2100, "baremetal") // with two ports each: pages have 1000 objects
 			lister := acctest.NewLister(t, s)
 			tc.query.Type = "metal_host"
@@ -139,7 +140,7 @@ func TestFakeHost_listSendsFewRequests(t *testing.T) {
 // A result arrives before the next page is requested.
 func TestFakeHost_listStreamsPages(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	s.Fake.AddFleet(1010, "baremetal")
 	count := 0
 	acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_host"}, func(acctest.Found) bool {
@@ -162,7 +163,7 @@ func TestFakeHost_listStreamsPages(t *testing.T) {
 func TestFakeHost_listOutlastsDeletion(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	s := acctest.StartFake(t, fake)
+	s := site.StartFake(t, fake)
 	fake.AddFleet(1010, "baremetal")
 	deleted, seen := "", map[string]bool{}
 	problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_host"}, func(found acctest.Found) bool {
@@ -201,7 +202,7 @@ func TestFakeHost_listFailsWithExplanation(t *testing.T) {
 					return &fakeironic.Rejection{Status: tc.status}
 				}
 			}
-			s := acctest.StartFake(t, fake)
+			s := site.StartFake(t, fake)
 			problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_host", Filters: tc.filters}, func(found acctest.Found) bool {
 				t.Errorf("found %v", found)
 				return true

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // An import does not take the temporary notes of metal oneview on a node for the user's extra.
 func TestAccHost_importIgnoresNotesOfOneView(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	notes := []string{"metal_oneview_returning", "metal_oneview_migrating"}
 	extra := map[string]any{"team": "a"}

@@ -5,21 +5,22 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Applying a saved plan that announced no cleaning and no power switch does neither, even if the node has changed since.
 func TestAccHost_savedPlanDoesOnlyWhatItAnnounced(t *testing.T) {
 	for name, tt := range map[string]struct {
-		changes func(s *acctest.Site, node string) // since the plan
+		changes func(s *site.Site, node string) // since the plan
 		refused bool
 		then    map[string]any
 	}{
 		"cleaning": {
-			func(s *acctest.Site, node string) { s.Verb(node, "manage", "manageable") }, true,
+			func(s *site.Site, node string) { s.Verb(node, "manage", "manageable") }, true,
 			map[string]any{"provision_state": "manageable", "description": "one"},
 		},
 		"power": {
-			func(s *acctest.Site, node string) {
+			func(s *site.Site, node string) {
 				s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
 				s.Await(node, "power_state", "power on")
 			}, false,
@@ -28,7 +29,7 @@ func TestAccHost_savedPlanDoesOnlyWhatItAnnounced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			node := s.Name("h")
 			config := func(description string) string {
 				return hostConfig(s, acctest.Target("available"), `power_state = "off"`, "description = "+acctest.Quoted(description))
@@ -39,13 +40,13 @@ func TestAccHost_savedPlanDoesOnlyWhatItAnnounced(t *testing.T) {
 			w.Configure(config("two"))
 			w.Must("plan", "-out=plan")
 			tt.changes(s, node)
-			acctest.ForgetVerbs(s)
+			site.ForgetVerbs(s)
 			if tt.refused {
 				acctest.Fails(t, w, []string{"apply", "plan"}, "Host "+node+" has changed since the plan, from state available to manageable", "Plan again")
 			} else {
 				w.Must("apply", "plan")
 			}
-			acctest.WantVerbs(t, s, acctest.Text(s.Node(node)["uuid"]))
+			site.WantVerbs(t, s, site.Text(s.Node(node)["uuid"]))
 			if found := lacks("", s.Node(node), tt.then); len(found) > 0 {
 				t.Errorf("the node in Ironic: %v", found)
 			}
@@ -62,7 +63,7 @@ func TestAccHost_savedPlanDoesOnlyWhatItAnnounced(t *testing.T) {
 // One apply destroys a deployment and changes its host. The walk of the host is left to the next plan.
 func TestAccHost_changesWhileItsDeploymentIsDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	deployed := acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"))+deployed)
 	w.Must(acctest.Apply()...)
@@ -79,7 +80,7 @@ func TestAccHost_changesWhileItsDeploymentIsDestroyed(t *testing.T) {
 // The values that decide about the steps may be known only during the apply. The plan then warns of all possible steps.
 func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 	t.Parallel()
-	later := func(s *acctest.Site, attribute, value string) string {
+	later := func(s *site.Site, attribute, value string) string {
 		return hostConfig(s, attribute+" = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + value + "\n}\n"
 	}
 	for name, tc := range map[string]struct {
@@ -100,7 +101,7 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 		for when, before := range map[string]bool{"of a new host": false, "of an existing host": true} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
-				s := acctest.Start(t, nil)
+				s := site.Start(t, nil)
 				w := acctest.NewWorkspace(t, hostConfig(s))
 				if before {
 					w.Must(acctest.Apply()...)
@@ -129,24 +130,24 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 // A step that the plan warned of does not happen if the value that becomes known does not require it.
 func TestAccHost_unknownTargetStateTurnsOutUnchanged(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	later := func(target string) string {
 		return hostConfig(s, "target_state = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + acctest.Quoted(target) + "\n}\n"
 	}
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("manageable")))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(later("manageable"))
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]))
 	acctest.NoChanges(t, w)
 }
 
 // One cause, one message.
 func TestAccHost_withoutBMCAndDriverIsOneError(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.Target("available"), `power_state = "off"`))
 	output := acctest.Fails(t, w, []string{"plan"}, "No BMC and no driver")
 	acctest.NeverMention(t, output, "Host without BMC", "Warning:")

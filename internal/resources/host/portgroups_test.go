@@ -16,12 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // cabled is the setting of ports and port groups: entries such as `bond0 = {}`, and the bodies of the ports by their number.
-func cabled(s *acctest.Site, groups string, ports map[int]string) string {
+func cabled(s *site.Site, groups string, ports map[int]string) string {
 	settings := "ports = {\n"
 	if groups != "" {
 		settings = "port_groups = { " + groups + " }\n  " + settings
@@ -33,19 +34,19 @@ func cabled(s *acctest.Site, groups string, ports map[int]string) string {
 }
 
 // groupsOn returns the port groups of a node in Ironic by name, without the UUID of the node.
-func groupsOn(s *acctest.Site, node string) map[string]map[string]any {
+func groupsOn(s *site.Site, node string) map[string]map[string]any {
 	groups := map[string]map[string]any{}
 	all, _ := s.Must(http.MethodGet, "portgroups/detail?node="+node, nil)["portgroups"].([]any)
 	for _, one := range all {
 		group, _ := one.(map[string]any)
-		groups[strings.TrimSuffix(acctest.Text(group["name"]), "-"+acctest.Text(group["node_uuid"]))] = group
+		groups[strings.TrimSuffix(site.Text(group["name"]), "-"+site.Text(group["node_uuid"]))] = group
 	}
 	return groups
 }
 
 // bonds checks the port groups of the host's node in Ironic: their attributes, and the ports in them by their numbers.
 type bonds struct {
-	site *acctest.Site
+	site *site.Site
 	want map[string]bond
 }
 
@@ -74,12 +75,12 @@ func (b bonds) CheckState(_ context.Context, req statecheck.CheckStateRequest, r
 	}
 }
 
-func bondsAre(s *acctest.Site, want map[string]bond) []statecheck.StateCheck {
+func bondsAre(s *site.Site, want map[string]bond) []statecheck.StateCheck {
 	return []statecheck.StateCheck{bonds{s, want}}
 }
 
 func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	config := func(groups string, ports map[int]string) string { return hostConfig(s, cabled(s, groups, ports)) }
 	const in0, in1 = `port_group = "bond0"`, `port_group = "bond1"`
@@ -132,7 +133,7 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 
 // All ports of a group are on one physical network. It changes for all of them in one apply.
 func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(network string) string {
 		port := fmt.Sprintf(`port_group = "bond0", physical_network = %q`, network)
 		return hostConfig(s, acctest.Target("available"), cabled(s, "bond0 = {}", map[int]string{1: port, 2: port}))
@@ -150,7 +151,7 @@ func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
 // Ironic changes the connectivity of ports in maintenance only, once the node is available. One apply sets maintenance, changes the
 // ports, and restores maintenance.
 func TestAccHost_isRecabledInMaintenance(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	config := func(groups string, ports map[int]string) string { return deployedHost(s, cabled(s, groups, ports)) }
 	has := func(want map[string]bond, maintenance bool, reason any) []statecheck.StateCheck {
@@ -180,14 +181,14 @@ func TestAccHost_isRecabledInMaintenance(t *testing.T) {
 }
 
 func TestAccHost_portGroupDrift(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	config := hostConfig(s, cabled(s, `bond0 = { mode = "802.3ad" }`, map[int]string{1: `port_group = "bond0"`, 2: `port_group = "bond0"`}))
-	group := func() string { return "portgroups/" + acctest.Text(groupsOn(s, name)["bond0"]["uuid"]) }
+	group := func() string { return "portgroups/" + site.Text(groupsOn(s, name)["bond0"]["uuid"]) }
 	edit := func(path, attribute string, value any) {
 		s.Must(http.MethodPatch, path, []any{map[string]any{"op": "add", "path": attribute, "value": value}})
 	}
-	leave := func(n int) { edit("ports/"+acctest.Text(portOf(s, s.MAC(n))["uuid"]), "/portgroup_uuid", nil) }
+	leave := func(n int) { edit("ports/"+site.Text(portOf(s, s.MAC(n))["uuid"]), "/portgroup_uuid", nil) }
 	repaired := bondsAre(s, map[string]bond{"bond0": {map[string]any{"mode": "802.3ad"}, []int{1, 2}}})
 	steps := []resource.TestStep{{Config: config, ConfigStateChecks: repaired}}
 	for _, drift := range []func(){
@@ -203,9 +204,9 @@ func TestAccHost_portGroupDrift(t *testing.T) {
 // An import shows the groups of the ports, also those that other clients have made, under their names.
 func TestAccHost_importShowsPortGroups(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
-	id := acctest.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware"})["uuid"])
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware"})["uuid"])
 	group := s.Must(http.MethodPost, "portgroups", map[string]any{"node_uuid": id, "name": s.Name("trunk"), "mode": "802.3ad"})
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": s.MAC(1), "portgroup_uuid": group["uuid"], "extra": map[string]any{"slot": 1}})
 	importing := s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n"
@@ -229,7 +230,7 @@ func TestAccHost_importShowsPortGroups(t *testing.T) {
 }
 
 func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(body string) string { return hostConfig(s, cabled(s, "", map[int]string{1: body})) }
 	smart := `is_smartnic = true, local_link_connection = { hostname = "dpu1", port_id = "rep0-0" }`
 	port := func(want map[string]any) []statecheck.StateCheck {
@@ -240,7 +241,7 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 		resource.TestStep{Config: config(smart + `, extra = { slot = "1", cage = "a" }`), ConfigStateChecks: port(in(map[string]any{"slot": "1", "cage": "a"}))},
 		resource.TestStep{
 			PreConfig: func() { // another client
-				s.Must(http.MethodPatch, "ports/"+acctest.Text(portOf(s, s.MAC(1))["uuid"]), []any{map[string]any{"op": "add", "path": "/extra/others", "value": "mine"}})
+				s.Must(http.MethodPatch, "ports/"+site.Text(portOf(s, s.MAC(1))["uuid"]), []any{map[string]any{"op": "add", "path": "/extra/others", "value": "mine"}})
 			},
 			Config:            config(`extra = { slot = "2" }`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
@@ -253,7 +254,7 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 
 // Names of ports are unique in Ironic. Ports of a host may exchange them, or hand them on, in one apply.
 func TestAccHost_portsExchangeTheirNames(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 88)
 	first, second, third := s.Name("eno1"), s.Name("eno2"), s.Name("eno3")
 	config := func(names ...string) string {
@@ -285,7 +286,7 @@ func TestAccHost_portsExchangeTheirNames(t *testing.T) {
 }
 
 func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	if s.Newest() < 101 {
 		t.Skip("this Ironic knows no categories of ports")
 	}
@@ -314,7 +315,7 @@ func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
 // The plan refuses what Ironic would refuse, at the attribute.
 func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	for _, tt := range []struct {
 		groups      string
 		first, more string // ports
@@ -339,7 +340,7 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 // A port group is read by a list that all hosts share, and only if a configuration has port groups.
 func TestFakeHost_refreshListsPortGroupsOnce(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	hosts := func(groups string) string {
 		return s.Provider() + `
 resource "metal_host" "h" {
@@ -376,7 +377,7 @@ resource "metal_host" "h" {
 
 // The MAC address of a port group is unique in Ironic: the error names the node that has it, and nothing is made.
 func TestFakeHost_takenMACOfPortGroup(t *testing.T) {
-	s := acctest.StartFake(t, &fakeironic.Server{})
+	s := site.StartFake(t, &fakeironic.Server{})
 	id := s.Must(http.MethodPost, "nodes", map[string]any{"name": "other", "driver": "fake-hardware"})["uuid"]
 	s.Must(http.MethodPost, "portgroups", map[string]any{"node_uuid": id, "address": s.MAC(1)})
 	acctest.Test(t, resource.TestStep{

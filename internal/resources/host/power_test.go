@@ -16,12 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // childOf checks that the node is a part of the named one; of none if the name is empty.
 type childOf struct {
-	site *acctest.Site
+	site *site.Site
 	name string
 }
 
@@ -37,7 +38,7 @@ func (c childOf) CheckState(_ context.Context, req statecheck.CheckStateRequest,
 }
 
 // targets returns the requests for power changes that the fake has got, such as `{"target":"power off"}`.
-func targets(s *acctest.Site) (bodies []string) {
+func targets(s *site.Site) (bodies []string) {
 	for _, r := range s.Fake.Requests() {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.Path, "/states/power") {
 			bodies = append(bodies, r.Body)
@@ -49,7 +50,7 @@ func targets(s *acctest.Site) (bodies []string) {
 func TestAccHost_powerOffModes(t *testing.T) {
 	for _, mode := range []string{"hard", "soft", "graceful"} {
 		t.Run(mode, func(t *testing.T) {
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			off := hostConfig(s, `power_state = "off"`, `power_off_mode = `+acctest.Quoted(mode))
 			acctest.Test(t,
 				resource.TestStep{Config: hostConfig(s, `power_state = "on"`)},
@@ -90,7 +91,7 @@ func TestFakeHost_gracefulPowerOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, tt.fake)
+			s := site.StartFake(t, tt.fake)
 			w := acctest.NewWorkspace(t, hostConfig(s, `power_state = "on"`))
 			w.Must(acctest.Apply()...)
 			w.Configure(hostConfig(s, `power_state = "off"`, `power_off_mode = "graceful"`))
@@ -113,7 +114,7 @@ func TestFakeHost_gracefulPowerOff(t *testing.T) {
 }
 
 func TestAccHost_disablePowerOff(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 95)
 	has := func(want bool) []statecheck.StateCheck {
 		return []statecheck.StateCheck{hostIs("disable_power_off", knownvalue.Bool(want)), onNode{s, map[string]any{"disable_power_off": want}, "1.95"}}
@@ -139,7 +140,7 @@ func TestAccHost_disablePowerOff(t *testing.T) {
 }
 
 func TestAccHost_parentNode(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 83)
 	parents := "resource \"metal_host\" \"server\" {\n  name = " + acctest.Quoted(s.Name("server")) + "\n  driver = \"fake-hardware\"\n}\n" +
 		"resource \"metal_host\" \"other\" {\n  name = " + acctest.Quoted(s.Name("other")) + "\n  driver = \"fake-hardware\"\n}\n"
@@ -174,7 +175,7 @@ func TestFakeHost_impossiblePowerSettingsAreRefused(t *testing.T) {
 		{"two boot modes", "1.115", "boot_mode = \"bios\"\n  capabilities = { boot_mode = \"uefi\" }", "Set both to the same mode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := acctest.StartFake(t, &fakeironic.Server{MaxMicroversion: tt.api})
+			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: tt.api})
 			acctest.Test(t, resource.TestStep{Config: hostConfig(s, tt.settings), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want))})
 		})
 	}

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
 // onSteppable starts a machine at a BMC on which Ironic can take steps, and returns configurations of its host.
-func onSteppable(t *testing.T, s *acctest.Site, config fakebmc.Config, interfaces string) (b *acctest.Controller, host func(settings ...string) string) {
+func onSteppable(t *testing.T, s *site.Site, config fakebmc.Config, interfaces string) (b *bmc.Controller, host func(settings ...string) string) {
 	t.Helper()
-	mac, iso := s.MAC(1), acctest.ServeISO(t)
-	config.MACs, config.Machine = []string{mac}, acctest.NewAgent(t, s, mac)
-	b = acctest.StartBMC(t, s, "m", config)
+	mac, iso := s.MAC(1), bmc.ServeISO(t)
+	config.MACs, config.Machine = []string{mac}, bmc.NewAgent(t, s, mac)
+	b = bmc.Start(t, s, "m", config)
 	username, password := b.Credentials()
 	fixed := []string{
-		acctest.BMC(b.Address("redfish"), "username = "+acctest.Quoted(username), "password = "+acctest.Quoted(password)),
+		bmc.Block(b.Address("redfish"), "username = "+acctest.Quoted(username), "password = "+acctest.Quoted(password)),
 		fmt.Sprintf("ports = { %q = { pxe_enabled = true } }", mac),
 		fmt.Sprintf("driver_info = { deploy_kernel = %q, deploy_ramdisk = %q }", iso.URL("kernel"), iso.URL("ramdisk")),
 		"hardware_interfaces = { " + interfaces + " }",

@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
 // startStepsSite starts an Ironic that takes clean steps at BMCs.
-func startStepsSite(t *testing.T) *acctest.Site {
+func startStepsSite(t *testing.T) *site.Site {
 	t.Helper()
-	s := acctest.StartBMCSite(t, nil)
+	s := site.StartWithBMCs(t, nil)
 	if s.Fake != nil {
 		t.Skip("the fake Ironic takes no steps at a BMC")
 	}
@@ -23,16 +24,16 @@ func startStepsSite(t *testing.T) *acctest.Site {
 }
 
 // agentNode adds a manageable node whose machine runs a simulated ramdisk, and returns its UUID.
-func agentNode(t *testing.T, s *acctest.Site, config fakebmc.Config, fields map[string]any) (*acctest.Controller, string) {
+func agentNode(t *testing.T, s *site.Site, config fakebmc.Config, fields map[string]any) (*bmc.Controller, string) {
 	t.Helper()
-	mac, iso := s.MAC(1), acctest.ServeISO(t)
-	config.MACs, config.Machine = []string{mac}, acctest.NewAgent(t, s, mac)
-	b := acctest.StartBMC(t, s, "m", config)
+	mac, iso := s.MAC(1), bmc.ServeISO(t)
+	config.MACs, config.Machine = []string{mac}, bmc.NewAgent(t, s, mac)
+	b := bmc.Start(t, s, "m", config)
 	node := b.Node("ipxe")
 	maps.Copy(node, fields)
-	info := acctest.Part[map[string]any](t, node, "driver_info")
+	info := site.Part[map[string]any](t, node, "driver_info")
 	info["deploy_kernel"], info["deploy_ramdisk"] = iso.URL("kernel"), iso.URL("ramdisk")
-	id := acctest.AddNode(t, s, "n", node)
+	id := site.AddNode(t, s, "n", node)
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac})
 	s.Verb(id, "manage", "manageable")
 	t.Cleanup(func() {
@@ -44,13 +45,13 @@ func agentNode(t *testing.T, s *acctest.Site, config fakebmc.Config, fields map[
 }
 
 // clean runs clean steps on a manageable node, and returns the node afterwards.
-func clean(t *testing.T, s *acctest.Site, node string, steps ...map[string]any) map[string]any {
+func clean(t *testing.T, s *site.Site, node string, steps ...map[string]any) map[string]any {
 	t.Helper()
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "clean", "clean_steps": steps})
 	var after map[string]any
 	for range 3 { // a firmware update takes more than a minute
 		deadline := time.Now().Add(50 * time.Second)
-		acctest.Until(t, "the clean steps to end", func() bool {
+		site.Until(t, "the clean steps to end", func() bool {
 			after = s.Node(node)
 			return after["reservation"] == nil && slices.Contains([]any{"manageable", "clean failed"}, after["provision_state"]) || time.Now().After(deadline)
 		})
@@ -74,9 +75,9 @@ func TestAccBMC_stepsChangeTheBIOS(t *testing.T) {
 	settings := []any{map[string]any{"name": "ProcTurboMode", "value": "Disabled"}}
 	clean(t, s, id, step("bios", "factory_reset", map[string]any{}), step("bios", "apply_configuration", map[string]any{"settings": settings}))
 	shown := map[string]string{}
-	for _, item := range acctest.Part[[]any](t, s.Must(http.MethodGet, "nodes/"+id+"/bios?detail=true", nil), "bios") {
+	for _, item := range site.Part[[]any](t, s.Must(http.MethodGet, "nodes/"+id+"/bios?detail=true", nil), "bios") {
 		setting, _ := item.(map[string]any)
-		shown[acctest.Text(setting["name"])] = fmt.Sprintf("%v %v %v %v %v", setting["value"], setting["attribute_type"], setting["allowable_values"], setting["upper_bound"], setting["read_only"])
+		shown[site.Text(setting["name"])] = fmt.Sprintf("%v %v %v %v %v", setting["value"], setting["attribute_type"], setting["allowable_values"], setting["upper_bound"], setting["read_only"])
 	}
 	for name, want := range map[string]string{
 		"ProcTurboMode":  "Disabled Enumeration [Enabled Disabled] <nil> false",
@@ -117,7 +118,7 @@ func TestAccBMC_stepsChangeTheRAID(t *testing.T) {
 func wantVolumes(t *testing.T, node map[string]any, want ...string) {
 	t.Helper()
 	var got []string
-	for _, item := range acctest.Part[[]any](t, acctest.Part[map[string]any](t, node, "raid_config"), "logical_disks") {
+	for _, item := range site.Part[[]any](t, site.Part[map[string]any](t, node, "raid_config"), "logical_disks") {
 		disk, _ := item.(map[string]any)
 		got = append(got, fmt.Sprint(disk["raid_level"], " ", disk["size_gb"]))
 	}
@@ -142,9 +143,9 @@ func TestAccBMC_stepsUpdateFirmware(t *testing.T) {
 	clean(t, s, id, step("firmware", "update", map[string]any{"settings": settings}))
 	_, answer := s.CallAt(version, http.MethodGet, "nodes/"+id+"/firmware", nil)
 	shown := map[string]any{}
-	for _, item := range acctest.Part[[]any](t, answer, "firmware") {
+	for _, item := range site.Part[[]any](t, answer, "firmware") {
 		component, _ := item.(map[string]any)
-		shown[acctest.Text(component["component"])] = component["current_version"]
+		shown[site.Text(component["component"])] = component["current_version"]
 	}
 	if shown["bmc"] != "2.0" || shown["bios"] != "2.0" {
 		t.Errorf("the versions are %v; %v", shown, b.History())

@@ -11,19 +11,21 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
 // onBMC is a configuration with a host that has a BMC and is not cleaned, because its machine boots nothing.
-func onBMC(s *acctest.Site, bmc string, settings ...string) string {
-	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{bmc, "automated_clean = false"}, settings...)...)
+func onBMC(s *site.Site, b string, settings ...string) string {
+	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{b, "automated_clean = false"}, settings...)...)
 }
 
 // startOnBMC starts a machine with a BMC, and returns a workspace with the configuration of its host.
-func startOnBMC(t *testing.T, settings ...string) (*acctest.Site, *acctest.Controller, *acctest.Workspace) {
+func startOnBMC(t *testing.T, settings ...string) (*site.Site, *bmc.Controller, *acctest.Workspace) {
 	t.Helper()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	return s, b, acctest.NewWorkspace(t, onBMC(s, b.Block(), settings...))
 }
 
@@ -38,9 +40,9 @@ func hostInState(t *testing.T, w *acctest.Workspace) map[string]any {
 }
 
 // wantPower fails a test unless the machine is on or off.
-func wantPower(t *testing.T, b *acctest.Controller, on bool) {
+func wantPower(t *testing.T, b *bmc.Controller, on bool) {
 	t.Helper()
-	acctest.Until(t, fmt.Sprintf("the power of the machine to be %v", on), func() bool { return b.On() == on })
+	site.Until(t, fmt.Sprintf("the power of the machine to be %v", on), func() bool { return b.On() == on })
 }
 
 // sushy, the library of Ironic, agrees with the fake BMC about everything that it can do. METAL_ACC_PYTHON is the command of a
@@ -51,7 +53,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	if len(python) == 0 {
 		t.Skip("METAL_ACC_PYTHON is not set")
 	}
-	s := acctest.StartBMCSite(t, nil)
+	s := site.StartWithBMCs(t, nil)
 	script, err := os.ReadFile("testdata/drive_bmc.py")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +63,7 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := acctest.StartBMC(t, s, name, fakebmc.Config{Quirks: quirks})
+			b := bmc.Start(t, s, name, fakebmc.Config{Quirks: quirks})
 			username, password := b.Credentials()
 			cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], "-", b.URL, "", b.Path(), username, password)...)
 			cmd.Stdin = strings.NewReader(string(script)) // the Python may be in another root directory
@@ -82,8 +84,8 @@ func TestAccBMC_sushyCLIAgrees(t *testing.T) {
 	if len(python) == 0 {
 		t.Skip("METAL_ACC_PYTHON is not set")
 	}
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartSecureBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.StartSecure(t, s, "m", fakebmc.Config{})
 	username, password := b.Credentials()
 	trust := []string{"--tls-certificates", b.CAFile}
 	if slices.Contains(python, "chroot") {
@@ -141,8 +143,8 @@ func TestAccBMC_enrollsByHostNameAndOverIPv6(t *testing.T) {
 	for name, listen := range map[string]string{"localhost": "127.0.0.1:0", "[::1]": "[::1]:0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartBMCSite(t, nil)
-			b := acctest.StartBMCAt(t, s, listen, "m", fakebmc.Config{})
+			s := site.StartWithBMCs(t, nil)
+			b := bmc.StartAt(t, s, listen, "m", fakebmc.Config{})
 			w := acctest.NewWorkspace(t, onBMC(s, strings.Replace(b.Block(), "127.0.0.1", name, 1)))
 			w.Must(acctest.Apply()...)
 			acctest.NoChanges(t, w)
@@ -173,16 +175,16 @@ func TestAccBMC_sessionEndsAndBMCIsBusy(t *testing.T) {
 // The error of a wrong password says what Ironic said and what to do. The next apply, with the right one, verifies the host.
 func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
-	wrong := acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
+	wrong := bmc.Block(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
 	w := acctest.NewWorkspace(t, onBMC(s, wrong))
 	output := acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "returned code 401", "Check its address and credentials")
 	if strings.Contains(output+w.State(), "not-this-one") {
 		t.Error("the password is in the output or in state")
 	}
 	_, password := b.Credentials()
-	w.Configure(onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, `password_wo = `+acctest.Quoted(password), "password_wo_version = 2")))
+	w.Configure(onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, `password_wo = `+acctest.Quoted(password), "password_wo_version = 2")))
 	w.Must(acctest.Apply()...)
 	if state := hostInState(t, w)["provision_state"]; state != "manageable" {
 		t.Errorf("the host is %v", state)
@@ -194,10 +196,10 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 // A password that was changed at the BMC and then in the configuration works from the apply on.
 func TestAccBMC_passwordIsRotated(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	config := func(password string, version int, settings ...string) string {
-		return onBMC(s, acctest.BMC(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
+		return onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
 	}
 	_, old := b.Credentials()
 	w := acctest.NewWorkspace(t, config(old, 1))
@@ -213,8 +215,8 @@ func TestAccBMC_passwordIsRotated(t *testing.T) {
 // verify_ca refuses a BMC whose certificate Ironic's host does not trust. A CA file in driver_info makes it trusted.
 func TestAccBMC_certificateIsVerified(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartSecureBMC(t, s, "m", fakebmc.Config{})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.StartSecure(t, s, "m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
 	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
 	w.Configure(onBMC(s, b.Block("verify_ca = false")))
@@ -254,8 +256,8 @@ func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 
 func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{Machine: &fakebmc.Simulated{StartTime: 500 * time.Millisecond}})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block()))
 	w.Must(acctest.Apply()...)
 	for _, power := range []string{"on", "off", "on"} {
@@ -277,11 +279,11 @@ func TestAccBMC_powerFollowsTheConfiguration(t *testing.T) {
 // A graceful shutdown that the operating system ignores is an error of Ironic's, and the machine stays on.
 func TestAccBMC_gracefulShutdown(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
+	s := site.StartWithBMCs(t, nil)
 	obeys, ignores := &fakebmc.Simulated{ShutdownTime: time.Second}, &fakebmc.Simulated{IgnoresShutdown: true}
 	for name, machine := range map[string]*fakebmc.Simulated{"obeys": obeys, "ignores": ignores} {
-		b := acctest.StartBMC(t, s, name, fakebmc.Config{Machine: machine})
-		node := acctest.AddNode(t, s, name, b.Node("ipxe"))
+		b := bmc.Start(t, s, name, fakebmc.Config{Machine: machine})
+		node := site.AddNode(t, s, name, b.Node("ipxe"))
 		path := "nodes/" + node + "/states/power"
 		s.Must(http.MethodPut, path, map[string]any{"target": "power on"})
 		s.Await(node, "power_state", "power on")
@@ -303,9 +305,9 @@ func TestAccBMC_gracefulShutdown(t *testing.T) {
 // Another client restarts a machine through Ironic, and sets what it boots.
 func TestAccBMC_bootDeviceAndRestart(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartBMCSite(t, nil)
-	b := acctest.StartBMC(t, s, "m", fakebmc.Config{})
-	node := acctest.AddNode(t, s, "n", b.Node("ipxe"))
+	s := site.StartWithBMCs(t, nil)
+	b := bmc.Start(t, s, "m", fakebmc.Config{})
+	node := site.AddNode(t, s, "n", b.Node("ipxe"))
 	power := func(target string) {
 		t.Helper()
 		s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": target})

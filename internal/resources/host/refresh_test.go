@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // A pipeline that looks for drift runs plan -refresh-only -detailed-exitcode: right after an apply, it must exit with 0.
 func TestAccRefresh_afterApplyFindsNoDrift(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	hosts := func(description string) string {
 		return s.Provider() + acctest.Host(s, 1, "description = "+acctest.Quoted(description), "inspect = true", `extra = { team = "web" }`, `traits = ["CUSTOM_A"]`) +
 			acctest.Host(s, 2, fmt.Sprintf("ports = { %q = {} }", s.MAC(2)), `power_state = "off"`) +

@@ -19,10 +19,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // hostConfig is a configuration with the host "h", on fake hardware, with further settings.
-func hostConfig(s *acctest.Site, settings ...string) string {
+func hostConfig(s *site.Site, settings ...string) string {
 	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{`driver = "fake-hardware"`}, settings...)...)
 }
 
@@ -37,12 +38,12 @@ func hostPlan(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 // nodeHas checks that the node in Ironic has at least these values; nil stands for null and for a missing key.
-func nodeHas(s *acctest.Site, want map[string]any) statecheck.StateCheck {
+func nodeHas(s *site.Site, want map[string]any) statecheck.StateCheck {
 	return onNode{site: s, want: want}
 }
 
 type onNode struct {
-	site    *acctest.Site
+	site    *site.Site
 	want    map[string]any
 	version string // of the API that has the attributes; empty: 1.82
 }
@@ -67,7 +68,7 @@ func hostID(state *tfjson.State) string {
 	if state.Values != nil && state.Values.RootModule != nil {
 		for _, r := range state.Values.RootModule.Resources {
 			if r.Address == acctest.HostAddress {
-				return acctest.Text(r.AttributeValues["id"])
+				return site.Text(r.AttributeValues["id"])
 			}
 		}
 	}
@@ -92,7 +93,7 @@ func lacks(path string, have, want any) []string {
 }
 
 // portOf returns the port of a MAC address; nil if there is none.
-func portOf(s *acctest.Site, mac string) map[string]any {
+func portOf(s *site.Site, mac string) map[string]any {
 	found, _ := s.Must(http.MethodGet, "ports/detail?address="+mac, nil)["ports"].([]any)
 	if len(found) == 0 {
 		return nil
@@ -103,7 +104,7 @@ func portOf(s *acctest.Site, mac string) map[string]any {
 
 // onPort checks a port in Ironic; with nil, that there is none.
 type onPort struct {
-	site *acctest.Site
+	site *site.Site
 	mac  string
 	want map[string]any
 }
@@ -124,7 +125,7 @@ func (p onPort) CheckState(_ context.Context, req statecheck.CheckStateRequest, 
 }
 
 // nothingLeft checks after a test's own destroy that Ironic has none of its nodes and ports.
-func nothingLeft(s *acctest.Site) resource.TestCheckFunc {
+func nothingLeft(s *site.Site) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		left := s.Left()
 		for n := range 4 {
@@ -140,7 +141,7 @@ func nothingLeft(s *acctest.Site) resource.TestCheckFunc {
 }
 
 func TestAccHost_lifecycle(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	before := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `ports = { `+acctest.Quoted(s.MAC(1))+` = { pxe_enabled = true } }`)
 	after := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `description = "spare"`, `ports = { `+acctest.Quoted(s.MAC(1))+` = { pxe_enabled = false } }`)
@@ -187,7 +188,7 @@ func TestAccHost_lifecycle(t *testing.T) {
 }
 
 func TestAccHost_importByIdentity(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Factories(),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},

@@ -4,27 +4,28 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // An available host is retired without cleaning, and cleaned on its way back into the pool.
 func TestAccHost_availableHostIsRetired(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(settings ...string) string {
 		return hostConfig(s, append(settings, acctest.Target("available"))...)
 	}
 	w := acctest.NewWorkspace(t, config())
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
-	id := acctest.Text(s.Node(s.Name("h"))["uuid"])
+	id := site.Text(s.Node(s.Name("h"))["uuid"])
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config("retired = true", `retired_reason = "sold"`))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "false -> true", "provision_state")
 	acctest.NeverMention(t, output, "Warning:")
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id, "manage")
+	site.WantVerbs(t, s, id, "manage")
 	if found := lacks("", s.Node(id), map[string]any{"provision_state": "manageable", "retired": true, "retired_reason": "sold"}); len(found) > 0 {
 		t.Errorf("the node in Ironic: %v", found)
 	}
@@ -33,15 +34,15 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 
 	w.Configure(config("retired = true", recabled("1"))) // it can still be inspected, and stays retired
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id, "manage", "inspect")
+	site.WantVerbs(t, s, id, "manage", "inspect")
 	acctest.NoChanges(t, w)
 
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Configure(config("retired = false"))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Cleaning erases data", "Host "+s.Name("h")+" becomes available")
 	w.Must(acctest.Apply()...)
-	acctest.WantVerbs(t, s, id, "provide")
+	site.WantVerbs(t, s, id, "provide")
 	if found := lacks("", s.Node(id), map[string]any{"provision_state": "available", "retired": false}); len(found) > 0 {
 		t.Errorf("the node in Ironic: %v", found)
 	}
@@ -51,12 +52,12 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 // A removal of retired from the configuration resets it, so that the host becomes available, as for false.
 func TestAccHost_newHostIsRetired(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), "retired = true"))
 	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Warning:")
 	defer acctest.Destroy(t, s, w)
-	id := acctest.Text(s.Node(s.Name("h"))["uuid"])
-	acctest.WantVerbs(t, s, id, "manage")
+	id := site.Text(s.Node(s.Name("h"))["uuid"])
+	site.WantVerbs(t, s, id, "manage")
 	acctest.NoChanges(t, w)
 	w.Configure(hostConfig(s, acctest.Target("available")))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Cleaning erases data")
@@ -69,7 +70,7 @@ func TestAccHost_newHostIsRetired(t *testing.T) {
 // A deployed host is retired at once, and leaves the pool when it is undeployed. A reserved one is refused during plan.
 func TestAccHost_reservedAndDeployedHostIsRetired(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n"
 	deployment := acctest.Deployment("metal_allocation.a.node_id", "allocation_id = metal_allocation.a.id", acctest.Image("v1"))
 	host := func(settings ...string) string {
@@ -96,17 +97,17 @@ func TestAccHost_reservedAndDeployedHostIsRetired(t *testing.T) {
 // The configuration does not say whether the host is retired, and another client retires it.
 func TestAccHost_retiredByAnotherClient(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
 	s.Verb(s.Name("h"), "manage", "manageable")
 	s.Patch(s.Name("h"), "add", "/retired", true)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	for range 2 { // also a plan in which nothing has changed
 		acctest.Mention(t, w.Must(acctest.Apply()...), "Host is retired", "so it stays manageable", "Set retired = false")
 	}
-	acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]))
+	site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]))
 	acctest.NoChanges(t, w)
 	w.Configure(hostConfig(s, acctest.Target("available"), "retired = false"))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Cleaning erases data")

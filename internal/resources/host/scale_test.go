@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // mostRequests is how many requests a refresh may take, however many hosts there are.
 const mostRequests = 10
 
 // manyHosts is a workspace with hosts, each with a port, that are in Ironic and in state.
-func manyHosts(t *testing.T, hosts int) (*acctest.Site, *acctest.Workspace) {
+func manyHosts(t *testing.T, hosts int) (*site.Site, *acctest.Workspace) {
 	t.Helper()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 resource "metal_host" "h" {
   count        = %d
@@ -29,7 +30,7 @@ resource "metal_host" "h" {
 }
 
 // refresh plans, and fails the test if that takes many requests or finds changes.
-func refresh(t *testing.T, s *acctest.Site, w *acctest.Workspace, args ...string) {
+func refresh(t *testing.T, s *site.Site, w *acctest.Workspace, args ...string) {
 	t.Helper()
 	s.Fake.ResetRequests()
 	output := w.Must(append([]string{"plan"}, args...)...)

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -49,7 +51,7 @@ func around(text, what string) string {
 
 // sends checks by which HTTP methods a text has been sent to Ironic. Only the fake records that.
 type sends struct {
-	site *acctest.Site
+	site *site.Site
 	text string
 	want []string
 }
@@ -73,7 +75,7 @@ func (x sends) CheckState(_ context.Context, _ statecheck.CheckStateRequest, res
 
 func TestAccHost_secretsDoNotLeak(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	secret := s.Name("tell-nobody")
 	config := func(version int) string {
 		return s.Provider(`request_timeout = "30s"`) + fmt.Sprintf(`
@@ -116,7 +118,7 @@ resource "metal_host" "b" {
 }
 
 func TestAccHost_secretsAreSentWhenTheirVersionChanges(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	const masked = "******"
 	config := func(secret string, version int, more ...string) string {
 		return enrolled(s, append([]string{
@@ -150,20 +152,20 @@ func TestAccHost_secretsAreSentWhenTheirVersionChanges(t *testing.T) {
 }
 
 func TestAccHost_bmcPasswordIsSentWhenItsVersionChanges(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	const address = "redfish://192.0.2.32/redfish/v1/Systems/1"
 	acctest.Test(t,
 		resource.TestStep{
-			Config:            enrolled(s, acctest.BMC(address, withPassword("first-secret", 1))),
+			Config:            enrolled(s, bmc.Block(address, withPassword("first-secret", 1))),
 			ConfigStateChecks: []statecheck.StateCheck{sends{s, "first-secret", []string{http.MethodPost}}},
 		},
 		resource.TestStep{
-			Config:            enrolled(s, acctest.BMC("redfish://192.0.2.33/redfish/v1/Systems/1", withPassword("second-secret", 1))),
+			Config:            enrolled(s, bmc.Block("redfish://192.0.2.33/redfish/v1/Systems/1", withPassword("second-secret", 1))),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{sends{s, "second-secret", nil}},
 		},
 		resource.TestStep{
-			Config:            enrolled(s, acctest.BMC(address, withPassword("third-secret", 2))),
+			Config:            enrolled(s, bmc.Block(address, withPassword("third-secret", 2))),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{sends{s, "third-secret", []string{http.MethodPatch}}},
 		},
@@ -172,9 +174,9 @@ func TestAccHost_bmcPasswordIsSentWhenItsVersionChanges(t *testing.T) {
 
 // The password for CLIs without write-only arguments is in the state. A change of it updates the node.
 func TestAccHost_bmcPasswordInTheStateChangesInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(password string) string {
-		return enrolled(s, acctest.BMC("ipmi://192.0.2.34", `username = "root"`, `password = `+acctest.Quoted(password)))
+		return enrolled(s, bmc.Block("ipmi://192.0.2.34", `username = "root"`, `password = `+acctest.Quoted(password)))
 	}
 	acctest.Test(t,
 		resource.TestStep{Config: config("first-secret"), ConfigStateChecks: []statecheck.StateCheck{sends{s, "first-secret", []string{http.MethodPost}}}},
@@ -190,7 +192,7 @@ func TestFakeHost_errorsContainNoSecrets(t *testing.T) {
 	t.Parallel()
 	var refuse, fail atomic.Bool
 	secret := "tell-nobody-5e1f"
-	s := acctest.StartFake(t, &fakeironic.Server{
+	s := site.StartFake(t, &fakeironic.Server{
 		Fail: func(fakeironic.Node, string) string {
 			if fail.Load() {
 				return "ipmitool -U root -P " + secret + " power status failed"
@@ -204,7 +206,7 @@ func TestFakeHost_errorsContainNoSecrets(t *testing.T) {
 			return nil
 		},
 	})
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), acctest.BMC("ipmi://192.0.2.35", withPassword(secret, 1))))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), bmc.Block("ipmi://192.0.2.35", withPassword(secret, 1))))
 	w.Setenv("TF_LOG", "TRACE")
 	w.Setenv("TF_LOG_PATH", filepath.Join(w.Dir, "trace.log"))
 	failing := func(what string) {

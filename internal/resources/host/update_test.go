@@ -17,6 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -27,7 +29,7 @@ type setting struct {
 }
 
 // settings are the attributes that can change on any node that is not deployed, with the values that other clients have set.
-func settings(s *acctest.Site) []setting {
+func settings(s *site.Site) []setting {
 	in := func(key string, value any) map[string]any { return map[string]any{key: value} }
 	link := func(kind string) string {
 		return fmt.Sprintf(`{ id = "eth0", type = %q, ethernet_mac_address = "52:54:00:aa:bb:01" }`, kind)
@@ -125,7 +127,7 @@ func merged(all []setting, when func(setting) map[string]any) map[string]any {
 }
 
 func TestAccHost_settingsChangeInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	all := settings(s)
 	var first, second []string
 	for _, one := range all {
@@ -142,7 +144,7 @@ func TestAccHost_settingsChangeInPlace(t *testing.T) {
 				s.Patch(name, "add", "/properties/capabilities", "cat:meow")
 				s.Patch(name, "add", "/extra/others", "mine")
 				s.Patch(name, "add", "/driver_info/others", "mine")
-				acctest.AddTrait(s, name, "CUSTOM_OTHERS")
+				site.AddTrait(s, name, "CUSTOM_OTHERS")
 			},
 			Config:            hostConfig(s, first...),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
@@ -162,7 +164,7 @@ func TestAccHost_settingsChangeInPlace(t *testing.T) {
 }
 
 func TestAccHost_createWithEverySetting(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	all := settings(s)
 	var first []string
 	for _, one := range all {
@@ -182,7 +184,7 @@ func TestAccHost_createWithEverySetting(t *testing.T) {
 }
 
 func TestAccHost_unmanagedSettingsStay(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s)},
@@ -197,7 +199,7 @@ func TestAccHost_unmanagedSettingsStay(t *testing.T) {
 				s.Patch(name, "add", "/properties/cpus", 4)
 				s.Patch(name, "add", "/extra/by", "hand")
 				s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{"reason": "by hand"})
-				acctest.AddTrait(s, name, "CUSTOM_HAND")
+				site.AddTrait(s, name, "CUSTOM_HAND")
 				s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(name)["uuid"], "address": s.MAC(1)})
 			},
 			Config:           hostConfig(s),
@@ -216,7 +218,7 @@ func TestAccHost_unmanagedSettingsStay(t *testing.T) {
 }
 
 func TestAccHost_extraKeepsTypes(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	extra := func(hcl string) string { return hostConfig(s, "extra = "+hcl) }
 	has := func(want map[string]any) []statecheck.StateCheck {
 		return []statecheck.StateCheck{nodeHas(s, map[string]any{"extra": want})}
@@ -229,7 +231,7 @@ func TestAccHost_extraKeepsTypes(t *testing.T) {
 }
 
 func TestAccHost_isRenamedInPlace(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
 	acctest.Test(t,
@@ -248,7 +250,7 @@ func TestAccHost_isRenamedInPlace(t *testing.T) {
 }
 
 func TestAccHost_portsAreAddedChangedAndRemoved(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	ports := func(entries ...string) string { return hostConfig(s, "ports = {\n"+strings.Join(entries, "\n")+"\n}") }
 	port := func(n int, body string) string { return acctest.Quoted(s.MAC(n)) + " = { " + body + " }" }
@@ -288,7 +290,7 @@ func TestAccHost_portsAreAddedChangedAndRemoved(t *testing.T) {
 }
 
 func TestAccHost_conductorGroupWithoutConductorIsRefused(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	refused := regexp.MustCompile(acctest.Wrapped("No running conductor serves this driver in this conductor group"))
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s, `conductor_group = "nowhere"`), ExpectError: refused},
@@ -325,11 +327,11 @@ func TestFakeHost_formerConfigurationUndoesPartialUpdate(t *testing.T) {
 				fake, refuses = refusing(http.MethodPost, "/ports")
 			}
 			refuses.Store(true)
-			s := acctest.StartFake(t, fake)
+			s := site.StartFake(t, fake)
 			name := s.Name("h")
 			config := func(version int, more ...string) string {
 				password := withPassword(fmt.Sprintf("secret-%d", version), version)
-				return enrolled(s, append(more, acctest.BMC("ipmi://192.0.2.36", password))...)
+				return enrolled(s, append(more, bmc.Block("ipmi://192.0.2.36", password))...)
 			}
 			w := acctest.NewWorkspace(t, config(1))
 			w.Must(acctest.Apply()...)
@@ -357,7 +359,7 @@ func TestFakeHost_nextUpdateFinishesPartialUpdate(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			fake, refuses := refusing(http.MethodDelete, path)
-			s := acctest.StartFake(t, fake)
+			s := site.StartFake(t, fake)
 			name := s.Name("h")
 			w := acctest.NewWorkspace(t, hostConfig(s, `traits = ["CUSTOM_NVME"]`, `maintenance = true`, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`, `description = "old"`))
 			w.Must(acctest.Apply()...)
@@ -380,7 +382,7 @@ func TestFakeHost_nextUpdateFinishesPartialUpdate(t *testing.T) {
 // Ironic 21.4 and 39 call the bond mode of LACP by different names, and say only that a link is not valid. The plan says which.
 func TestAccHost_bondModeOfNetworkDataIsExplained(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	taken, other := "802.3ad", "802.1ad"
 	switch newest := s.Newest(); {
 	case newest <= 82:

@@ -16,11 +16,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccHost_targetStateChanges(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	at := func(state string) []statecheck.StateCheck {
 		return []statecheck.StateCheck{
 			hostIs("provision_state", knownvalue.StringExact(state)), nodeHas(s, map[string]any{"provision_state": state}),
@@ -37,7 +38,7 @@ func TestAccHost_targetStateChanges(t *testing.T) {
 }
 
 func TestAccHost_availableHostCanBeAllocated(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	acctest.Test(t, resource.TestStep{
 		Config: hostConfig(s, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())) +
 			"resource \"metal_allocation\" \"a\" {\n  resource_class = metal_host.h.resource_class\n  depends_on = [metal_host.h]\n}\n",
@@ -51,7 +52,7 @@ func TestAccHost_availableHostCanBeAllocated(t *testing.T) {
 // A new host says itself what the apply does with the machine. Only an existing one is warned of.
 func TestAccHost_planWarnsOfMachineOperations(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	const warning = "Cleaning erases data"
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `inspect = true`, `power_state = "on"`))
 	output, _ := w.Plan()
@@ -77,7 +78,7 @@ func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	broken.Store(true)
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "manage" && broken.Load() {
 			return "Failed to get power state for node. Error: IPMI call failed: power status."
 		}
@@ -94,7 +95,7 @@ func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
 	if host == nil || !host.Tainted {
 		t.Fatalf("the state has %+v, want a tainted host", host)
 	}
-	first := acctest.Text(host.Values["id"])
+	first := site.Text(host.Values["id"])
 	if s.Node(first) == nil || host.Values["provision_state"] != "enroll" || host.Values["last_error"] == nil {
 		t.Errorf("the state has %v, want the node as Ironic has it: %v", host.Values, s.Node(first))
 	}
@@ -112,7 +113,7 @@ func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
 func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "provide" && broken.Load() {
 			return "Clean step deploy.erase_devices failed"
 		}
@@ -137,9 +138,9 @@ func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 	s.Fake.Set(name, "maintenance", true)
 	s.Fake.Set(name, "fault", "clean failure")
 	broken.Store(false)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "provide")
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "provide")
 	node, _ := s.Fake.Node(name)
 	if node.ProvisionState != "available" || node.Maintenance {
 		t.Errorf("the node is %s, maintenance %v", node.ProvisionState, node.Maintenance)
@@ -148,7 +149,7 @@ func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 }
 
 func TestAccHost_isInspectedOnce(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	var first any
 	acctest.Test(t,
 		resource.TestStep{
@@ -177,21 +178,21 @@ func TestAccHost_isInspectedOnce(t *testing.T) {
 
 func TestFakeHost_inspectionWarnsFirst(t *testing.T) {
 	t.Parallel()
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `automated_clean = true`))
 	w.Must("apply", "-auto-approve")
 	w.Configure(hostConfig(s, acctest.Target("available"), `automated_clean = true`, `inspect = true`))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Cleaning erases data", "Ironic inspects and cleans it on the way")
 	acctest.NeverMention(t, output, "Inspection boots the machine") // one cause, one warning
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	w.Must("apply", "-auto-approve")
-	acctest.WantVerbs(t, s, acctest.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "inspect", "provide")
+	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "inspect", "provide")
 	acctest.NoChanges(t, w)
 }
 
 func TestAccHost_powerStateChanges(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	name := s.Name("h")
 	is := func(state string) []statecheck.StateCheck {
 		return []statecheck.StateCheck{hostIs("power_state", knownvalue.StringExact(state)), nodeHas(s, map[string]any{"power_state": "power " + state})}
@@ -221,7 +222,7 @@ func TestAccHost_powerStateChanges(t *testing.T) {
 }
 
 func TestAccHost_availableWithPowerOn(t *testing.T) {
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	acctest.Test(t, resource.TestStep{
 		Config: hostConfig(s, acctest.Target("available"), `power_state = "on"`),
 		ConfigStateChecks: []statecheck.StateCheck{
@@ -232,7 +233,7 @@ func TestAccHost_availableWithPowerOn(t *testing.T) {
 
 func TestAccHost_planWarnsBeforeItSwitchesPower(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, `power_state = "off"`))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
@@ -243,7 +244,7 @@ func TestAccHost_planWarnsBeforeItSwitchesPower(t *testing.T) {
 
 func TestAccHost_withoutBMCIsNotPrepared(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{`driver = "ipmi"`, acctest.Target("available")}, settings...)...)
 	}
@@ -259,7 +260,7 @@ func TestAccHost_withoutBMCIsNotPrepared(t *testing.T) {
 	if host.Values["power_managed"] != false || host.Values["provision_state"] != "enroll" {
 		t.Errorf("the state has %v", host.Values)
 	}
-	acctest.WantVerbs(t, s, acctest.Text(host.Values["id"]))
+	site.WantVerbs(t, s, site.Text(host.Values["id"]))
 	output, changes := w.Plan()
 	acctest.Mention(t, output, "Host without BMC", "stays in state enroll and does not become available, and its power is not switched")
 	if changes {
@@ -268,7 +269,7 @@ func TestAccHost_withoutBMCIsNotPrepared(t *testing.T) {
 }
 
 func TestFakeHost_bmcIsKnownOnlyAfterApply(t *testing.T) {
-	s := acctest.StartFake(t, nil)
+	s := site.StartFake(t, nil)
 	config := func(body string) string {
 		return s.Provider() + "resource \"terraform_data\" \"bmc\" {\n  input = \"192.0.2.37\"\n}\n" + acctest.HostBlock(s.Name("h"), body)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 )
 
 // start returns an Ironic that has inspection rules.
-func start(t *testing.T) *acctest.Site {
+func start(t *testing.T) *site.Site {
 	t.Helper()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 96)
 	return s
 }
@@ -34,7 +35,7 @@ func rule(description, actions string, settings ...string) string {
 func conditions(list ...string) string { return "conditions = [" + strings.Join(list, ", ") + "]" }
 
 // call sends a request as another client.
-func call(t *testing.T, s *acctest.Site, method, path string, body any) map[string]any {
+func call(t *testing.T, s *site.Site, method, path string, body any) map[string]any {
 	t.Helper()
 	status, answer := s.CallAt(version, method, "inspection_rules"+path, body)
 	if status/100 != 2 {
@@ -45,7 +46,7 @@ func call(t *testing.T, s *acctest.Site, method, path string, body any) map[stri
 
 func id(t *testing.T, w *acctest.Workspace) string {
 	t.Helper()
-	return acctest.Text(acctest.InState(t, w, address).Values["id"])
+	return site.Text(acctest.InState(t, w, address).Values["id"])
 }
 
 func loseState(t *testing.T, w *acctest.Workspace) {
@@ -135,7 +136,7 @@ func TestAccInspectionRule_importsByDescriptionAndUUID(t *testing.T) {
 		w.Must("import", address, ref)
 		acctest.NoChanges(t, w)
 	}
-	twin := acctest.Text(call(t, s, http.MethodPost, "", map[string]any{
+	twin := site.Text(call(t, s, http.MethodPost, "", map[string]any{
 		"description": description, "conditions": []any{}, "actions": []any{map[string]any{"op": "fail", "args": map[string]any{"msg": "x"}}},
 	})["uuid"])
 	w.Must("state", "rm", address)

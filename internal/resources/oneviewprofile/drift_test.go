@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // held starts a site with a node whose blade has the profile "p", with further settings, and a workspace that has applied it.
-func held(t *testing.T, settings ...string) (s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string) {
+func held(t *testing.T, settings ...string) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string) {
 	t.Helper()
-	s = acctest.Start(t, nil)
-	o = acctest.StartOneView(t, nil, 1)
+	s = site.Start(t, nil)
+	o = site.StartOneView(t, nil, 1)
 	node = addBlade(t, s, o, 1)
 	w = acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node), settings...))
 	w.Must("apply", "-auto-approve")
@@ -25,7 +26,7 @@ func held(t *testing.T, settings ...string) (s *acctest.Site, o *acctest.OneView
 }
 
 // release destroys the resources of held, and checks that no profile is left.
-func release(t *testing.T, s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string) {
+func release(t *testing.T, s *site.Site, o *site.OneView, w *acctest.Workspace, node string) {
 	t.Helper()
 	w.Must("destroy", "-auto-approve")
 	wantFree(t, s, o, node)
@@ -133,9 +134,9 @@ func differently(document map[string]any) {
 
 func TestAccOneView_changedTemplateIsAppliedToIdleNode(t *testing.T) {
 	t.Parallel()
-	for name, edit := range map[string]func(o *acctest.OneView){
-		"template": func(o *acctest.OneView) { o.Fake.EditTemplate(o.Blades.TemplateURI, differently) },
-		"profile":  func(o *acctest.OneView) { o.Fake.EditProfile(o.Profiles()[0].URI, differently) }, // another user edits the profile
+	for name, edit := range map[string]func(o *site.OneView){
+		"template": func(o *site.OneView) { o.Fake.EditTemplate(o.Blades.TemplateURI, differently) },
+		"profile":  func(o *site.OneView) { o.Fake.EditProfile(o.Profiles()[0].URI, differently) }, // another user edits the profile
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,8 +160,8 @@ func TestAccOneView_changedTemplateIsAppliedToIdleNode(t *testing.T) {
 
 func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	other := o.Fake.AddTemplate(fakeoneview.Template{Name: "other", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	config := func(settings ...string) string {
@@ -210,17 +211,17 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 }
 
 // changedTemplate is held with a changed template. The function at runs a hook at the nth request for a node from its call on.
-func changedTemplate(t *testing.T) (s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string, at func(nth int32, do func() *fakeironic.Rejection)) {
+func changedTemplate(t *testing.T) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string, at func(nth int32, do func() *fakeironic.Rejection)) {
 	t.Helper()
 	var left atomic.Int32
 	var hook func() *fakeironic.Rejection
-	s = acctest.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+	s = site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if strings.HasPrefix(r.URL.Path, "/v1/nodes/") && left.Add(-1) == 0 {
 			return hook()
 		}
 		return nil
 	}})
-	o = acctest.StartOneView(t, nil, 1)
+	o = site.StartOneView(t, nil, 1)
 	node = addBlade(t, s, o, 1)
 	w = acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	w.Must("apply", "-auto-approve")
@@ -273,8 +274,8 @@ func TestFakeOneView_plannedTemplateFailsWithoutAnswerOfIronic(t *testing.T) {
 // Renaming the profile of a deployed node does not apply the template, not even the parts that OneView could change online.
 func TestAccOneView_renameAppliesNoTemplate(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node))+deployedProfile())
 	w.Must("apply", "-auto-approve")
@@ -365,8 +366,8 @@ func TestAccOneView_forgottenProfileIsTakenBack(t *testing.T) {
 // A node is deleted from Ironic. Destroying the resource removes its profile.
 func TestAccOneView_profileOfDeletedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	host := s.Provider(o.Setting()) + blade(s, o)
 	w := acctest.NewWorkspace(t, host+profile("metal_host.h.id"))
 	w.Must("apply", "-auto-approve")
@@ -380,17 +381,17 @@ func TestAccOneView_profileOfDeletedNode(t *testing.T) {
 // Another user has moved the profile to another server. The provider does not remove it, even if the node is gone.
 func TestAccOneView_movedProfileStays(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(s *acctest.Site){
-		"node gone": func(s *acctest.Site) { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
-		"node without hardware": func(s *acctest.Site) {
+	for name, lose := range map[string]func(s *site.Site){
+		"node gone": func(s *site.Site) { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
+		"node without hardware": func(s *site.Site) {
 			s.Patch(s.Name("h"), "remove", "/driver_info/server_hardware_uri", nil)
 		},
-		"node unchanged": func(*acctest.Site) {},
+		"node unchanged": func(*site.Site) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			o := acctest.StartOneView(t, nil, 2)
+			s := site.Start(t, nil)
+			o := site.StartOneView(t, nil, 2)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o)+profile("metal_host.h.id"))
 			w.Must("apply", "-auto-approve")
 			uri := o.Profiles()[0].URI
@@ -414,11 +415,11 @@ func TestAccOneView_movedProfileStays(t *testing.T) {
 // A node that is renamed outside Terraform keeps its profile. Destroying the resource removes the profile.
 func TestAccOneView_profileOfRenamedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
-		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(acctest.Text(s.Node(node)["name"]))))
+		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(site.Text(s.Node(node)["name"]))))
 		w.Must("apply", "-auto-approve")
 		s.Patch(node, "replace", "/name", s.Name("renamed"+refresh[9:]))
 		acctest.Fails(t, w, []string{"plan"}, "No such node")
@@ -436,8 +437,8 @@ func TestAccOneView_profileOfRenamedNode(t *testing.T) {
 // A change of node_id to another node keeps the profile, because a list may have changed. With -replace it moves to the other hardware.
 func TestAccOneView_otherNodeKeepsProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 2)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 2)
 	first, second := addBlade(t, s, o, 1), addBlade(t, s, o, 2)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(first)))
 	w.Must("apply", "-auto-approve")
@@ -458,8 +459,8 @@ func TestAccOneView_otherNodeKeepsProfile(t *testing.T) {
 // A change of node_id from the name to the UUID of the same node changes nothing.
 func TestAccOneView_nameOrUUIDOfSameNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	byName, byUUID := s.Provider(o.Setting())+profile(acctest.Quoted(s.Name("blade1"))), s.Provider(o.Setting())+profile(acctest.Quoted(node))
 	w := acctest.NewWorkspace(t, byName)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -16,8 +17,8 @@ var trouble = fakeoneview.Problem{
 // The appliance refuses a profile at once, or its task fails. The error quotes the appliance, and no profile is left.
 func TestAccOneView_failedProfileLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for name, effect := range map[string]fakeoneview.Effect{
 		"at validation":                 fakeoneview.FailValidation(trouble),
@@ -45,8 +46,8 @@ func TestAccOneView_failedProfileLeavesNothing(t *testing.T) {
 
 func TestAccOneView_profileWithAWarningIsApplied(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for _, method := range []string{http.MethodPost, http.MethodDelete} {
 		o.Fake.Inject(fakeoneview.Fault{Method: method, Path: "^/rest/server-profiles", Count: fakeoneview.Always, Effect: fakeoneview.Warn(trouble)})
@@ -61,8 +62,8 @@ func TestAccOneView_profileWithAWarningIsApplied(t *testing.T) {
 // If the answer to a creation is lost, the provider does not create a second profile.
 func TestAccOneView_lostAnswerCreatesOneProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for _, method := range []string{http.MethodPost, http.MethodDelete} {
 		o.Fake.Inject(fakeoneview.Fault{Method: method, Path: "^/rest/server-profiles", Effect: fakeoneview.LoseAnswer()})
@@ -81,8 +82,8 @@ func TestAccOneView_lostAnswerCreatesOneProfile(t *testing.T) {
 // A profile that can be neither applied nor removed stays in state. The error names it, and the next apply removes it.
 func TestAccOneView_leftoverIsRemovedByNextApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Effect: fakeoneview.FailApply(trouble, false)})
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.FailValidation(trouble)})
@@ -107,8 +108,8 @@ func TestAccOneView_leftoverIsRemovedByNextApply(t *testing.T) {
 // A profile that cannot be deleted stays in state.
 func TestAccOneView_failedDeletionKeepsTheResource(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	w.Must("apply", "-auto-approve")
@@ -122,20 +123,20 @@ func TestAccOneView_failedDeletionKeepsTheResource(t *testing.T) {
 
 func TestAccOneView_mismatchIsRefused(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 2)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 2)
 	rack := o.Fake.AddRackServers(1)
 	virtual := o.Fake.AddTemplate(fakeoneview.Template{Name: "virtual MACs", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	o.Fake.EditTemplate(virtual, func(document map[string]any) { document["macType"] = "Virtual" })
 	o.Fake.AddProfile(fakeoneview.NewProfile{Name: "theirs", HardwareURI: o.Blades.Hardware[1]})
 	o.Fake.MarkOthers(o.Hardware(2).ProfileURI)
 	node := addBlade(t, s, o, 1)
-	other := acctest.AddNode(t, s, "other", map[string]any{"driver_info": bladeInfo(o, 1), "properties": map[string]any{
+	other := site.AddNode(t, s, "other", map[string]any{"driver_info": bladeInfo(o, 1), "properties": map[string]any{
 		"capabilities": "server_profile_template_uri:" + o.Blades.TemplateURI + ",enclosure_group_uri:/rest/enclosure-groups/NO-SUCH",
 	}})
-	bare := acctest.AddNode(t, s, "bare", map[string]any{"driver_info": bladeInfo(o, 1)})
-	foreign := acctest.AddNode(t, s, "foreign", nil)
-	gone := acctest.AddNode(t, s, "gone", map[string]any{"driver_info": map[string]any{"server_hardware_uri": "/rest/server-hardware/none"}})
+	bare := site.AddNode(t, s, "bare", map[string]any{"driver_info": bladeInfo(o, 1)})
+	foreign := site.AddNode(t, s, "foreign", nil)
+	gone := site.AddNode(t, s, "gone", map[string]any{"driver_info": map[string]any{"server_hardware_uri": "/rest/server-hardware/none"}})
 	mac := addBlade(t, s, o, 2)
 	s.Patch(mac, "add", "/driver_info/server_hardware_uri", o.Blades.Hardware[0])
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": mac, "address": s.MAC(1)})
@@ -173,8 +174,8 @@ func TestAccOneView_mismatchIsRefused(t *testing.T) {
 
 func TestAccOneView_wrongArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, "")
 	for setting, want := range map[string]string{
 		`server_hardware_uri = "Encl1, bay 1"`:                               "must be a URI such as /rest/server-hardware/...",
@@ -195,8 +196,8 @@ func TestAccOneView_wrongArgumentsAreRefused(t *testing.T) {
 // Without a configured appliance, the resource names the missing setting. All other resources work.
 func TestAccOneView_missingSettingIsNamed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	host := blade(s, o)
 	w := acctest.NewWorkspace(t, s.Provider()+host)
 	w.Must("apply", "-auto-approve")

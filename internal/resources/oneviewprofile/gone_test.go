@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // Another user has removed the profile of a deployed node. The provider does not create it again, because that would switch the
 // machine off. The plan and the error say what to do.
 func TestAccOneView_goneProfileOfDeployedNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node))+deployedProfile())
 	w.Must("apply", "-auto-approve")

@@ -6,11 +6,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // withProfile gives the first blade a profile that Ironic uses, as after metal oneview migrate, and returns its URI.
-func withProfile(s *acctest.Site, o *acctest.OneView, node string) string {
+func withProfile(s *site.Site, o *site.OneView, node string) string {
 	uri := o.Fake.AddProfile(fakeoneview.NewProfile{Name: "by hand", HardwareURI: o.Blades.Hardware[0], TemplateURI: o.Blades.TemplateURI})
 	s.Patch(node, "add", "/driver_info/applied_server_profile_uri", uri)
 	return uri
@@ -18,8 +19,8 @@ func withProfile(s *acctest.Site, o *acctest.OneView, node string) string {
 
 func TestAccOneView_importByURIAndNode(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	s.Must("POST", "ports", map[string]any{"node_uuid": node, "address": s.MAC(1)})
 	uri := withProfile(s, o, node)
@@ -41,8 +42,8 @@ func TestAccOneView_importByURIAndNode(t *testing.T) {
 }
 
 func TestAccOneView_importPlansNothing(t *testing.T) {
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	acctest.Test(t,
 		resource.TestStep{Config: s.Provider(o.Setting()) + blade(s, o) + profile("metal_host.h.id")},
 		resource.TestStep{ResourceName: profileAddress, ImportState: true, ImportStateVerify: true},
@@ -55,8 +56,8 @@ func TestAccOneView_importPlansNothing(t *testing.T) {
 
 func TestAccOneView_profilesOfOthersAreNotImported(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	o.Take(1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -80,8 +81,8 @@ func TestAccOneView_preAllocatedNodes(t *testing.T) {
 	for name, flag := range map[string]any{"false": false, "no": "no", "missing": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			o := acctest.StartOneView(t, nil, 1)
+			s := site.Start(t, nil)
+			o := site.StartOneView(t, nil, 1)
 			theirs := o.Fake.AddProfile(fakeoneview.NewProfile{Name: "pre-allocated", HardwareURI: o.Blades.Hardware[0], TemplateURI: o.Blades.TemplateURI})
 			o.Fake.MarkOthers(theirs)
 			info := `server_hardware_uri = ` + acctest.Quoted(o.Blades.Hardware[0])
@@ -96,7 +97,7 @@ func TestAccOneView_preAllocatedNodes(t *testing.T) {
 			w.Configure(host + acctest.Deployment("metal_host.h.id", acctest.Image("v2"), `power_state = "off"`))
 			w.Must("apply", "-auto-approve")
 			acctest.NoChanges(t, w)
-			acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "manage", "inspect", "provide", "active", "rebuild")
+			site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "manage", "inspect", "provide", "active", "rebuild")
 			want := []string{"is pre-allocated (driver_info.dynamic_allocation is false)", "Move the node to dynamic allocation first, with metal oneview migrate"}
 			if flag == nil {
 				want = []string{"is used by OneView: server profile pre-allocated", "if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first"}
@@ -122,8 +123,8 @@ func TestAccOneView_preAllocatedNodes(t *testing.T) {
 // An invalid dynamic_allocation is an error, because the provider cannot know who uses the machine.
 func TestAccOneView_invalidFlagIsAnError(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	s.Patch(node, "add", "/driver_info/dynamic_allocation", "maybe")
 	unmoved := unmoved(t, s, node)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -21,11 +22,11 @@ const taskOf = "^/rest/tasks/"
 type moment struct {
 	method, path string
 	after        bool
-	when         func(*acctest.OneView) bool // condition for the request; nil: the first request; only with after
+	when         func(*site.OneView) bool // condition for the request; nil: the first request; only with after
 }
 
 // at runs the CLI, calls happens at the moment, and returns the output.
-func (m moment) at(t *testing.T, o *acctest.OneView, w *acctest.Workspace, happens func(*acctest.Running), args ...string) string {
+func (m moment) at(t *testing.T, o *site.OneView, w *acctest.Workspace, happens func(*acctest.Running), args ...string) string {
 	t.Helper()
 	started := make(chan *acctest.Running, 1)
 	var met atomic.Bool
@@ -51,24 +52,24 @@ func (m moment) at(t *testing.T, o *acctest.OneView, w *acctest.Workspace, happe
 }
 
 // isApplying reports whether the run has requested a profile. The next poll of a task is that of its task.
-func isApplying(o *acctest.OneView) bool { return o.Fake.Count(http.MethodPost, allProfiles) > 0 }
+func isApplying(o *site.OneView) bool { return o.Fake.Count(http.MethodPost, allProfiles) > 0 }
 
 // isApplied reports whether the appliance has applied a profile.
-func isApplied(o *acctest.OneView) bool {
+func isApplied(o *site.OneView) bool {
 	made := o.Profiles()
 	return len(made) == 1 && !made[0].InProgress
 }
 
 // isDeleting reports whether the run has requested the deletion of a profile.
-func isDeleting(o *acctest.OneView) bool { return o.Fake.Count(http.MethodDelete, oneProfile) > 0 }
+func isDeleting(o *site.OneView) bool { return o.Fake.Count(http.MethodDelete, oneProfile) > 0 }
 
 // isDeleted reports whether the appliance has no profile.
-func isDeleted(o *acctest.OneView) bool { return len(o.Profiles()) == 0 }
+func isDeleted(o *site.OneView) bool { return len(o.Profiles()) == 0 }
 
 // switchedOn starts an appliance whose only blade is on, and whose tasks take some time.
-func switchedOn(t *testing.T) *acctest.OneView {
+func switchedOn(t *testing.T) *site.OneView {
 	t.Helper()
-	o := acctest.StartOneView(t, &fakeoneview.Server{StepTime: 300 * time.Millisecond}, 1)
+	o := site.StartOneView(t, &fakeoneview.Server{StepTime: 300 * time.Millisecond}, 1)
 	o.Fake.PowerOn(o.Blades.Hardware[0])
 	return o
 }
@@ -85,7 +86,7 @@ func TestAccOneView_killedCreateIsFinishedByTheNextApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			o := switchedOn(t)
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -115,7 +116,7 @@ func TestAccOneView_nextDestroyFinishesKilledDestroy(t *testing.T) {
 	for name, moment := range deletions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			o := switchedOn(t)
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -137,7 +138,7 @@ func TestAccOneView_nextApplyUndoesKilledDestroy(t *testing.T) {
 	for name, moment := range deletions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			o := switchedOn(t)
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -162,7 +163,7 @@ func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
+			s := site.Start(t, nil)
 			o := switchedOn(t)
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -187,7 +188,7 @@ func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
 // After Ctrl-C before the creation, the state has no profile, and the error does not say that the provider has a bug.
 func TestAccOneView_interruptedBeforeCreate(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	o := switchedOn(t)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -208,7 +209,7 @@ func TestAccOneView_interruptedBeforeCreate(t *testing.T) {
 
 func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	o := switchedOn(t)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
@@ -225,13 +226,13 @@ func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 // A killed run has not removed its temporary profile. The next plan says so, and its apply removes the profile.
 func TestAccOneView_temporaryProfileOfKilledRunIsRemoved(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
 	w := acctest.NewWorkspace(t, config("manageable"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
-	name := "Ironic Cleaning [" + acctest.Text(s.Node(s.Name("h"))["uuid"]) + "]"
+	name := "Ironic Cleaning [" + site.Text(s.Node(s.Name("h"))["uuid"]) + "]"
 	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).InterruptProvider} {
 		output := moment{http.MethodDelete, oneProfile, false, nil}.at(t, o, w, stop, acctest.Apply()...)
 		if left := o.Profiles(); len(left) != 1 || left[0].Name != name || applied(s, s.Name("h")) != left[0].URI {
@@ -260,8 +261,8 @@ func TestAccOneView_temporaryProfileOfKilledRunIsRemoved(t *testing.T) {
 // A run was killed while it created a host. The next apply takes the host over and removes the temporary profile.
 func TestAccOneView_killedHostLosesTemporaryProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available")))
 	moment{http.MethodDelete, oneProfile, false, nil}.at(t, o, w, (*acctest.Running).Kill, acctest.Apply()...)
 	w.Must("apply", "-auto-approve")
@@ -273,8 +274,8 @@ func TestAccOneView_killedHostLosesTemporaryProfile(t *testing.T) {
 // Deleting such a host removes its temporary profile.
 func TestAccOneView_deletedHostLosesTemporaryProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available")))
 	moment{http.MethodDelete, oneProfile, false, nil}.at(t, o, w, (*acctest.Running).InterruptProvider, acctest.Apply()...)
 	acctest.Destroy(t, s, w)
@@ -284,14 +285,14 @@ func TestAccOneView_deletedHostLosesTemporaryProfile(t *testing.T) {
 // That includes a profile that is not recorded in Ironic, because the run was killed right after it had requested the profile.
 func TestAccOneView_deletedHostLosesUnrecordedTemporaryProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
 	w := acctest.NewWorkspace(t, config("manageable"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
 	moment{http.MethodPost, allProfiles, true, nil}.at(t, o, w, (*acctest.Running).Kill, acctest.Apply()...)
-	acctest.Until(t, "the profile is on the hardware", func() bool { return o.Hardware(1).ProfileURI != "" })
+	site.Until(t, "the profile is on the hardware", func() bool { return o.Hardware(1).ProfileURI != "" })
 	if got := applied(s, s.Name("h")); got != "" {
 		t.Fatalf("driver_info names %s", got)
 	}
@@ -302,8 +303,8 @@ func TestAccOneView_deletedHostLosesUnrecordedTemporaryProfile(t *testing.T) {
 // A change that does not concern the machine works while the appliance does not answer.
 func TestAccOneView_sharedHostIsChangedWithoutTheAppliance(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(acctest.Target("manageable")))
 	w.Must("apply", "-auto-approve")
@@ -323,16 +324,16 @@ func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).Interrupt} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.StartFake(t, nil)
-			o := acctest.StartOneView(t, nil, 1)
+			s := site.StartFake(t, nil)
+			o := site.StartOneView(t, nil, 1)
 			seen := lifeline(s, o, s.Name("h"))
 			config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
 			w := acctest.NewWorkspace(t, config("manageable"))
 			w.Must("apply", "-auto-approve")
 			w.Configure(config("available"))
-			release := s.Hold(acctest.BusyCleaning()...)
+			release := s.Hold(site.BusyCleaning()...)
 			running := w.Start("apply", "-auto-approve")
-			acctest.AwaitState(t, s, s.Name("h"), acctest.BusyCleaning()...)
+			site.AwaitState(t, s, s.Name("h"), site.BusyCleaning()...)
 			stop(running)
 			output, _ := running.Wait()
 			if h := acctest.InState(t, w, acctest.HostAddress); h == nil || h.Tainted {
@@ -341,7 +342,7 @@ func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
 			wantFree(t, s, o, s.Name("h"))
 			acctest.NoChanges(t, w)
-			acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "manage", "provide")
+			site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "manage", "provide")
 			if want := []string{"made while manageable", "deleted while available"}; !slices.Equal(*seen, want) {
 				t.Errorf("profiles were %q, want %q", *seen, want)
 			}
@@ -354,13 +355,13 @@ func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 func TestFakeOneView_failedCleaningLeavesNoTemporaryProfile(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
-	s := acctest.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 		if verb == "provide" && broken.Load() {
 			return "no answer from the ramdisk"
 		}
 		return ""
 	}})
-	o := acctest.StartOneView(t, nil, 1)
+	o := site.StartOneView(t, nil, 1)
 	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
 	w := acctest.NewWorkspace(t, config("manageable"))
 	w.Must("apply", "-auto-approve")
@@ -378,8 +379,8 @@ func TestFakeOneView_failedCleaningLeavesNoTemporaryProfile(t *testing.T) {
 // An inspected host gets a temporary profile too.
 func TestAccOneView_inspectionHasATemporaryProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	var names []string
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.Meanwhile(func() {
 		for _, p := range o.Profiles() {
@@ -388,7 +389,7 @@ func TestAccOneView_inspectionHasATemporaryProfile(t *testing.T) {
 	})})
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("manageable"), `inspect = true`))
 	w.Must("apply", "-auto-approve")
-	if want := "Ironic Inspecting [" + acctest.Text(s.Node(s.Name("h"))["uuid"]) + "]"; len(names) != 1 || names[0] != want {
+	if want := "Ironic Inspecting [" + site.Text(s.Node(s.Name("h"))["uuid"]) + "]"; len(names) != 1 || names[0] != want {
 		t.Errorf("deleted were %q, want %q", names, want)
 	}
 	wantFree(t, s, o, s.Name("h"))

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // A host becomes available with a temporary profile, and then gets its own profile. It is deployed, undeployed and cleaned with that
 // profile. At the end the provider removes the profile.
 func TestAccOneView_fullLife(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	seen := lifeline(s, o, s.Name("h"))
 	host := s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class()))
 	began := time.Now()

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // The provider finds a profile by the hardware of its node, so it refuses to change the hardware while the node has a profile.
 func TestAccOneView_hardwareWithProfileCannotChange(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 2)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 2)
 	first := s.Provider(o.Setting()) + blade(s, o)
 	second := strings.ReplaceAll(first, o.Blades.Hardware[0], o.Blades.Hardware[1])
 	w := acctest.NewWorkspace(t, first+profile("metal_host.h.id"))
@@ -35,8 +36,8 @@ func TestAccOneView_hardwareWithProfileCannotChange(t *testing.T) {
 // A change of hardware_uri replaces the profile. The plan warns that the server is switched off.
 func TestAccOneView_otherHardwareReplacesProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 2)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 2)
 	node := addBlade(t, s, o, 1)
 	config := func(n int) string {
 		return s.Provider(o.Setting()) + profile(acctest.Quoted(node), `server_hardware_uri = `+acctest.Quoted(o.Blades.Hardware[n-1]))
@@ -55,8 +56,8 @@ func TestAccOneView_otherHardwareReplacesProfile(t *testing.T) {
 // The appliance accepts URIs in several spellings. A change of the spelling changes nothing.
 func TestAccOneView_otherSpellingOfURIChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	config := func(spell func(id string) string) string {
 		uri := func(full string) string {
@@ -80,8 +81,8 @@ func TestAccOneView_otherSpellingOfURIChangesNothing(t *testing.T) {
 // stays, and destroying the resource removes it.
 func TestAccOneView_profileOfReplacedBladeStays(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	before, after := o.Blades.Hardware[0], "/rest/server-hardware/REPLACED"
 	config := func(uri string) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
@@ -20,25 +21,25 @@ const (
 )
 
 // bladeInfo returns driver_info of a node that is the nth blade of an appliance, with dynamic allocation.
-func bladeInfo(o *acctest.OneView, n int) map[string]any {
+func bladeInfo(o *site.OneView, n int) map[string]any {
 	return map[string]any{"server_hardware_uri": o.Blades.Hardware[n-1], "dynamic_allocation": true}
 }
 
 // bladeCapabilities returns the capabilities of a node that is a blade of an appliance.
-func bladeCapabilities(o *acctest.OneView) string {
+func bladeCapabilities(o *site.OneView) string {
 	return fmt.Sprintf("server_hardware_type_uri:%s,server_profile_template_uri:%s,enclosure_group_uri:%s", o.Blades.TypeURI, o.Blades.TemplateURI, o.Blades.GroupURI)
 }
 
 // addBlade is addNode for a node that is the nth blade of an appliance. Its hardware is free.
-func addBlade(t *testing.T, s *acctest.Site, o *acctest.OneView, n int) string {
+func addBlade(t *testing.T, s *site.Site, o *site.OneView, n int) string {
 	t.Helper()
-	return acctest.AddNode(t, s, fmt.Sprintf("blade%d", n), map[string]any{
+	return site.AddNode(t, s, fmt.Sprintf("blade%d", n), map[string]any{
 		"driver_info": bladeInfo(o, n), "properties": map[string]any{"capabilities": bladeCapabilities(o)},
 	})
 }
 
 // blade returns the HCL of the host "h", which is the first blade of an appliance, with further settings.
-func blade(s *acctest.Site, o *acctest.OneView, settings ...string) string {
+func blade(s *site.Site, o *site.OneView, settings ...string) string {
 	return acctest.HostBlock(s.Name("h"), append([]string{
 		`driver = "fake-hardware"`,
 		fmt.Sprintf("driver_info = {\n    server_hardware_uri = %q\n    dynamic_allocation = true\n  }", o.Blades.Hardware[0]),
@@ -58,13 +59,13 @@ func deployedProfile(settings ...string) string {
 }
 
 // applied returns the profile that driver_info of a node names; "" if none.
-func applied(s *acctest.Site, node string) string {
+func applied(s *site.Site, node string) string {
 	info, _ := s.Node(node)["driver_info"].(map[string]any)
-	return acctest.Text(info["applied_server_profile_uri"])
+	return site.Text(info["applied_server_profile_uri"])
 }
 
 // wantHeld fails a test unless the first blade has the only profile of the appliance, and Ironic and the state name it.
-func wantHeld(t *testing.T, s *acctest.Site, o *acctest.OneView, w *acctest.Workspace, node string) {
+func wantHeld(t *testing.T, s *site.Site, o *site.OneView, w *acctest.Workspace, node string) {
 	t.Helper()
 	profiles, hardware := o.Profiles(), o.Hardware(1)
 	if len(profiles) != 1 || profiles[0].InProgress || profiles[0].URI != hardware.ProfileURI {
@@ -81,7 +82,7 @@ func wantHeld(t *testing.T, s *acctest.Site, o *acctest.OneView, w *acctest.Work
 
 // wantNoProfile fails a test unless the first blade is free and OneView has no profile of the test. If a run dies right after it
 // has deleted a profile, driver_info names that profile until the node gets the next one, which is harmless on free hardware.
-func wantNoProfile(t *testing.T, o *acctest.OneView) {
+func wantNoProfile(t *testing.T, o *site.OneView) {
 	t.Helper()
 	if left := o.Profiles(); len(left) > 0 || o.Hardware(1).ProfileURI != "" {
 		t.Errorf("there are profiles %+v; the hardware is %+v", left, o.Hardware(1))
@@ -89,7 +90,7 @@ func wantNoProfile(t *testing.T, o *acctest.OneView) {
 }
 
 // wantFree is wantNoProfile, and driver_info names no profile either.
-func wantFree(t *testing.T, s *acctest.Site, o *acctest.OneView, node string) {
+func wantFree(t *testing.T, s *site.Site, o *site.OneView, node string) {
 	t.Helper()
 	wantNoProfile(t, o)
 	if got := applied(s, node); got != "" {
@@ -98,10 +99,10 @@ func wantFree(t *testing.T, s *acctest.Site, o *acctest.OneView, node string) {
 }
 
 // lifeline records the state of the node whenever its profile is created or deleted.
-func lifeline(s *acctest.Site, o *acctest.OneView, node string) (seen *[]string) {
+func lifeline(s *site.Site, o *site.OneView, node string) (seen *[]string) {
 	seen = &[]string{}
 	note := func(what string) fakeoneview.Effect {
-		return fakeoneview.Meanwhile(func() { *seen = append(*seen, what+" while "+acctest.Text(s.Node(node)["provision_state"])) })
+		return fakeoneview.Meanwhile(func() { *seen = append(*seen, what+" while "+site.Text(s.Node(node)["provision_state"])) })
 	}
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Count: fakeoneview.Always, Effect: note("made")})
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: note("deleted")})

@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
 // refusal returns the texts that every refusal of taken hardware contains: that it is in use, and that nothing has changed.
-func refusal(o *acctest.OneView, theirs string) []string {
+func refusal(o *site.OneView, theirs string) []string {
 	return append(inUse(o, theirs), "Server and profile are unchanged")
 }
 
 // inUse returns the texts that every message on taken hardware contains: the hardware, its profile, and what to do.
-func inUse(o *acctest.OneView, theirs string) []string {
+func inUse(o *site.OneView, theirs string) []string {
 	return []string{
 		"its server hardware " + o.Hardware(1).Name + " (" + o.Blades.Hardware[0] + ") is used by OneView: server profile " + theirs,
 		"Wait until its user removes the profile, or choose another node",
@@ -24,14 +25,14 @@ func inUse(o *acctest.OneView, theirs string) []string {
 }
 
 // unmoved returns a check that Ironic has got no verb, power change or preparation of a node since then.
-func unmoved(t *testing.T, s *acctest.Site, node string) func() {
+func unmoved(t *testing.T, s *site.Site, node string) func() {
 	t.Helper()
 	attributes := []string{"provision_state", "provision_updated_at", "power_state", "instance_uuid", "instance_info"}
 	before := s.Node(node)
-	acctest.ForgetVerbs(s)
+	site.ForgetVerbs(s)
 	return func() {
 		t.Helper()
-		acctest.WantVerbs(t, s, acctest.Text(before["uuid"]))
+		site.WantVerbs(t, s, site.Text(before["uuid"]))
 		after := s.Node(node)
 		for _, attribute := range attributes {
 			if fmt.Sprint(after[attribute]) != fmt.Sprint(before[attribute]) {
@@ -43,8 +44,8 @@ func unmoved(t *testing.T, s *acctest.Site, node string) func() {
 
 func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	theirs := o.Take(1)
@@ -69,8 +70,8 @@ func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
 
 func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for name, config := range map[string]string{
 		"node":       acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")),
@@ -95,8 +96,8 @@ func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 
 func TestAccOneView_hardwareWithoutAProfileIsNotDeployed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	unmoved := unmoved(t, s, node)
@@ -115,8 +116,8 @@ func TestAccOneView_hardwareWithoutAProfileIsNotDeployed(t *testing.T) {
 
 func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	config := func(version, power string) string {
 		return s.Provider(o.Setting()) + profile(acctest.Quoted(node)) +
@@ -154,8 +155,8 @@ func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
 
 func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(`target_state = "manageable"`))
 	w.Must("apply", "-auto-approve")
@@ -191,8 +192,8 @@ func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 // A host whose server is taken holds up nothing: it is enrolled and out of service, and metal oneview sync returns it.
 func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(acctest.Target("available"), `power_state = "on"`, `inspect = true`)+
 		"resource \"terraform_data\" \"pool\" {\n  depends_on = [metal_host.h]\n}\n")
@@ -213,7 +214,7 @@ func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
 		t.Error("what depends on the host was not applied")
 	}
 	if s.Fake != nil {
-		acctest.WantVerbs(t, s, acctest.Text(node["uuid"]), "manage")
+		site.WantVerbs(t, s, site.Text(node["uuid"]), "manage")
 	}
 	output = w.Must(acctest.Apply()...) // neither replaces the host nor fails
 	acctest.Mention(t, output, "Host is used by OneView")
@@ -226,8 +227,8 @@ func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
 
 func TestAccOneView_takenBetweenPlanAndApply(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())) + profile("metal_host.h.id") + deployedProfile())
@@ -251,8 +252,8 @@ func TestAccOneView_lostRaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			o := acctest.StartOneView(t, nil, 1)
+			s := site.Start(t, nil)
+			o := site.StartOneView(t, nil, 1)
 			theirs := ""
 			o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Effect: effect(func() { theirs = o.Take(1) })})
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, `resource_class = `+acctest.Quoted(s.Class()))+profile("metal_host.h.id"))
@@ -281,8 +282,8 @@ func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := acctest.Start(t, nil)
-			o := acctest.StartOneView(t, nil, 1)
+			s := site.Start(t, nil)
+			o := site.StartOneView(t, nil, 1)
 			theirs := ""
 			fault.Effect = fakeoneview.Meanwhile(func() { theirs = o.Take(1) })
 			settings := []string{acctest.Target("available")}
@@ -299,7 +300,7 @@ func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
 				t.Errorf("profiles are left: %+v and %q", left, applied(s, s.Name("h")))
 			}
 			if s.Fake != nil {
-				acctest.WantVerbs(t, s, acctest.Text(s.Node(s.Name("h"))["uuid"]), "manage")
+				site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "manage")
 			}
 			acctest.Destroy(t, s, w)
 		})
@@ -309,8 +310,8 @@ func TestAccOneView_takenWhileAHostIsPrepared(t *testing.T) {
 // The plan says that the apply will fail if OneView users have the hardware of a host to be cleaned or inspected.
 func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(acctest.Target("available"), `maintenance = false`))
 	theirs := o.Take(1)

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // unguarded returns the texts that every refusal of a shared machine contains if no OneView is configured.
-func unguarded(o *acctest.OneView) []string {
+func unguarded(o *site.OneView) []string {
 	return []string{
 		"shares its server hardware " + o.Blades.Hardware[0] + " with OneView", "the provider has no oneview block",
 		"cannot find out who uses the server", "Configure oneview", "set driver_info.dynamic_allocation of the node to false",
@@ -17,8 +18,8 @@ func unguarded(o *acctest.OneView) []string {
 
 func TestAccOneView_withoutApplianceSharedNodeIsNotDeployed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for name, config := range map[string]string{
 		"image": acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), "live ISO": acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`x.iso" }`),
@@ -42,8 +43,8 @@ func TestAccOneView_withoutApplianceSharedNodeIsNotDeployed(t *testing.T) {
 
 func TestAccOneView_withoutApplianceSharedDeploymentIsNotTouched(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	whole := s.Provider(o.Setting()) + profile(acctest.Quoted(node)) + deployedProfile(`power_state = "on"`)
 	w := acctest.NewWorkspace(t, whole)
@@ -74,8 +75,8 @@ func TestAccOneView_withoutApplianceSharedDeploymentIsNotTouched(t *testing.T) {
 
 func TestAccOneView_withoutApplianceSharedHostIsNotPrepared(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string { return s.Provider() + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(acctest.Target("available")))
 	acctest.Fails(t, w, []string{"plan"}, append(unguarded(o), "Shared host without OneView")...)
@@ -102,8 +103,8 @@ func TestAccOneView_withoutApplianceSharedHostIsNotPrepared(t *testing.T) {
 // A host whose server_hardware_uri is not a URI of server hardware can be corrected or destroyed.
 func TestAccOneView_hostWithInvalidHardwareURICanBeDestroyed(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	good := s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"))
 	w := acctest.NewWorkspace(t, "")
 	for _, uri := range []string{"Encl1, bay 1", "/rest/server-hardware/"} {

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // An apply does not fail because metal oneview sync has taken a host out of service. Sync also returns the host to service.
 func TestAccOneView_hostOutOfServiceIsLeftToSync(t *testing.T) {
 	t.Parallel()
-	s := acctest.Start(t, nil)
-	o := acctest.StartOneView(t, nil, 1)
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
 	config := func(settings ...string) string {
 		return s.Provider(o.Setting()) + blade(s, o, append(settings, acctest.Target("available"))...)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 )
 
 // start returns an Ironic that has runbooks with traits.
-func start(t *testing.T) *acctest.Site {
+func start(t *testing.T) *site.Site {
 	t.Helper()
-	s := acctest.Start(t, nil)
+	s := site.Start(t, nil)
 	s.SkipBefore(t, 112)
 	return s
 }
@@ -34,7 +35,7 @@ func runbook(name string, steps []string, settings ...string) string {
 func traits(names ...string) string { return `traits = ["` + strings.Join(names, `", "`) + `"]` }
 
 // read returns a runbook of Ironic.
-func read(t *testing.T, s *acctest.Site, ref string) map[string]any {
+func read(t *testing.T, s *site.Site, ref string) map[string]any {
 	t.Helper()
 	status, answer := s.CallAt(latest, http.MethodGet, "runbooks/"+ref, nil)
 	if status != http.StatusOK {
@@ -44,7 +45,7 @@ func read(t *testing.T, s *acctest.Site, ref string) map[string]any {
 }
 
 // change edits a runbook as another client.
-func change(t *testing.T, s *acctest.Site, ref, path string, value any) {
+func change(t *testing.T, s *site.Site, ref, path string, value any) {
 	t.Helper()
 	if status, answer := s.CallAt(latest, http.MethodPatch, "runbooks/"+ref, []any{map[string]any{"op": "add", "path": path, "value": value}}); status != http.StatusOK {
 		t.Fatalf("runbook %s: %d %v", ref, status, answer)
@@ -123,7 +124,7 @@ func TestAccRunbook_importsByNameAndUUID(t *testing.T) {
 	name := s.Name("bmc")
 	w := acctest.NewWorkspace(t, s.Provider()+runbook(name, []string{reset}, traits(s.Trait("BMC")), `description = "BIOS"`))
 	w.Must("apply", "-auto-approve")
-	for _, ref := range []string{name, acctest.Text(read(t, s, name)["uuid"])} {
+	for _, ref := range []string{name, site.Text(read(t, s, name)["uuid"])} {
 		w.Must("state", "rm", address)
 		w.Must("import", address, ref)
 		acctest.NoChanges(t, w)
@@ -145,7 +146,7 @@ func TestAccRunbook_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 				t.Fatal(err)
 			}
 			if unfinished {
-				acctest.UnfinishCreation(s, "runbooks/"+name)
+				site.UnfinishCreation(s, "runbooks/"+name)
 				s.CallAt(latest, http.MethodPut, "runbooks/"+name+"/traits", map[string]any{"traits": []any{}})
 			}
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Interrupted creation is continued", "runbook "+name)
@@ -194,7 +195,7 @@ func TestAccRunbook_planWarnsIfNoNodeCanRunIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	trait := s.Trait("BMC")
-	acctest.AddTrait(s, acctest.AddNode(t, s, "n1", nil), trait)
+	site.AddTrait(s, site.AddNode(t, s, "n1", nil), trait)
 	for title, step := range map[string]struct {
 		config string
 		texts  []string

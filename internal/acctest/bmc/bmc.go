@@ -1,4 +1,6 @@
-package acctest
+// Package bmc has the BMCs of acceptance tests, with Redfish and IPMI, machines behind them, and a server for the ISO images that they boot.
+// Only tests import it.
+package bmc
 
 import (
 	"fmt"
@@ -9,10 +11,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 )
@@ -28,21 +32,21 @@ type Controller struct {
 	t testing.TB
 }
 
-// StartBMC starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. From
-// the first call of StartBMC on, which must come before its first request, a fake Ironic sends requests to the BMCs.
-func StartBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
+// Start starts a BMC for a test on 127.0.0.1. A real Ironic must run on the same machine. Its name is unique to the site. From
+// the first call of Start on, which must come before its first request, a fake Ironic sends requests to the BMCs.
+func Start(t testing.TB, s *site.Site, name string, config fakebmc.Config) *Controller {
 	t.Helper()
-	return StartBMCAt(t, s, "127.0.0.1:0", name, config)
+	return StartAt(t, s, "127.0.0.1:0", name, config)
 }
 
-// StartBMCAt is StartBMC with an address to listen on. It skips the test if this machine does not have it.
-func StartBMCAt(t testing.TB, s *Site, address, name string, config fakebmc.Config) *Controller {
+// StartAt is Start with an address to listen on. It skips the test if this machine does not have it.
+func StartAt(t testing.TB, s *site.Site, address, name string, config fakebmc.Config) *Controller {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	if err != nil {
 		t.Skip(err)
 	}
-	b := newBMC(t, s, name, config)
+	b := newController(t, s, name, config)
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.Server, ReadHeaderTimeout: time.Minute}}
 	server.Start()
 	t.Cleanup(server.Close)
@@ -50,10 +54,10 @@ func StartBMCAt(t testing.TB, s *Site, address, name string, config fakebmc.Conf
 	return b
 }
 
-// StartSecureBMC is StartBMC with https and a CA of its own.
-func StartSecureBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
+// StartSecure is Start with https and a CA of its own.
+func StartSecure(t testing.TB, s *site.Site, name string, config fakebmc.Config) *Controller {
 	t.Helper()
-	b := newBMC(t, s, name, config)
+	b := newController(t, s, name, config)
 	authority, err := fakehttp.New()
 	if err != nil {
 		t.Fatal(err)
@@ -72,11 +76,11 @@ func StartSecureBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *
 	return b
 }
 
-func newBMC(t testing.TB, s *Site, name string, config fakebmc.Config) *Controller {
+func newController(t testing.TB, s *site.Site, name string, config fakebmc.Config) *Controller {
 	config.Name = s.Name(name)
 	server := &fakebmc.Server{}
 	if s.Fake != nil && s.Fake.Fail == nil {
-		s.Fake.Fail = bmcDriver
+		s.Fake.Fail = driver
 	}
 	return &Controller{BMC: server.Add(config), Server: server, t: t}
 }
@@ -95,7 +99,7 @@ func (b *Controller) Block(settings ...string) string {
 // BlockOf is Block with another scheme: see Address.
 func (b *Controller) BlockOf(scheme string, settings ...string) string {
 	username, password := b.Credentials()
-	return BMC(b.Address(scheme), append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
+	return Block(b.Address(scheme), append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
 }
 
 // Count returns how often a kind of events is in the history of the machine.
@@ -107,4 +111,9 @@ func (b *Controller) Node(boot string) map[string]any {
 	return map[string]any{"driver": "redfish", "boot_interface": boot, "automated_clean": false, "driver_info": map[string]any{
 		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password,
 	}}
+}
+
+// Block returns the HCL of a BMC with an address and further settings.
+func Block(address string, settings ...string) string {
+	return "bmc = {\n    address = " + strconv.Quote(address) + "\n    " + strings.Join(settings, "\n    ") + "\n  }"
 }

@@ -1,4 +1,4 @@
-package acctest
+package bmc
 
 import (
 	"bytes"
@@ -12,20 +12,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// bmcDriver is what the fake Ironic does at the end of an operation on a node with a BMC: it sends those requests of a real Ironic
+// driver is what the fake Ironic does at the end of an operation on a node with a BMC: it sends those requests of a real Ironic
 // that tests check at the BMC. It returns the last_error of the operation.
-func bmcDriver(node fakeironic.Node, verb string) string {
+func driver(node fakeironic.Node, verb string) string {
 	info, _ := node.Raw["driver_info"].(map[string]any)
 	switch {
-	case Text(info["ipmi_address"]) != "":
+	case site.Text(info["ipmi_address"]) != "":
 		return ipmiDriver(node, info, verb)
-	case Text(info["redfish_address"]) == "":
+	case site.Text(info["redfish_address"]) == "":
 		return ""
 	}
-	c := bmcClient{node: node, info: info}
+	c := client{node: node, info: info}
 	switch verb {
 	case "manage":
 		c.send(http.MethodGet, "", nil)
@@ -54,18 +55,18 @@ func bmcDriver(node fakeironic.Node, verb string) string {
 	return c.failure
 }
 
-// bmcClient speaks Redfish to the BMC of a node.
-type bmcClient struct {
+// client speaks Redfish to the BMC of a node.
+type client struct {
 	node    fakeironic.Node
 	info    map[string]any
 	failure string // the first
 }
 
 // boot boots the live ISO of the node.
-func (c *bmcClient) boot() {
+func (c *client) boot() {
 	instance, _ := c.node.Raw["instance_info"].(map[string]any)
-	image := Text(instance["boot_iso"])
-	if image == "" || !strings.HasSuffix(Text(c.node.Raw["boot_interface"]), "virtual-media") {
+	image := site.Text(instance["boot_iso"])
+	if image == "" || !strings.HasSuffix(site.Text(c.node.Raw["boot_interface"]), "virtual-media") {
 		return
 	}
 	c.reset("ForceOff")
@@ -79,7 +80,7 @@ func (c *bmcClient) boot() {
 const softTime = 3 * time.Second
 
 // shutDown asks the operating system to shut down.
-func (c *bmcClient) shutDown() {
+func (c *client) shutDown() {
 	c.reset("GracefulShutdown")
 	for end := time.Now().Add(softTime); c.failure == "" && !strings.Contains(c.send(http.MethodGet, "", nil), `"PowerState":"Off"`); <-time.After(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -88,32 +89,32 @@ func (c *bmcClient) shutDown() {
 	}
 }
 
-func (c *bmcClient) reset(kind string) {
+func (c *client) reset(kind string) {
 	c.send(http.MethodPost, "/Actions/ComputerSystem.Reset", map[string]any{"ResetType": kind})
 }
 
-func (c *bmcClient) media(action string, body map[string]any) {
+func (c *client) media(action string, body map[string]any) {
 	c.send(http.MethodPost, "/VirtualMedia/Cd/Actions/VirtualMedia."+action, body)
 }
 
 // send sends a request to the system, or to its manager if it is about virtual media, unless an earlier one failed.
 // It returns the answer.
-func (c *bmcClient) send(method, path string, body map[string]any) string {
+func (c *client) send(method, path string, body map[string]any) string {
 	if c.failure != "" {
 		return ""
 	}
-	system := Text(c.info["redfish_system_id"])
+	system := site.Text(c.info["redfish_system_id"])
 	if strings.HasPrefix(path, "/VirtualMedia") {
 		system = strings.Replace(system, "/Systems/", "/Managers/", 1)
 	}
-	url := Text(c.info["redfish_address"]) + system + path
+	url := site.Text(c.info["redfish_address"]) + system + path
 	content, _ := json.Marshal(body)                                   // strings only
 	req, err := http.NewRequest(method, url, bytes.NewReader(content)) //nolint:noctx // ends with the client's time-out
 	if err != nil {
 		c.failure = err.Error()
 		return ""
 	}
-	req.SetBasicAuth(Text(c.info["redfish_username"]), Text(c.info["redfish_password"]))
+	req.SetBasicAuth(site.Text(c.info["redfish_username"]), site.Text(c.info["redfish_password"]))
 	transport := &http.Transport{TLSClientConfig: c.trust(), DisableKeepAlives: true}
 	resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(req)
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *bmcClient) send(method, path string, body map[string]any) string {
 }
 
 // trust is the CA of driver_info: a file, true or false.
-func (c *bmcClient) trust() *tls.Config {
+func (c *client) trust() *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch verify := c.info["redfish_verify_ca"].(type) {
 	case bool:
@@ -145,7 +146,7 @@ func (c *bmcClient) trust() *tls.Config {
 // Command sends a reset to the BMC as another client of it.
 func (b *Controller) Command(kind string) {
 	username, password := b.Credentials()
-	c := bmcClient{info: map[string]any{
+	c := client{info: map[string]any{
 		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password, "redfish_verify_ca": false,
 	}}
 	if c.reset(kind); c.failure != "" {

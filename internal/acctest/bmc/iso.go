@@ -1,4 +1,4 @@
-package acctest
+package bmc
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
 // ISOServer serves live ISOs to Ironic, which fetches them, and to the provider, which reads their age. It has an image for
@@ -25,7 +27,7 @@ type ISOServer struct {
 // ServeISO starts a server for a test on 127.0.0.1. A real Ironic must run on the same machine.
 func ServeISO(t testing.TB) *ISOServer {
 	t.Helper()
-	SkipUnlessAsked(t)
+	site.SkipUnlessAsked(t)
 	s := &ISOServer{built: map[string]time.Time{}, late: map[string]bool{}, looks: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)

@@ -1,5 +1,6 @@
-// Package acctest starts an Ironic for an acceptance test: a fake, or unique names on a real Ironic. Only tests import it.
-package acctest
+// Package site has the site of an acceptance test: a fake Ironic or a real one, with names that are unique to the test, its nodes, and
+// OneView. Only tests import it. Tests below Terraform use internal/sitetest.
+package site
 
 import (
 	"crypto/rand"
@@ -204,9 +205,9 @@ func (s *Site) sweep() {
 	}
 }
 
-// StartBMCSite is Start with an Ironic whose machines have BMCs of StartBMC. Ironic waits for BMCs that do not answer, so other tests
+// StartWithBMCs is Start with an Ironic whose machines have BMCs of acctest/bmc. Ironic waits for BMCs that do not answer, so other tests
 // use another one.
-func StartBMCSite(t testing.TB, fake *fakeironic.Server) *Site {
+func StartWithBMCs(t testing.TB, fake *fakeironic.Server) *Site {
 	t.Helper()
 	if os.Getenv(endpointVariable) != "" && os.Getenv(bmcEndpointVariable) == "" {
 		t.Fatalf("%s is set, so %s must be too; for an Ironic on another machine: -skip ^TestAccBMC", endpointVariable, bmcEndpointVariable)

@@ -1,4 +1,4 @@
-package acctest
+package bmc
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 )
 
@@ -32,8 +33,8 @@ type Agent struct {
 	result map[string]any     // of the last command
 }
 
-// NewAgent returns a machine for StartBMC. Its node must have a port with this MAC address, and boot by iPXE.
-func NewAgent(t testing.TB, s *Site, mac string) *Agent {
+// NewAgent returns a machine for Start. Its node must have a port with this MAC address, and boot by iPXE.
+func NewAgent(t testing.TB, s *site.Site, mac string) *Agent {
 	t.Helper()
 	a := &Agent{Simulated: &fakebmc.Simulated{}, t: t, endpoint: s.Endpoint, mac: mac, stop: func() {}}
 	server := httptest.NewServer(http.HandlerFunc(a.serve))

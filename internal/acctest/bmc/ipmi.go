@@ -1,4 +1,4 @@
-package acctest
+package bmc
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/ipmi"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -15,7 +16,7 @@ import (
 // ipmiControllers are the BMCs of StartIPMI by host and port.
 var ipmiControllers sync.Map
 
-// StartIPMI lets a BMC of StartBMC speak IPMI too, at a UDP address such as 127.0.0.1:0, until the test ends. Ironic waits between
+// StartIPMI lets a BMC of Start speak IPMI too, at a UDP address such as 127.0.0.1:0, until the test ends. Ironic waits between
 // two commands to the same IP address, so BMCs are faster at addresses of their own.
 func (b *Controller) StartIPMI(address string) *ipmi.Server {
 	b.t.Helper()
@@ -44,7 +45,7 @@ func (b *Controller) StartIPMI(address string) *ipmi.Server {
 // IPMIBlock is Block for IPMI.
 func (b *Controller) IPMIBlock(settings ...string) string {
 	username, password := b.Credentials()
-	return BMC("ipmi://"+b.IPMI, append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
+	return Block("ipmi://"+b.IPMI, append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
 }
 
 // IPMINode is Node for IPMI.
@@ -59,17 +60,17 @@ func (b *Controller) IPMINode(boot string) map[string]any {
 	}}
 }
 
-// ipmiDriver is bmcDriver for a node with IPMI. It calls the BMC in this process, as far as its faults let a command through.
+// ipmiDriver is driver for a node with IPMI. It calls the BMC in this process, as far as its faults let a command through.
 func ipmiDriver(node fakeironic.Node, info map[string]any, verb string) string {
-	found, _ := ipmiControllers.Load(net.JoinHostPort(Text(info["ipmi_address"]), fmt.Sprint(info["ipmi_port"])))
+	found, _ := ipmiControllers.Load(net.JoinHostPort(site.Text(info["ipmi_address"]), fmt.Sprint(info["ipmi_port"])))
 	b, _ := found.(*Controller)
 	call := func(name, command string, run func() error) (failure string) {
 		failure = "IPMI call failed: " + command + "."
 		if b == nil {
 			return failure
 		}
-		if username, password := b.Credentials(); Text(info["ipmi_username"]) != username || Text(info["ipmi_password"]) != password {
-			b.Note(fakebmc.LoginRefused, Text(info["ipmi_username"]))
+		if username, password := b.Credentials(); site.Text(info["ipmi_username"]) != username || site.Text(info["ipmi_password"]) != password {
+			b.Note(fakebmc.LoginRefused, site.Text(info["ipmi_username"]))
 			return failure
 		}
 		if hit, struck := b.Server.Strike(ipmi.Method, "/ipmi/"+b.Name()+"/"+name); struck && hit.Delay == 0 {
