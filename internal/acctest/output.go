@@ -13,7 +13,7 @@ func Wrapped(text string) string {
 // Mention fails a test unless a CLI's output has all texts. Line breaks do not count.
 func Mention(t *testing.T, output string, texts ...string) {
 	t.Helper()
-	flat := Unwrapped(output)
+	flat := unwrapped(output)
 	for _, text := range texts {
 		if !strings.Contains(flat, text) {
 			t.Errorf("the output does not say %q:\n%s", text, output)
@@ -24,7 +24,7 @@ func Mention(t *testing.T, output string, texts ...string) {
 // NeverMention fails a test if a CLI's output has one of the texts. Line breaks do not count.
 func NeverMention(t *testing.T, output string, texts ...string) {
 	t.Helper()
-	flat := Unwrapped(output)
+	flat := unwrapped(output)
 	for _, text := range texts {
 		if strings.Contains(flat, text) {
 			t.Errorf("the output says %q:\n%s", text, output)
@@ -32,7 +32,7 @@ func NeverMention(t *testing.T, output string, texts ...string) {
 	}
 }
 
-// Unwrapped returns a CLI's output as one line, without the frames of messages.
-func Unwrapped(output string) string {
+// unwrapped returns a CLI's output as one line, without the frames of messages.
+func unwrapped(output string) string {
 	return strings.Join(strings.FieldsFunc(output, func(r rune) bool { return strings.ContainsRune(" \n\t│╷╵", r) }), " ")
 }

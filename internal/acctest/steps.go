@@ -22,17 +22,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
-// CLITest runs steps with a real CLI against the provider in this process, in parallel with other tests.
-func CLITest(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: Factories(), Steps: steps})
-}
-
-// Test is CLITest without a CLI, as in a Workspace. It has the fields of steps that the tests use.
+// Test is resource.ParallelTest with the provider in this process, and without a CLI, as in a Workspace. It has the fields of steps that the
+// tests use.
 func Test(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	if os.Getenv(cliVariable) == "all" {
-		CLITest(t, steps...)
+		resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: Factories(), Steps: steps})
 		return
 	}
 	w := OpenWorkspace(t, t.TempDir())
@@ -93,7 +88,7 @@ func (r *stepRunner) run(step resource.TestStep) error {
 		RefreshState: step.RefreshState, ExpectNonEmptyPlan: step.ExpectNonEmptyPlan,
 	}
 	if fmt.Sprintf("%+v", known) != fmt.Sprintf("%+v", step) {
-		r.t.Fatal("a field of this step needs CLITest")
+		r.t.Fatal("a field of this step needs resource.ParallelTest")
 	}
 	if step.Config != "" {
 		r.config = step.Config
@@ -241,7 +236,7 @@ func (r *stepRunner) importStep(step resource.TestStep) error {
 	case resource.ImportBlockWithID:
 		return r.importBlock(other, before != nil, id, step)
 	}
-	r.t.Fatal("an import by identity needs CLITest")
+	r.t.Fatal("an import by identity needs resource.ParallelTest")
 	return nil
 }
 

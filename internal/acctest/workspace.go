@@ -26,9 +26,8 @@ import (
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
 // twentieth of the time (internal/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
-// the provider in the test process; so does everything in a workspace of NewCLIWorkspace. Start runs a CLI and the provider's binary, so
-// that a test can interrupt or kill it, and so do all calls after OwnProcess, Setenv or Trace: environment, working directory and log
-// belong to a process.
+// the provider in the test process. Start runs a CLI and the provider's binary, so that a test can interrupt or kill it, and so do all calls
+// after OwnProcess, Setenv or Trace: environment, working directory and log belong to a process.
 type Workspace struct {
 	Dir      string
 	Patience time.Duration // after which a CLI is killed; zero means five minutes
@@ -63,14 +62,6 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return dir, nil
 })
-
-// NewCLIWorkspace is NewWorkspace for a test of what only a real CLI shows, such as the text of a plan.
-func NewCLIWorkspace(t *testing.T, config string) *Workspace {
-	t.Helper()
-	w := NewWorkspace(t, config)
-	w.realCLI = true
-	return w
-}
 
 // NewWorkspace returns a workspace with a configuration, to which it adds the terraform block. A CLI, where one runs, is
 // TF_ACC_TERRAFORM_PATH or terraform in PATH. NewWorkspace skips the test unless TF_ACC is set.

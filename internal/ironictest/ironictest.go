@@ -129,14 +129,6 @@ func Times(n int, method, path string, rejection *fakeironic.Rejection) func(*ht
 // Lost is an answer that does not arrive, though the request took effect.
 func Lost() *fakeironic.Rejection { return &fakeironic.Rejection{After: true} }
 
-// Late is a request that takes effect only after a proxy has answered 504.
-func Late(after time.Duration) *fakeironic.Rejection {
-	return &fakeironic.Rejection{Status: http.StatusGatewayTimeout, Late: after}
-}
-
-// OnlyError is an accepted change of a node that comes to nothing but a last_error.
-func OnlyError(text string) *fakeironic.Rejection { return &fakeironic.Rejection{Fails: text} }
-
 // Fault is an answer in Ironic's shape.
 func Fault(status int, text string) *fakeironic.Rejection {
 	inner, _ := json.Marshal(map[string]any{"faultcode": "Client", "faultstring": text, "debuginfo": nil}) // strings always marshal

@@ -447,8 +447,8 @@ func blockRange(c *config, at hcl.Range) hcl.Range {
 	return at
 }
 
-// setVariables returns the values of all variables: given ones, those of the environment, and defaults.
-func (c *config) setVariables(d *diagnostics, given map[string]string, environment map[string]string) map[string]cty.Value {
+// setVariables returns the values of all variables: given ones and defaults.
+func (c *config) setVariables(d *diagnostics, given map[string]string) map[string]cty.Value {
 	values := map[string]cty.Value{}
 	for name := range given {
 		if c.variables[name] == nil {
@@ -457,9 +457,6 @@ func (c *config) setVariables(d *diagnostics, given map[string]string, environme
 	}
 	for name, v := range c.variables {
 		value := cty.NilVal
-		if text, is := environment[name]; is {
-			value = cty.StringVal(text)
-		}
 		if text, is := given[name]; is {
 			value = cty.StringVal(text)
 		}
