@@ -36,3 +36,21 @@ func NeverMention(t *testing.T, output string, texts ...string) {
 func unwrapped(output string) string {
 	return strings.Join(strings.FieldsFunc(output, func(r rune) bool { return strings.ContainsRune(" \n\t│╷╵", r) }), " ")
 }
+
+// errorsIn returns the error diagnostics in a CLI's output. A warning is none.
+func errorsIn(output string) string {
+	var found strings.Builder
+	isError := false
+	for line := range strings.Lines(output) {
+		switch text := strings.TrimPrefix(line, "│ "); {
+		case strings.HasPrefix(text, "Error: "):
+			isError = true
+		case strings.HasPrefix(text, "Warning: "), strings.HasPrefix(text, "╵"):
+			isError = false
+		}
+		if isError {
+			found.WriteString(line)
+		}
+	}
+	return found.String()
+}

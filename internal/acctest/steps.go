@@ -47,7 +47,7 @@ func Test(t *testing.T, steps ...resource.TestStep) {
 		}
 		err := r.run(step)
 		switch {
-		case step.ExpectError != nil && (err == nil || !step.ExpectError.MatchString(err.Error())):
+		case step.ExpectError != nil && (err == nil || !step.ExpectError.MatchString(reason(err))):
 			t.Fatalf("step %d: the error is %v, want one that matches %v", n+1, err, step.ExpectError)
 		case step.ExpectError == nil && err != nil:
 			t.Fatalf("step %d: %v", n+1, err)
@@ -69,12 +69,25 @@ func (w *Workspace) hasResources() bool {
 	return err == nil && json.Unmarshal(content, &state) == nil && len(state.Resources) > 0
 }
 
+// failure is an error that shows an output, and the part of it that ExpectError may match.
+type failure struct{ output, reason string }
+
+func (f failure) Error() string { return f.output }
+
+// reason is what ExpectError matches.
+func reason(err error) string {
+	if f := (failure{}); errors.As(err, &f) {
+		return f.reason
+	}
+	return err.Error()
+}
+
 // command runs a command, whose output is the error if it fails.
 func (r *stepRunner) command(w *Workspace, args ...string) (output string, err error) {
 	r.t.Helper()
 	output, code := w.Run(args...)
 	if code != 0 {
-		return output, errors.New(output)
+		return output, failure{output, errorsIn(output)}
 	}
 	return output, nil
 }
@@ -181,7 +194,8 @@ func (r *stepRunner) wantEmpty(step resource.TestStep, checks []plancheck.PlanCh
 	}
 	if changes {
 		output, _ := r.w.Run(append([]string{"plan"}, args...)...)
-		return fmt.Errorf("the plan %v is not empty:\n%s", args, output)
+		why := fmt.Sprintf("the plan %v is not empty", args)
+		return failure{why + ":\n" + output, why}
 	}
 	return nil
 }
