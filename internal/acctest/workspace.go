@@ -305,7 +305,7 @@ func (r *Running) InterruptProvider() {
 	before := len(r.w.trace())
 	r.Interrupt()
 	if !site.InTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
-		r.w.t.Error("waited a minute for the provider to end its contexts")
+		r.w.t.Error("waited three minutes for the provider to end its contexts")
 	}
 }
 

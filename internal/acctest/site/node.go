@@ -104,7 +104,7 @@ func InstanceInfo(s *Site, node string) map[string]any {
 	return info
 }
 
-// AwaitState waits up to a minute until a node is in one of the states, locked or not.
+// AwaitState waits up to three minutes until a node is in one of the states, locked or not.
 func AwaitState(t *testing.T, s *Site, node string, states ...string) {
 	t.Helper()
 	var now string

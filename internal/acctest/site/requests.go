@@ -109,7 +109,7 @@ func (s *Site) Verb(node, verb, until string) {
 	s.Await(node, "provision_state", until)
 }
 
-// Await waits up to a minute until an attribute of a node has a value and the node is not locked. It returns the node.
+// Await waits up to three minutes until an attribute of a node has a value and the node is not locked. It returns the node.
 func (s *Site) Await(node, attribute string, value any) map[string]any {
 	s.t.Helper()
 	var answer map[string]any

@@ -124,17 +124,17 @@ func (s *Site) Provider(settings ...string) string {
 	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n  %s\n}\n", s.Endpoint, strings.Join(settings, "\n  "))
 }
 
-// Until polls done until it returns true, and fails the test after a minute. what describes the condition.
+// Until polls done until it returns true, and fails the test after three minutes. what describes the condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !InTime(done) {
-		t.Fatalf("waited a minute for %s", what)
+		t.Fatalf("waited three minutes for %s", what)
 	}
 }
 
-// InTime polls done until it returns true. It returns false after a minute.
+// InTime polls done until it returns true. It returns false after three minutes: a busy machine is slow, and no test waits that long for what happens.
 func InTime(done func() bool) bool {
-	for end := time.Now().Add(time.Minute); !done(); <-time.After(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !done(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}
