@@ -31,7 +31,7 @@ type rule struct {
 // may use all of them.
 var nouns = []string{
 	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect",
-	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/enroll", "internal/deploy",
+	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/enroll", "internal/deploy", "internal/commission",
 }
 
 // with returns the nouns and other packages.
@@ -60,20 +60,21 @@ func rules() map[string]rule {
 		"internal/watch":       {own: []string{"internal/states", "internal/machine", ironic, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, throttle, rest}, foreign: []string{nodes}},
 
-		"internal/deploy":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, throttle}, foreign: []string{nodes}},
-		"internal/enroll":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/hardware", "internal/discovery", ironic, throttle}, foreign: []string{nodes}},
-		"internal/instance":  {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, rest}, foreign: []string{nodes}},
-		"internal/images":    {own: []string{"internal/failure", "internal/machine", rest}},
-		"internal/allocate":  {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/hardware":  {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic}},
-		"internal/procedure": {own: []string{"internal/marks", "internal/machine", ironic}},
-		"internal/expect":    {own: []string{"internal/states", "internal/failure", "internal/machine", ironic}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
-		"internal/machine":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/slots":     {own: []string{"internal/states", ironic, throttle}, foreign: []string{nodes}},
-		"internal/marks":     {own: []string{"internal/states", "internal/failure", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/failure":   {own: []string{"internal/states", ironic, rest}},
-		"internal/states":    {own: []string{ironic}, foreign: []string{nodes}},
-		"internal/decide":    {},
+		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, throttle}, foreign: []string{nodes}},
+		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/hardware", "internal/discovery", ironic, throttle}, foreign: []string{nodes}},
+		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/hardware", "internal/enroll", "internal/sharing", ironic}},
+		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, rest}, foreign: []string{nodes}},
+		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
+		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, throttle, rest}, foreign: []string{nodes}},
+		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic}},
+		"internal/procedure":  {own: []string{"internal/marks", "internal/machine", ironic}},
+		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/machine", ironic}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, throttle, rest}, foreign: []string{nodes}},
+		"internal/slots":      {own: []string{"internal/states", ironic, throttle}, foreign: []string{nodes}},
+		"internal/marks":      {own: []string{"internal/states", "internal/failure", ironic, throttle, rest}, foreign: []string{nodes}},
+		"internal/failure":    {own: []string{"internal/states", ironic, rest}},
+		"internal/states":     {own: []string{ironic}, foreign: []string{nodes}},
+		"internal/decide":     {},
 
 		"internal/cloudconfig": {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
 		"internal/ironic":      {own: []string{"internal/cloudconfig", rest}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},

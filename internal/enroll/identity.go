@@ -1,6 +1,7 @@
 package enroll
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Values of on_destroy.
@@ -15,6 +18,31 @@ const (
 	DestroyDelete = "delete"
 	DestroyForget = "forget"
 )
+
+// Targets are the values of target_state.
+func Targets() []string {
+	return []string{string(GoalEnroll), string(states.GoalManageable), string(states.GoalAvailable)}
+}
+
+// TargetOf returns the target state that matches the provision state of an imported node.
+func TargetOf(node *ironic.Node) string {
+	switch {
+	case ironic.State(node.ProvisionState) == stateEnroll:
+		return string(GoalEnroll)
+	case node.InstanceUUID != "" || states.Settled(states.GoalAvailable, ironic.State(node.ProvisionState)):
+		return string(states.GoalAvailable)
+	}
+	return string(states.GoalManageable)
+}
+
+// TargetWithBMC returns the target state of a host that has a BMC now and whose configuration has no target_state: one that waits in enroll becomes
+// manageable.
+func TargetWithBMC(target string, s ironic.State) string {
+	if target == string(GoalEnroll) && s == stateEnroll {
+		return string(states.GoalManageable)
+	}
+	return target
+}
 
 // All hosts have the same summaries, so that Terraform folds their warnings into one of each.
 const (
@@ -40,6 +68,23 @@ func (p *plan) destroy() {
 		p.warn(nil, removesSummary, fmt.Sprintf("Node %s is removed from Ironic; the machine itself is left as it is. The value of on_destroy that was applied last counts (here: delete). "+
 			"To leave the node in Ironic, set on_destroy = \"forget\" and apply before you destroy.", p.Label))
 	}
+}
+
+// MayBeForeign reports whether a node to which no configuration was ever applied was discovered. Another discovery may own such a node, because
+// Terraform imports it even if metal_discovery_import has lost the machine to another one.
+func MayBeForeign(ctx context.Context, site *machine.Site, id string) (bool, error) {
+	node, err := site.Ironic.Node(ctx, id)
+	if ironic.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && Discovered(node), err
+}
+
+// KeepForeign says that the deletion of a host leaves its node, because that may be foreign.
+func KeepForeign(host string) decide.Notice {
+	return decide.Warn(nil, "Discovered node is not deleted", "Discovery has created the node of host "+host+", and the provider has no record "+
+		"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
+		"If this configuration has a host of the same name, that host takes the node over again.")
 }
 
 // warnPassword warns of a BMC user without a password, unless Ironic has one already.

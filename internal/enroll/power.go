@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // The power states of power_state.
 const (
-	powerOn  = "on"
-	powerOff = "off"
+	PowerOn  = "on"
+	PowerOff = "off"
 )
 
 // switches reports whether the machine is switched. Ironic knows the power state of no machine without a BMC.
@@ -29,9 +30,9 @@ func (p *plan) learnsPower() bool {
 // restingPower returns the power state of a machine that Ironic has cleaned.
 func (p *plan) restingPower() string {
 	if p.NeverOff {
-		return powerOn
+		return PowerOn
 	}
-	return powerOff
+	return PowerOff
 }
 
 // keepDeployedPower leaves the power of a deployed machine to its deployment. It warns, unless the power was applied before the
@@ -66,7 +67,7 @@ func (p *plan) warnPower() {
 
 // RefusePowerOff refuses power_state = "off" for a machine that Ironic never switches off.
 func RefusePowerOff(w Wish) []decide.Notice {
-	if !w.NeverOff || w.Power.V != powerOff {
+	if !w.NeverOff || w.Power.V != PowerOff {
 		return nil
 	}
 	return []decide.Notice{decide.Refuse(decide.At("power_state"), "Power-off is disabled",
@@ -91,3 +92,6 @@ func (p *plan) decideBoot(held bool) {
 			"They take effect when the host is not deployed any more.", p.Label))
 	}
 }
+
+// KeepsBootSettings reports whether the boot mode and secure boot of a node are those of its host: a deployment may have changed them.
+func KeepsBootSettings(node *ironic.Node) bool { return !states.IsOccupied(node) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -241,4 +242,18 @@ func (has current) same(path string, want any) bool {
 		return true
 	}
 	return ironic.SameJSON(have, want)
+}
+
+// WarnBondModes warns of network data with a bond mode that this version of Ironic calls by another name. It does not refuse it, because a
+// distributor may have corrected that version.
+func WarnBondModes(networkData any, server ironic.Microversion) []decide.Notice {
+	var lines []string
+	for _, fault := range ironic.CheckBondModes(networkData, server) {
+		lines = append(lines, "  "+fault.Path+": "+fault.Must)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(decide.At("network_data"), "Bond mode has another name in this Ironic", "Ironic 21.4 calls the bond mode of LACP 802.1ad, by mistake, and Ironic 39.0 calls it 802.3ad. "+
+		fmt.Sprintf("The apply will fail, unless this Ironic (API %s) was patched:\n\n%s\n\nThe software in the ramdisk gets the name as it is written here, and may not know 802.1ad.", server, strings.Join(lines, "\n")))}
 }

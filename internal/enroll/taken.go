@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -188,4 +189,20 @@ func (e *Taken) adviceForChange() string {
 		unique = "Names are unique in Ironic. Choose another name"
 	}
 	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first (-target).", unique, other)
+}
+
+// Announce warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
+// to say: see TakeOver.
+func Announce(site *machine.Site, host string, found *Found) (notices []decide.Notice, discovered bool) {
+	switch label := ironic.NodeLabel(found.Node); {
+	case found.Obstacle != "":
+		notices = append(notices, decide.Warn(nil, "Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
+			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID)))
+	case !site.Run.Announce(marks.MarkCreation, found.Node.UUID):
+	case found.By != nil:
+		notices = append(notices, machine.TakenOver(found.By, "node "+label))
+	default:
+		return nil, true
+	}
+	return notices, false
 }

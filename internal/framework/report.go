@@ -123,10 +123,3 @@ func (c *WithClient) WarnRelease(ctx context.Context, diags *diag.Diagnostics, a
 			ironic.NodeLabel(n), allocation))
 	}
 }
-
-// WarnCut tells the user that power_off_mode = "graceful" has cut the power of a machine, and why; nothing if why is empty.
-func WarnCut(diags *diag.Diagnostics, node *ironic.Node, why string) {
-	if why != "" {
-		diags.AddAttributeWarning(path.Root("power_state"), "Power was cut", fmt.Sprintf("Node %s was switched off without a shutdown: %s.", ironic.NodeLabel(node), why))
-	}
-}

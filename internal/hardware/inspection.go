@@ -67,6 +67,14 @@ func RequestedInspection(n *ironic.Node) (triggers string, succeeded bool) {
 	return note.Triggers, at != "" && at != note.Before
 }
 
+// PendingInspection returns the fingerprint of the triggers whose inspection is still to come; empty if there is none.
+func PendingInspection(n *ironic.Node) string {
+	if triggers, succeeded := RequestedInspection(n); !succeeded {
+		return triggers
+	}
+	return ""
+}
+
 // requestedOn reads the note; nil if there is none.
 func requestedOn(n *ironic.Node) *requested {
 	text, err := json.Marshal(n.Extra[marks.KeyInspection])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -123,8 +124,13 @@ func isSoftUnsupported(err error) bool {
 	return ironic.IsStatus(err, http.StatusBadRequest, "does not support the power state")
 }
 
-// Cut returns why SwitchOff with OffGraceful has cut the power in this call; empty if it has not.
-func (m *Machine) Cut() string { return m.cut }
+// PowerCut says that SwitchOff with OffGraceful has cut the power in this call, and why; nothing if it has not.
+func (m *Machine) PowerCut() []decide.Notice {
+	if m.cut == "" {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(decide.At("power_state"), "Power was cut", fmt.Sprintf("Node %s was switched off without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
+}
 
 // Reboot switches the machine off and on, or only on if it is off, and waits for it.
 func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {

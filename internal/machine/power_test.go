@@ -145,7 +145,11 @@ func switchOff(t *testing.T, fake *fakeironic.Server, how machine.OffMode) switc
 		t.Fatal(err)
 	}
 	fake.ResetRequests()
-	s := switched{err: machine.SwitchOff(t.Context(), how, time.Hour), cut: machine.Cut()}
+	s := switched{err: machine.SwitchOff(t.Context(), how, time.Hour)}
+	for _, notice := range machine.PowerCut() {
+		_, why, _ := strings.Cut(notice.Detail, "without a shutdown: ")
+		s.cut = strings.TrimSuffix(why, ".")
+	}
 	for _, r := range fake.Requests() {
 		if r.Method == http.MethodPut {
 			s.sent = append(s.sent, r.Body)

@@ -106,7 +106,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if err == nil && !m.Ended(marks.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
-	framework.WarnCut(&resp.Diagnostics, m.Node(), m.Cut())
+	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	plan.record(m.Node(), instanceID, attempts)
 	if err == nil || failure.IsInterrupted(err) {
 		plan.OnDestroy = onDestroy
@@ -344,7 +344,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	node := m.Node
 	attempts, failed, err := u.run(ctx, d.Site, m)
-	framework.WarnCut(&resp.Diagnostics, node(), m.Cut())
+	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	planned := *plan

@@ -13,11 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 const bootModeKey = "boot_mode"
@@ -58,7 +56,7 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 		switch actual := r.node(node); {
 		case everything, (*value).IsUnknown():
 			*value = null
-		case !(*value).IsNull() && !actual.IsNull() && !states.IsOccupied(node):
+		case !(*value).IsNull() && !actual.IsNull() && enroll.KeepsBootSettings(node):
 			*value = actual
 		}
 	}
@@ -79,23 +77,4 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("capabilities").AtMapKey(bootModeKey), "Boot modes differ", fmt.Sprintf("boot_mode is %q, and a deployment would change it to %q, as capabilities says. "+
 			"Set both to the same mode.", m.BootMode.ValueString(), deployed))
 	}
-}
-
-// setBoot changes boot mode and secure boot, before the machine boots for an inspection or for
-// cleaning. Ironic first verifies the BMC, and reads what it has.
-func (h *host) setBoot(ctx context.Context, c *change, step enroll.Step) error {
-	want := c.config.bootSettings()
-	if states.IsOccupied(c.node()) {
-		return nil
-	}
-	if step.Goal != "" && c.node().ProvisionState == targetEnroll {
-		if err := h.reach(ctx, c, step.Goal); err != nil {
-			return err
-		}
-	}
-	err := c.machine.SetBoot(ctx, want, c.limit)
-	if err != nil && c.state != nil && !failure.IsInterrupted(err) { // the next plan tries again
-		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
-	}
-	return err
 }

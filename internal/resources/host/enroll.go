@@ -2,15 +2,12 @@ package host
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names
@@ -29,15 +26,7 @@ func (h *host) takesOver(ctx context.Context, config *model) *enroll.Found {
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
 // to say.
 func (h *host) announces(diags *diag.Diagnostics, host string, found *enroll.Found) (discovered bool) {
-	switch label := ironic.NodeLabel(found.Node); {
-	case found.Obstacle != "":
-		diags.AddWarning("Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
-			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID))
-	case !h.Site.Run.Announce(marks.MarkCreation, found.Node.UUID):
-	case found.By != nil:
-		framework.WarnTakenOver(diags, "node "+label, found.By)
-	default:
-		return true
-	}
-	return false
+	notices, discovered := enroll.Announce(h.Site, host, found)
+	framework.Show(diags, notices...)
+	return discovered
 }

@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"errors"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -19,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -303,19 +300,4 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 				"RAID level "+v.Level.ValueString()+" needs at least "+strconv.FormatInt(least, 10)+" disks.")
 		}
 	}
-}
-
-// configure changes parts of the hardware configuration.
-func (h *host) configure(ctx context.Context, c *change, step enroll.Step) error {
-	wanted, _ := c.config.hardware(ctx)
-	_, noRamdisk := c.config.hardwareChanges()
-	stay := slices.DeleteFunc(slices.Clone(c.open), func(part hardware.Part) bool { return slices.Contains(step.Parts, part) })
-	open, err := hardware.Configure(ctx, c.machine, hardware.HardwareChange{
-		Want: wanted.Only(step.Parts), Applied: c.hardware, Live: step.Do == enroll.DoService, NoRamdisk: noRamdisk,
-	}, c.limit)
-	c.open = append(stay, open...)
-	if err == nil {
-		return nil
-	}
-	return errors.Join(err, h.EndTemporary(ctx, c.node(), c.limit))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -90,20 +89,6 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 		enroll.Moved(h.Site, who.UUID)
 		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
-}
-
-// move waits until the host may have what no other node may have too. It does nothing for a new host, whose creation has done so.
-func (h *host) move(ctx context.Context, c *change) error {
-	if c.state == nil {
-		return nil
-	}
-	who := c.plan.intent(ctx, c.config, c.state, c.node().DriverInfo, c.before)
-	who.Moves = who.Moves || who.Name != "" && who.Name != c.node().Name
-	enroll.PlanHost(h.Site, who)
-	if !who.Moves {
-		return nil
-	}
-	return enroll.Move(ctx, h.Site, who, func(ctx context.Context, r enroll.Release) error { return enroll.GiveUp(ctx, c.machine, r) }, time.Now().Add(c.limit))
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.

@@ -2,11 +2,13 @@ package host
 
 import (
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -68,15 +70,20 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &change{config: &tt.after, plan: &tt.after, state: &tt.before, before: tt.before.managedBy(ctx), written: tt.before.settings(ctx), machine: h.Site.Record(node)}
-			if err := h.change(ctx, c); err != nil {
-				t.Fatal(err)
+			for _, m := range []*model{&tt.before, &tt.after} {
+				m.ID = types.StringValue(node.UUID)
+				m.DriverInfo, m.Ports, m.PortGroups = bare().DriverInfo, bare().Ports, bare().PortGroups
 			}
-			if info := c.node().DriverInfo; info["redfish_password"] != ironic.Masked || info["ipmi_password"] != nil {
+			c := &change{config: &tt.after, plan: &tt.after, state: &tt.before, before: tt.before.managedBy(ctx)}
+			c.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: enroll.Plan{Goal: enroll.GoalEnroll}, Limit: time.Hour})
+			if doing, err := c.work.Do(ctx); err != nil {
+				t.Fatalf("%s: %v", doing, err)
+			}
+			if info := c.work.Node().DriverInfo; info["redfish_password"] != ironic.Masked || info["ipmi_password"] != nil {
 				t.Errorf("driver_info is %v", info)
 			}
 			for kind, want := range interfaces {
-				if got := ironic.InterfacesOf(c.node())[kind]; got != want {
+				if got := ironic.InterfacesOf(c.work.Node())[kind]; got != want {
 					t.Errorf("the %s interface is %s, want %s", kind, got, want)
 				}
 			}

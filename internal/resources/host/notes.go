@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -82,8 +82,7 @@ func setText(ctx context.Context, p framework.SettablePrivate, key, text string)
 
 // writeHardware records what is known to be on the machine after a run.
 func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
-	wanted, _ := c.config.hardware(ctx)
-	applied := wanted.Applied(c.open, c.hardware)
+	applied := c.work.Applied()
 	if len(applied.Parts()) == 0 {
 		return p.SetKey(ctx, hardwareKey, nil)
 	}
@@ -96,15 +95,7 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 
 // notePending records in private state whether the inspection that triggers have requested is still to come.
 func notePending(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) diag.Diagnostics {
-	return setText(ctx, p, pendingKey, pendingInspection(node))
-}
-
-// pendingInspection returns the fingerprint of the triggers whose inspection is still to come; empty if there is none.
-func pendingInspection(node *ironic.Node) string {
-	if triggers, succeeded := hardware.RequestedInspection(node); !succeeded {
-		return triggers
-	}
-	return ""
+	return setText(ctx, p, pendingKey, hardware.PendingInspection(node))
 }
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.
@@ -115,29 +106,26 @@ func quarantineOf(node *ironic.Node) string {
 	return ""
 }
 
-// noteInspection records in private state whether a node that is new to Terraform has been inspected. The node may have an
-// inventory though Ironic's own inspection has not run.
+// noteInspection records in private state whether a node that is new to Terraform has been inspected.
 func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framework.GettablePrivate, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !machine.InspectedAt(node).IsZero() || wasInspected(ctx, had) {
+	if wasInspected(ctx, had) {
 		noteInspected(ctx, node, p, diags)
 		return
 	}
-	inventory, err := h.Site.Ironic.Inventory(ctx, node.UUID)
-	switch {
-	case err != nil:
-		diags.AddWarning("Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))
-	case inventory != nil:
+	is, notices := commission.WasInspected(ctx, h.Site, node)
+	framework.Show(diags, notices...)
+	if is {
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 	}
 }
 
 // noteInspected records in private state that this run or an earlier one has inspected the machine.
 func (c *change) noteInspected(ctx context.Context, p framework.SettablePrivate, diags *diag.Diagnostics) {
-	if c.inspected {
+	if c.work.Inspected {
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)
 		return
 	}
-	noteInspected(ctx, c.node(), p, diags)
+	noteInspected(ctx, c.work.Node(), p, diags)
 }
 
 // noteInspected records in private state that a node has been inspected, if Ironic says so.
@@ -155,7 +143,7 @@ func wasInspected(ctx context.Context, p framework.GettablePrivate) bool {
 
 // noteUnverified records in private state whether Ironic could not verify credentials that have arrived.
 func (c *change) noteUnverified(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
-	if c.todo.Has(enroll.DoVerify) && machine.PowerManaged(c.node()) && c.node().ProvisionState == string(enroll.GoalEnroll) {
+	if c.work.IsUnverified() {
 		return p.SetKey(ctx, unverifiedKey, []byte("true"))
 	}
 	return p.SetKey(ctx, unverifiedKey, nil)

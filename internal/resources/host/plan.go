@@ -2,11 +2,8 @@ package host
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -171,22 +168,12 @@ func (h *host) checkVersions(ctx context.Context, config *model, diags *diag.Dia
 	h.Requires(ctx, diags, features...)
 }
 
-// warnBondModes warns of new network data with a bond mode that this version of Ironic calls by another name. It does not refuse it,
-// because a distributor may have corrected that version.
+// warnBondModes warns of new network data with a bond mode that this version of Ironic calls by another name.
 func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *diag.Diagnostics) {
 	if !framework.IsSet(config.NetworkData) || state != nil && config.NetworkData.Equal(state.NetworkData) {
 		return
 	}
-	server, err := h.Site.Ironic.Highest(ctx)
-	if err != nil {
-		return // checkVersions has reported it
-	}
-	var lines []string
-	for _, fault := range ironic.CheckBondModes(framework.JSONDocument(config.NetworkData), server) {
-		lines = append(lines, "  "+fault.Path+": "+fault.Must)
-	}
-	if len(lines) > 0 {
-		diags.AddAttributeWarning(path.Root("network_data"), "Bond mode has another name in this Ironic", "Ironic 21.4 calls the bond mode of LACP 802.1ad, by mistake, and Ironic 39.0 calls it 802.3ad. "+
-			fmt.Sprintf("The apply will fail, unless this Ironic (API %s) was patched:\n\n%s\n\nThe software in the ramdisk gets the name as it is written here, and may not know 802.1ad.", server, strings.Join(lines, "\n")))
+	if server, err := h.Site.Ironic.Highest(ctx); err == nil { // checkVersions has reported an error
+		framework.Show(diags, enroll.WarnBondModes(framework.JSONDocument(config.NetworkData), server)...)
 	}
 }

@@ -6,18 +6,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -74,23 +71,18 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	if found != nil && h.announces(&resp.Diagnostics, plan.describe(), found) {
 		framework.Show(&resp.Diagnostics, enroll.TakeOver(plan.wish(ctx, &config, nil), ironic.NodeLabel(found.Node)))
 	}
-	change := &change{config: &config, plan: &plan, todo: todo, open: todo.Open, limit: limit, machine: machine, isMade: found == nil}
-	if found != nil {
-		change.written, change.sendSecrets = ironic.Settings{}, true // the node has nothing of the configuration yet
-	}
-	if states.Deployed(change.node()) { // a killed run has deployed it
-		change.todo.Steps = nil
-	}
 	recorded := plan
-	recorded.recordNode(ctx, change.node())
+	recorded.recordNode(ctx, machine.Node())
 	plan.ID = recorded.ID // other unknown values stay unknown until the node is prepared
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
 	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
 
-	doing, err := h.bring(ctx, change)
+	change := &change{config: &config, plan: &plan, takesOver: found != nil}
+	change.begin(ctx, h, machine, commission.Order{Plan: todo, Limit: limit})
+	doing, err := change.work.Do(ctx)
 	gone := false
-	if change.isMade {
+	if change.work.IsMade {
 		gone, err = enroll.Unmake(ctx, machine, err)
 	}
 	if gone {
@@ -98,18 +90,18 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	err = change.machine.EndCreation(ctx, marks.MarkCreation, err)
-	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.tolerates(err)
+	err = machine.EndCreation(ctx, marks.MarkCreation, err)
+	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.work.Tolerates(err)
 	if othersMade || marks.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
 		return
 	}
-	plan.PendingChanges = partsValue(change.open)
+	plan.PendingChanges = partsValue(change.work.Open)
 	resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
-	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
-	if found != nil && !change.inspected { // it may have an inventory though Ironic's own inspection has not run
-		h.noteInspection(ctx, change.node(), resp.Private, resp.Private, &resp.Diagnostics)
+	change.record(ctx, err, &resp.State, &resp.Diagnostics)
+	if found != nil && !change.work.Inspected { // it may have an inventory though Ironic's own inspection has not run
+		h.noteInspection(ctx, change.work.Node(), resp.Private, resp.Private, &resp.Diagnostics)
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
@@ -177,36 +169,33 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
 		return
 	}
-	change := &change{
-		config: &config, plan: &plan, state: &state, todo: todo, hardware: readNotes(ctx, req.Private).OnMachine, open: todo.Open,
-		limit: limit, before: readManaged(ctx, req.Private), written: state.settings(ctx), machine: h.Site.Record(node),
-		sendSecrets: plan.secretsVersion(ctx) != state.secretsVersion(ctx),
-	}
-	doing, err := h.bring(ctx, change)
+	change := &change{config: &config, plan: &plan, state: &state, before: readManaged(ctx, req.Private)}
+	change.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: todo, OnMachine: readNotes(ctx, req.Private).OnMachine, Limit: limit})
+	doing, err := change.work.Do(ctx)
 	if err == nil {
-		change.machine.ForgetCreation(ctx, marks.MarkCreation)
+		change.work.Machine.ForgetCreation(ctx, marks.MarkCreation)
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
-	if change.complete || change.patched {
-		plan.PendingChanges = partsValue(change.open)
+	if change.work.Complete || change.work.Patched {
+		plan.PendingChanges = partsValue(change.work.Open)
 		resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
 	}
 	switch {
-	case change.complete:
+	case change.work.Complete:
 		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
-	case change.patched: // Ironic may still have what was to be removed: it stays managed, and in state
+	case change.work.Patched: // Ironic may still have what was to be removed: it stays managed, and in state
 		resp.Diagnostics.Append(config.managedBy(ctx).and(change.before).write(ctx, resp.Private)...)
 		plan.addParts(ctx, &state)
 	default: // Ironic has nothing of the new configuration
 		plan = state
 		plan.ProvisionState = types.StringUnknown()
 	}
-	h.record(ctx, change, err, &resp.State, &resp.Diagnostics)
+	change.record(ctx, err, &resp.State, &resp.Diagnostics)
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
-	resp.Diagnostics.Append(notePending(ctx, change.node(), resp.Private)...)
-	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.node()))...)
-	if err != nil && !change.complete {
+	resp.Diagnostics.Append(notePending(ctx, change.work.Node(), resp.Private)...)
+	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.work.Node()))...)
+	if err != nil && !change.work.Complete {
 		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
 	}
@@ -236,9 +225,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		resp.Diagnostics.AddWarning("Discovered node is not deleted", "Discovery has created the node of host "+state.label()+", and the provider has no record "+
-			"that a configuration was applied to it: the host was only imported, or it is tainted and replaced. Another discovery may own the node, so it stays in Ironic, and Terraform forgets the host. "+
-			"If this configuration has a host of the same name, that host takes the node over again.")
+		framework.Show(&resp.Diagnostics, enroll.KeepForeign(state.label()))
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
@@ -261,17 +248,12 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	gone = err == nil
 }
 
-// mayBeForeign reports whether a node was discovered and no configuration was ever applied to it. Another discovery may own such
-// a node, because Terraform imports it even if metal_discovery_import has lost the machine to another one.
+// mayBeForeign reports whether a node was discovered and no configuration was ever applied to it.
 func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool, error) {
 	if ours != nil {
 		return false, nil
 	}
-	node, err := h.Site.Ironic.Node(ctx, id)
-	if ironic.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && enroll.Discovered(node), err
+	return enroll.MayBeForeign(ctx, h.Site, id)
 }
 
 // ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS".
@@ -293,34 +275,4 @@ func (m *model) recordNode(ctx context.Context, node *ironic.Node) {
 	wanted := *m
 	m.fromNode(ctx, sight{node: node}, false)
 	m.keepPlanned(ctx, &wanted)
-}
-
-// record writes the host into state, with the known planned values unchanged. After an error it reads the node first, because
-// Ironic may have applied only part of the change.
-func (h *host) record(ctx context.Context, c *change, failed error, state *tfsdk.State, diags *diag.Diagnostics) {
-	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
-	if failed != nil {
-		if err := h.readAgain(ctx, c); err != nil {
-			diags.AddWarning("State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+failure.Sentence(err))
-		}
-	}
-	framework.WarnCut(diags, c.node(), c.machine.Cut())
-	planned := *c.plan
-	if node := c.node(); failed == nil && planned.PowerManaged.IsUnknown() && !machine.Preparable(node) && !states.Deployed(node) {
-		framework.Show(diags, enroll.WithoutBMC(c.plan.wish(ctx, c.config, c.state), ironic.State(node.ProvisionState))...)
-	}
-	c.seen.node = c.node()
-	c.plan.fromNode(ctx, c.seen, false)
-	c.plan.keepPlanned(ctx, &planned)
-	diags.Append(state.Set(ctx, c.plan)...)
-}
-
-// readAgain reads the node, its ports and, if they matter, its port groups.
-func (h *host) readAgain(ctx context.Context, c *change) (err error) {
-	if err := c.machine.Refresh(ctx); err != nil {
-		return err
-	}
-	groups := c.config.cablingOf(ctx, c.before).HasGroups() || !c.plan.PortGroups.IsNull()
-	c.seen.Cables, err = enroll.ReadCables(ctx, h.Site, c.node().UUID, groups)
-	return err
 }

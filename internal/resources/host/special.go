@@ -14,11 +14,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
@@ -288,34 +288,22 @@ func targetStateAttribute() attribute {
 	a := row[types.String]{
 		name: "target_state", later: true,
 		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to `available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
-			stringvalidator.OneOf(targetEnroll, string(states.GoalManageable), string(states.GoalAvailable))),
+			stringvalidator.OneOf(enroll.Targets()...)),
 		of: func(m *model) *types.String { return &m.TargetState },
 	}.attribute()
 	keeps := a.plan
 	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
 		keeps(ctx, m, config, state, before)
-		arrives := state != nil && config.TargetState.IsNull() && !config.BMC.IsNull()
-		if arrives && state.TargetState.ValueString() == targetEnroll && state.ProvisionState.ValueString() == targetEnroll {
-			m.TargetState = types.StringValue(string(states.GoalManageable))
+		if state != nil && config.TargetState.IsNull() && !config.BMC.IsNull() {
+			m.TargetState = types.StringValue(enroll.TargetWithBMC(state.TargetState.ValueString(), ironic.State(state.ProvisionState.ValueString())))
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
 		if everything || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
-			m.TargetState = types.StringValue(targetOf(node))
+			m.TargetState = types.StringValue(enroll.TargetOf(node))
 		}
 	}
 	return a
-}
-
-// targetOf returns the target state that matches the provision state of an imported node.
-func targetOf(node *ironic.Node) string {
-	switch {
-	case node.ProvisionState == targetEnroll:
-		return targetEnroll
-	case node.InstanceUUID != "" || states.Settled(states.GoalAvailable, ironic.State(node.ProvisionState)):
-		return string(states.GoalAvailable)
-	}
-	return string(states.GoalManageable)
 }
 
 // powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.

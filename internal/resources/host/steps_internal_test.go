@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
@@ -22,7 +23,7 @@ func bare() *model {
 	}
 }
 
-func TestBring_reservedHostReturnsToThePool(t *testing.T) {
+func TestChange_reservedHostReturnsToThePool(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		ctx, fake := t.Context(), ironictest.Fleet(1)
@@ -41,11 +42,13 @@ func TestBring_reservedHostReturnsToThePool(t *testing.T) {
 		config.TargetState = types.StringValue("available")
 		plan := *was
 		plan.TargetState = config.TargetState
-		c := &change{config: config, plan: &plan, state: was, todo: enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true})), limit: time.Hour, machine: h.Site.Record(node)}
-		if doing, err := h.bring(ctx, c); err != nil {
+		todo := enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true}))
+		c := &change{config: config, plan: &plan, state: was}
+		c.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: todo, Limit: time.Hour})
+		if doing, err := c.work.Do(ctx); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}
-		if now := c.node(); now.ProvisionState != "available" || now.InstanceUUID != allocation {
+		if now := c.work.Node(); now.ProvisionState != "available" || now.InstanceUUID != allocation {
 			t.Errorf("the node is %s, reserved by %q", now.ProvisionState, now.InstanceUUID)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -71,7 +72,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
 	before := readManaged(ctx, private)
-	if err != nil || m.lostSecret(found.node, before) || known.Pending != pendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
+	if err != nil || m.lostSecret(found.node, before) || known.Pending != hardware.PendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	was := m

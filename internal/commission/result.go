@@ -1,0 +1,96 @@
+package commission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// takeOut takes a host out of service, as metal oneview sync does, if its preparation has failed because a OneView user has its server. It
+// returns nil if it has done that, and else the error.
+func (w *Work) takeOut(ctx context.Context, failed error) error {
+	var taken *sharing.InUseError
+	var left *sharing.LeftoverError
+	if !errors.As(failed, &taken) || errors.As(failed, &left) || !enroll.LeavesService(w.Wish) || !sharing.MayLeaveService(w.Node()) {
+		return failed
+	}
+	if err := w.Machine.SetMaintenance(ctx, machine.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
+		return errors.Join(failed, err)
+	}
+	w.taken = taken
+	return nil
+}
+
+// Tolerates reports whether an error of Do is a warning: Ironic has the node with its configuration, but could not prepare or switch the
+// machine, and on_failure says that the apply goes on without it.
+func (w *Work) Tolerates(err error) bool {
+	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !marks.IsSuperseded(err)
+}
+
+// Result returns what to say after Do, and the error that remains.
+func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
+	if w.taken != nil {
+		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
+			"When the server is free, metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken.Why())))
+	}
+	if !w.Tolerates(failed) {
+		return notices, failed
+	}
+	summary, detail := failure.Explain(doing, failed)
+	return append(notices, decide.Warn(nil, summary, detail+"\n\nThe apply goes on without this host, because of on_failure = \"warn\". The next apply tries again.")), nil
+}
+
+// Look reads what Ironic has of the node and its ports, and of its port groups if they matter. After an error it reads them again, because
+// Ironic may have applied only part of the change. It returns what to say of the node that the state gets.
+func (w *Work) Look(ctx context.Context, failed error, groups bool) (notices []decide.Notice) {
+	if failed != nil {
+		if err := w.readAgain(ctx, groups); err != nil {
+			notices = append(notices, decide.Warn(nil, "State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+failure.Sentence(err)))
+		}
+	}
+	notices = append(notices, w.Machine.PowerCut()...)
+	if node := w.Node(); failed == nil && w.Wish.PowerManaged.Unknown && !machine.Preparable(node) && !states.Deployed(node) {
+		notices = append(notices, enroll.WithoutBMC(w.Wish, ironic.State(node.ProvisionState))...)
+	}
+	return notices
+}
+
+// readAgain reads the node, its ports and, if they matter, its port groups.
+func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
+	if err := w.Machine.Refresh(ctx); err != nil {
+		return err
+	}
+	w.Cables, err = enroll.ReadCables(ctx, w.Machine.Site(), w.Node().UUID, groups || w.Cabling.HasGroups())
+	return err
+}
+
+// Applied returns what is known to be on the machine of the hardware configuration.
+func (w *Work) Applied() hardware.Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
+
+// IsUnverified reports whether Ironic could not verify credentials that have arrived.
+func (w *Work) IsUnverified() bool {
+	return w.Plan.Has(enroll.DoVerify) && machine.PowerManaged(w.Node()) && w.Node().ProvisionState == string(enroll.GoalEnroll)
+}
+
+// WasInspected reports whether a node that is new to Terraform has been inspected. It may have an inventory though Ironic's own inspection has
+// not run.
+func WasInspected(ctx context.Context, site *machine.Site, node *ironic.Node) (is bool, notices []decide.Notice) {
+	if !machine.InspectedAt(node).IsZero() {
+		return true, nil
+	}
+	inventory, err := site.Ironic.Inventory(ctx, node.UUID)
+	if err != nil {
+		return false, []decide.Notice{decide.Warn(nil, "Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))}
+	}
+	return inventory != nil, nil
+}
