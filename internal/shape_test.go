@@ -49,7 +49,6 @@ var exceptions = map[string]exception{
 	"internal/provider":                  {back: 4},
 	"internal/resources/deployment":      {asks: 13},
 	"internal/resources/discoveryimport": {asks: 4},
-	"internal/resources/host":            {files: 26, back: 12},
 	"internal/resources/inspectionrule":  {asks: 1},
 	"internal/resources/oneviewprofile":  {asks: 6},
 	"internal/resources/runbook":         {asks: 1},

@@ -5,9 +5,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -138,4 +140,52 @@ func mapRow(r row[types.Map], node func(*ironic.Node) map[string]string) attribu
 		}
 	}
 	return a
+}
+
+// text is an optional string for which Ironic may have a value.
+func text(description string, validators ...validator.String) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: validators}
+}
+
+// free is a text of any content. It has at most the given number of characters.
+func free(description string, most int) schema.StringAttribute {
+	return text(description, stringvalidator.LengthBetween(1, most))
+}
+
+func flag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: description}
+}
+
+func texts(description string, validators ...validator.Map) schema.MapAttribute {
+	return schema.MapAttribute{ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: description, Validators: validators}
+}
+
+// shown is a read-only string.
+func shown(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// elementsOf returns the elements of a map; nil if it is null or unknown.
+func elementsOf[T any](ctx context.Context, value types.Map) map[string]T {
+	if !framework.IsSet(value) {
+		return nil
+	}
+	elements := map[string]T{}
+	if value.ElementsAs(ctx, &elements, false).HasError() {
+		return nil
+	}
+	return elements
+}
+
+// objectOf returns a map of strings as a JSON object; nil if it is null or unknown.
+func objectOf(m types.Map) map[string]any {
+	values := framework.StringMap(m)
+	if values == nil {
+		return nil
+	}
+	object := make(map[string]any, len(values))
+	for key, value := range values {
+		object[key] = value
+	}
+	return object
 }

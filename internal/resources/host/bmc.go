@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 type bmcModel struct {
@@ -162,4 +165,153 @@ func (m *model) otherInterface(bmc *ironic.BMC, node *ironic.Node) string {
 		}
 	}
 	return ""
+}
+
+// powerByAgent is the value of power_control.
+const powerByAgent = "agent"
+
+// powerControlAttribute makes power_control, from which driver, power and network interface follow.
+func powerControlAttribute() attribute {
+	return attribute{
+		name: "power_control",
+		schema: schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Required unless `bmc` or `driver` is set. The only value is `agent`: Ironic has no BMC credentials, and prepares the machine through the Ironic agent on it. " +
+				"Needs `[deploy]fast_track`. See [Discovery](../guides/discovery.md).",
+			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"))},
+		},
+		encode: func(_ context.Context, config *model, s ironic.Settings) {
+			if config.byAgent() {
+				maps.Copy(s, machine.AgentSettings())
+			}
+		},
+		read: func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+			switch agent := node.Driver == machine.AgentDriver && machine.ByAgent(node); {
+			case everything && agent:
+				m.PowerControl = types.StringValue(powerByAgent)
+			case !agent:
+				m.PowerControl = types.StringNull()
+			}
+		},
+		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.PowerControl, planned.PowerControl) },
+	}
+}
+
+// byAgent reports whether Ironic prepares the machine through its agent.
+func (m *model) byAgent() bool { return m.PowerControl.ValueString() == powerByAgent }
+
+// validateAgent refuses what Ironic cannot do through its agent.
+func (m *model) validateAgent(diags *diag.Diagnostics) {
+	if !m.byAgent() {
+		return
+	}
+	if !m.PowerState.IsNull() {
+		diags.AddAttributeError(path.Root("power_state"), "Power needs BMC credentials", "With power_control = \"agent\", Ironic can neither switch the machine on nor off. Remove power_state, "+
+			"or give the host a bmc with address, username and password_wo in place of power_control.")
+	}
+	settings := machine.AgentSettings()
+	for kind, chosen := range m.interfaces() {
+		if value := settings.Text(kind + "_interface"); value != "" && chosen != value {
+			at := interfacesPath(kind)
+			diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
+		}
+	}
+}
+
+// interfacesPath returns the path of a hardware interface.
+func interfacesPath(kind string) path.Path { return path.Root("hardware_interfaces").AtName(kind) }
+
+// interfaces returns the known hardware interfaces of the model.
+func (m *model) interfaces() map[string]string {
+	known := map[string]string{}
+	if !framework.IsSet(m.Interfaces) {
+		return known
+	}
+	for kind, value := range m.Interfaces.Attributes() {
+		if text, ok := value.(types.String); ok && framework.IsSet(text) {
+			known[kind] = text.ValueString()
+		}
+	}
+	return known
+}
+
+// secrets returns the write-only values by key of driver_info. Only a configuration has them.
+func (m *model) secrets(ctx context.Context) map[string]any {
+	secrets := map[string]any{}
+	for key, value := range framework.StringMap(m.DriverInfoWO) {
+		secrets[key] = value
+	}
+	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
+		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+			secrets[bmc.PasswordKey] = block.PasswordWO.ValueString()
+		}
+	}
+	return secrets
+}
+
+// secretsVersion returns a value that changes when the write-only values must be sent again.
+func (m *model) secretsVersion(ctx context.Context) [2]types.Int64 {
+	v := [2]types.Int64{m.DriverInfoWOVersion, types.Int64Null()}
+	if block := m.bmc(ctx); block != nil {
+		v[1] = block.PasswordWOVersion
+	}
+	return v
+}
+
+// newSecrets returns the keys of secrets that the configuration which was applied last did not have.
+func (m *model) newSecrets(ctx context.Context, before managed) (keys []string) {
+	for key := range m.secrets(ctx) {
+		if !slices.Contains(before, "/driver_info/"+key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// refuseUnsent refuses new keys of driver_info_wo that an empty plan would never send.
+func (m *model) refuseUnsent(ctx context.Context, before managed, diags *diag.Diagnostics) {
+	if before == nil || m.DriverInfoWO.IsUnknown() || m.BMC.IsUnknown() {
+		return
+	}
+	if keys := m.newSecrets(ctx, before); len(keys) > 0 {
+		diags.AddAttributeError(path.Root("driver_info_wo_version"), "Secrets without a new version", fmt.Sprintf("driver_info_wo has new keys (%s), and driver_info_wo_version has not changed, so the provider would not send them. "+
+			"Change driver_info_wo_version.", strings.Join(keys, ", ")))
+	}
+}
+
+// lostSecret reports whether a node lacks a secret of driver_info_wo that was applied.
+func (m *model) lostSecret(node *ironic.Node, before managed) bool {
+	if m.DriverInfoWOVersion.IsNull() || ironic.AddressKey(node.DriverInfo) == "" {
+		return false
+	}
+	return slices.ContainsFunc(before.below("/driver_info"), func(key string) bool {
+		_, has := node.DriverInfo[key]
+		return ironic.IsSecretKey(key) && !has
+	})
+}
+
+// losePassword removes from the block what shows that Ironic has the password, so that the next plan sends it.
+func (b *bmcModel) losePassword(node *ironic.Node, key string) {
+	if _, has := node.DriverInfo[key]; has {
+		return
+	}
+	b.PasswordWOVersion = types.Int64Null()
+	if framework.IsSet(b.Password) {
+		b.Password = types.StringNull()
+	}
+}
+
+// scheme returns the BMC address of a model, and what it means; "" and nil if it has none.
+func (m *model) scheme(ctx context.Context) (string, *ironic.BMC) { return schemeOf(m.bmc(ctx)) }
+
+func schemeOf(block *bmcModel) (string, *ironic.BMC) {
+	if block == nil || !framework.IsSet(block.Address) {
+		return "", nil
+	}
+	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	if err != nil {
+		return "", nil
+	}
+	return block.Address.ValueString(), bmc
 }

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -10,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Values of attributes of metal_host and metal_deployment.
@@ -97,29 +100,6 @@ func (m *model) settings(ctx context.Context) ironic.Settings {
 	return s
 }
 
-// secrets returns the write-only values by key of driver_info. Only a configuration has them.
-func (m *model) secrets(ctx context.Context) map[string]any {
-	secrets := map[string]any{}
-	for key, value := range framework.StringMap(m.DriverInfoWO) {
-		secrets[key] = value
-	}
-	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
-		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
-			secrets[bmc.PasswordKey] = block.PasswordWO.ValueString()
-		}
-	}
-	return secrets
-}
-
-// secretsVersion returns a value that changes when the write-only values must be sent again.
-func (m *model) secretsVersion(ctx context.Context) [2]types.Int64 {
-	v := [2]types.Int64{m.DriverInfoWOVersion, types.Int64Null()}
-	if block := m.bmc(ctx); block != nil {
-		v[1] = block.PasswordWOVersion
-	}
-	return v
-}
-
 // fromNode copies Ironic's values into the model. Of maps, traits and ports it copies only the elements that the model has
 // already, unless everything is true, as after an import. Unknown values always become known.
 func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
@@ -157,4 +137,80 @@ func (m *model) node() *ironic.Node {
 		ProvisionState: m.ProvisionState.ValueString(), InstanceUUID: m.InstanceID.ValueString(),
 		Maintenance: m.Maintenance.ValueBool(), MaintenanceReason: m.MaintenanceReason.ValueString(),
 	}
+}
+
+// describe names the host in a plan's messages.
+func (m *model) describe() string {
+	switch {
+	case framework.IsSet(m.Name):
+		return m.Name.ValueString()
+	case framework.IsSet(m.ID):
+		return m.ID.ValueString()
+	}
+	return "(name not known yet)"
+}
+
+// managedBy returns what a configuration manages.
+func (m *model) managedBy(ctx context.Context) managed {
+	var paths managed
+	for path := range m.settings(ctx).ByPath() {
+		paths = append(paths, path)
+	}
+	for key := range m.secrets(ctx) {
+		paths = append(paths, "/driver_info/"+key)
+	}
+	for _, trait := range framework.StringSet(m.Traits) {
+		paths = append(paths, "/traits/"+trait)
+	}
+	for name := range framework.StringMap(m.Capabilities) {
+		paths = append(paths, "/capabilities/"+name)
+	}
+	for mac, port := range m.ports(ctx) {
+		paths = append(paths, "/ports/"+mac)
+		if framework.IsSet(port.PortGroup) {
+			paths = append(paths, "/members/"+mac)
+		}
+		for key := range framework.StringMap(port.Extra) {
+			paths = append(paths, "/port_extra/"+mac+"/"+key)
+		}
+	}
+	for key := range m.portGroups(ctx) {
+		paths = append(paths, "/port_groups/"+key)
+	}
+	if framework.IsSet(m.Maintenance) {
+		paths = append(paths, "/maintenance")
+	}
+	if framework.IsSet(m.MaintenanceReason) {
+		paths = append(paths, "/maintenance_reason")
+	}
+	if framework.IsSet(m.PowerState) {
+		paths = append(paths, "/power_state/"+m.PowerState.ValueString())
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// hostSettings returns what a configuration makes of the settings of a node. before is what was managed until now.
+func (m *model) hostSettings(ctx context.Context, before managed) *enroll.HostSettings {
+	now := m.managedBy(ctx)
+	lost := slices.DeleteFunc(slices.Clone(before), func(path string) bool { return slices.Contains(now, path) })
+	want := &enroll.HostSettings{
+		Settings: m.settings(ctx), Secrets: m.secrets(ctx), Capabilities: framework.StringMap(m.Capabilities), Traits: framework.StringSet(m.Traits),
+		WithoutCapabilities: lost.below("/capabilities"), WithoutTraits: lost.below("/traits"), Without: slices.DeleteFunc(lost, isPseudo),
+		WrittenInfo: before.below("/driver_info"),
+	}
+	if framework.IsSet(m.Maintenance) || before.has("/maintenance") {
+		want.Maintenance = &machine.Maintenance{On: m.Maintenance.ValueBool(), Reason: m.MaintenanceReason.ValueString()}
+	}
+	return want
+}
+
+// isPseudo reports whether a managed path is not one of a setting.
+func isPseudo(path string) bool {
+	attribute, _, _ := strings.Cut(path[1:], "/")
+	switch attribute {
+	case "traits", "capabilities", "ports", "port_extra", "members", "port_groups", "maintenance", "maintenance_reason", "power_state":
+		return true
+	}
+	return false
 }

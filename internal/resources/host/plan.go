@@ -12,8 +12,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 // ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.
@@ -114,17 +116,6 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// describe names the host in a plan's messages.
-func (m *model) describe() string {
-	switch {
-	case framework.IsSet(m.Name):
-		return m.Name.ValueString()
-	case framework.IsSet(m.ID):
-		return m.ID.ValueString()
-	}
-	return "(name not known yet)"
-}
-
 // settle plans the values that the configuration omits, except those of ports: it removes those that the prior configuration had, and keeps all others.
 // state is nil for a new host.
 func (m *model) settle(ctx context.Context, config, state *model, before managed) {
@@ -176,4 +167,153 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 	if server, err := h.Site.Ironic.Highest(ctx); err == nil { // checkVersions has reported an error
 		framework.Show(diags, enroll.WarnBondModes(framework.JSONDocument(config.NetworkData), server)...)
 	}
+}
+
+// planDestroy says what destroying a host does to its node, and tells the other hosts of the run that it gives up everything. Terraform may
+// plan to destroy a host before it refreshes it, so planDestroy says nothing of a node that is gone.
+func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
+	foreign := false
+	if h.Known() {
+		_, err := h.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
+		if err == nil {
+			foreign, err = h.mayBeForeign(ctx, state.ID.ValueString(), before)
+		}
+		if err != nil {
+			return // Delete reports it
+		}
+	}
+	seen := state.seen(ctx, enroll.Notes{})
+	seen.Foreign = foreign
+	decided := enroll.Decide(enroll.Wish{Label: state.label(), Ends: true, OnDestroy: state.OnDestroy.ValueString(), ByAgent: state.byAgent()}, seen)
+	framework.Show(diags, decided.Notices...)
+	if decided.Has(enroll.DoRemove) && h.Known() {
+		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
+		enroll.PlanHost(h.Site, enroll.Intent{Candidate: enroll.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+	}
+}
+
+// mayBeForeign reports whether a node was discovered and no configuration was ever applied to it.
+func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool, error) {
+	if ours != nil {
+		return false, nil
+	}
+	return enroll.MayBeForeign(ctx, h.Site, id)
+}
+
+// wish returns what a plan asks for. state is nil for a new host.
+func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
+	hardware, known := config.hardware(ctx)
+	live, _ := config.hardwareChanges()
+	block := config.bmc(ctx)
+	_, scheme := schemeOf(block)
+	w := enroll.Wish{
+		Label: m.describe(), OnDestroy: m.OnDestroy.ValueString(),
+		Driver: stringOf(m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
+		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
+		ByAgent: m.byAgent(), PowerManaged: flagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
+		Target: stringOf(m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: flagOf(m.Inspect), Triggers: m.fingerprint(ctx),
+		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), NoClean: framework.IsFalse(m.AutomatedClean),
+		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Maintenance: flagOf(config.Maintenance),
+		Retired: flagOf(m.Retired), RetiredSet: flagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
+		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
+	}
+	if state == nil && config.TargetState.IsNull() && m.TargetState.IsUnknown() {
+		w.Target = decide.Value[string]{} // Decide has the default
+	}
+	if state != nil {
+		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
+	}
+	return w
+}
+
+// seen returns what a state has of the host.
+func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
+	hardware, _ := m.hardware(ctx)
+	address, scheme := m.scheme(ctx)
+	return enroll.Seen{
+		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
+		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
+		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
+		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
+		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Notes: notes,
+	}
+}
+
+// foresee changes a plan as the decision forecasts. state is nil for a new host.
+func (m *model) foresee(f enroll.Forecast, state *model) {
+	if f.Target != "" {
+		m.TargetState = types.StringValue(f.Target)
+	}
+	forecast(&m.ProvisionState, f.State)
+	forecast(&m.PowerState, f.Power)
+	if f.LastError {
+		m.LastError = types.StringUnknown()
+	}
+	if f.Fault {
+		m.Fault = types.StringUnknown()
+	}
+	if f.KeepsBoot && !m.BootMode.IsNull() && !state.BootMode.IsNull() {
+		m.BootMode = state.BootMode
+	}
+	if f.KeepsBoot && !m.SecureBoot.IsNull() && !state.SecureBoot.IsNull() {
+		m.SecureBoot = state.SecureBoot
+	}
+	if f.KeepsRetired {
+		m.Retired, m.RetiredReason = state.Retired, state.RetiredReason
+	}
+	if f.NoRetireReason {
+		m.RetiredReason = types.StringNull()
+	}
+	switch {
+	case f.Pending.Unknown:
+		m.PendingChanges = types.SetUnknown(types.StringType)
+	case f.Pending.Set:
+		m.PendingChanges = partsValue(f.Pending.V)
+	}
+}
+
+// forecast sets a value to a forecast one; null changes nothing.
+func forecast[T ~string](value *types.String, to decide.Value[T]) {
+	switch {
+	case to.Unknown:
+		*value = types.StringUnknown()
+	case to.Set:
+		*value = types.StringValue(string(to.V))
+	}
+}
+
+// addressAt returns the attribute from which the driver follows.
+func (m *model) addressAt() decide.Path {
+	switch {
+	case !m.BMC.IsNull():
+		return decide.At("bmc", "address")
+	case !m.PowerControl.IsNull():
+		return decide.At("power_control")
+	}
+	return decide.At("driver")
+}
+
+// lacksPassword reports whether the bmc block has a user name and no password.
+func (b *bmcModel) lacksPassword() bool {
+	return b != nil && !b.Username.IsNull() && b.Password.IsNull() && b.PasswordWO.IsNull()
+}
+
+// fingerprint identifies inspect_triggers.
+func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
+	switch {
+	case m.InspectTriggers.IsNull():
+		return decide.Value[string]{}
+	case !framework.FullyKnown(ctx, m.InspectTriggers):
+		return decide.Unknown[string]()
+	}
+	return decide.Known(hardware.Fingerprint(framework.StringMap(m.InspectTriggers)))
+}
+
+// stringOf returns a string as the words of a plan have it.
+func stringOf(v types.String) decide.Value[string] {
+	return decide.Value[string]{V: v.ValueString(), Set: framework.IsSet(v), Unknown: v.IsUnknown()}
+}
+
+func flagOf(v types.Bool) decide.Value[bool] {
+	return decide.Value[bool]{V: v.ValueBool(), Set: framework.IsSet(v), Unknown: v.IsUnknown()}
 }

@@ -2,17 +2,11 @@ package host
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -167,113 +161,5 @@ func (g *groupModel) spec() ironic.PortGroupSpec {
 	}
 }
 
-// validatePorts checks what port groups and their ports must have in common.
-func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
-	ports, groups := m.ports(ctx), m.portGroups(ctx)
-	names, networks := map[string]string{}, map[string]types.String{}
-	for _, mac := range slices.Sorted(maps.Keys(ports)) {
-		port, at := ports[mac], path.Root("ports").AtMapKey(mac)
-		if name := port.Name.ValueString(); name != "" {
-			if other, twice := names[name]; twice {
-				diags.AddAttributeError(at.AtName("name"), "Two ports with one name", fmt.Sprintf("Port %s has the name %q, too. Names of ports are unique in Ironic.", other, name))
-			}
-			names[name] = mac
-		}
-		if !framework.IsSet(port.PortGroup) || m.PortGroups.IsUnknown() {
-			continue
-		}
-		key := port.PortGroup.ValueString()
-		if _, exists := groups[key]; !exists {
-			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, listOfGroups(groups)))
-			continue
-		}
-		if !framework.IsSet(port.PhysicalNetwork) {
-			continue // it may have the right one
-		}
-		network, known := networks[key]
-		if known && !network.Equal(port.PhysicalNetwork) {
-			diags.AddAttributeError(at.AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
-				"This port has %s, and another one has %s.", key, port.PhysicalNetwork, network))
-		}
-		networks[key] = port.PhysicalNetwork
-	}
-	validateGroupMACs(groups, diags)
-}
-
-// refuseBootAlone refuses new ports that may boot alone in groups without standalone ports. Ironic has such ports if they were
-// changed later (reference/ironic.md#port-groups).
-func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	var had map[string]portModel
-	if state != nil {
-		had = state.ports(ctx)
-	}
-	groups := m.portGroups(ctx)
-	for mac, port := range m.ports(ctx) {
-		key := port.PortGroup.ValueString()
-		if _, exists := had[mac]; !exists && framework.IsFalse(groups[key].StandalonePorts) && port.PXEEnabled.ValueBool() {
-			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, "+
-				"so none of its ports can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key))
-		}
-	}
-}
-
-// refuseOtherNetworks refuses ports without a physical network in a group whose other ports have one (reference/ironic.md#port-groups).
-// The ports are planned, so that those whose configuration omits it have the one that Ironic has.
-func (m *model) refuseOtherNetworks(ctx context.Context, diags *diag.Diagnostics) {
-	ports := m.ports(ctx)
-	networks, macs := map[string]string{}, slices.Sorted(maps.Keys(ports))
-	for _, mac := range macs {
-		if key := ports[mac].PortGroup.ValueString(); networks[key] == "" {
-			networks[key] = ports[mac].PhysicalNetwork.ValueString()
-		}
-	}
-	for _, mac := range macs {
-		port := ports[mac]
-		network := networks[port.PortGroup.ValueString()]
-		if !framework.IsSet(port.PortGroup) || network == "" || port.PhysicalNetwork.IsUnknown() || port.PhysicalNetwork.ValueString() == network {
-			continue
-		}
-		has := "this one has none"
-		if framework.IsSet(port.PhysicalNetwork) {
-			has = "this one has " + port.PhysicalNetwork.String()
-		}
-		diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
-			"Another port has %q, and %s. Set it here, too.", port.PortGroup.ValueString(), network, has))
-	}
-}
-
-// refuseKeptNames refuses to give a port the name of another port that keeps it, because the configuration omits its name.
-func (m *model) refuseKeptNames(ctx context.Context, config *model, diags *diag.Diagnostics) {
-	configured, holders := config.ports(ctx), map[string]string{}
-	for mac, port := range m.ports(ctx) {
-		if configured[mac].Name.IsNull() && framework.IsSet(port.Name) {
-			holders[port.Name.ValueString()] = mac
-		}
-	}
-	for mac, port := range configured {
-		if other, kept := holders[port.Name.ValueString()]; kept && framework.IsSet(port.Name) {
-			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("name"), "Name of two ports", fmt.Sprintf("Port %s has the name %s in Ironic, and keeps it, because the configuration gives it no other name. "+
-				"Names of ports are unique in Ironic. Give port %s another name, too.", other, port.Name, other))
-		}
-	}
-}
-
-// validateGroupMACs refuses two port groups with one MAC address.
-func validateGroupMACs(groups map[string]groupModel, diags *diag.Diagnostics) {
-	owners := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		mac := groups[key].MAC.ValueString()
-		if other, twice := owners[mac]; twice && mac != "" {
-			diags.AddAttributeError(path.Root("port_groups").AtMapKey(key).AtName("mac"), "Two port groups with one MAC address", fmt.Sprintf("Port group %s has the MAC address %s, too.", other, mac))
-		}
-		owners[mac] = key
-	}
-}
-
-// listOfGroups returns a sentence with the keys of port groups.
-func listOfGroups(groups map[string]groupModel) string {
-	if len(groups) == 0 {
-		return "It is empty."
-	}
-	return "It has " + strings.Join(slices.Sorted(maps.Keys(groups)), ", ") + "."
-}
+// groupKeyRule is the rule for keys of port_groups: what Ironic accepts in the name of a port group.
+var groupKeyRule = stringvalidator.RegexMatches(groupKeyPattern, "must have 1 to 200 letters, digits and the characters . _ ~ -")

@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -98,18 +100,6 @@ func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 // ports returns the ports by MAC address; nil if they are null or unknown.
 func (m *model) ports(ctx context.Context) map[string]portModel {
 	return elementsOf[portModel](ctx, m.Ports)
-}
-
-// elementsOf returns the elements of a map; nil if it is null or unknown.
-func elementsOf[T any](ctx context.Context, value types.Map) map[string]T {
-	if !framework.IsSet(value) {
-		return nil
-	}
-	elements := map[string]T{}
-	if value.ElementsAs(ctx, &elements, false).HasError() {
-		return nil
-	}
-	return elements
 }
 
 func portsValue(ctx context.Context, ports map[string]portModel) types.Map {
@@ -308,18 +298,55 @@ func (m *model) addParts(ctx context.Context, state *model) {
 	}
 }
 
-// objectOf returns a map of strings as a JSON object; nil if it is null or unknown.
-func objectOf(m types.Map) map[string]any {
-	values := framework.StringMap(m)
-	if values == nil {
-		return nil
+// validatePorts checks what port groups and their ports must have in common.
+func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
+	ports, groups := m.ports(ctx), m.portGroups(ctx)
+	names, networks := map[string]string{}, map[string]types.String{}
+	for _, mac := range slices.Sorted(maps.Keys(ports)) {
+		port, at := ports[mac], path.Root("ports").AtMapKey(mac)
+		if name := port.Name.ValueString(); name != "" {
+			if other, twice := names[name]; twice {
+				diags.AddAttributeError(at.AtName("name"), "Two ports with one name", fmt.Sprintf("Port %s has the name %q, too. Names of ports are unique in Ironic.", other, name))
+			}
+			names[name] = mac
+		}
+		if !framework.IsSet(port.PortGroup) || m.PortGroups.IsUnknown() {
+			continue
+		}
+		key := port.PortGroup.ValueString()
+		if _, exists := groups[key]; !exists {
+			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, listOfGroups(groups)))
+			continue
+		}
+		if !framework.IsSet(port.PhysicalNetwork) {
+			continue // it may have the right one
+		}
+		network, known := networks[key]
+		if known && !network.Equal(port.PhysicalNetwork) {
+			diags.AddAttributeError(at.AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
+				"This port has %s, and another one has %s.", key, port.PhysicalNetwork, network))
+		}
+		networks[key] = port.PhysicalNetwork
 	}
-	object := make(map[string]any, len(values))
-	for key, value := range values {
-		object[key] = value
-	}
-	return object
+	validateGroupMACs(groups, diags)
 }
 
-// groupKeyRule is the rule for keys of port_groups: what Ironic accepts in the name of a port group.
-var groupKeyRule = stringvalidator.RegexMatches(groupKeyPattern, "must have 1 to 200 letters, digits and the characters . _ ~ -")
+// validateGroupMACs refuses two port groups with one MAC address.
+func validateGroupMACs(groups map[string]groupModel, diags *diag.Diagnostics) {
+	owners := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		mac := groups[key].MAC.ValueString()
+		if other, twice := owners[mac]; twice && mac != "" {
+			diags.AddAttributeError(path.Root("port_groups").AtMapKey(key).AtName("mac"), "Two port groups with one MAC address", fmt.Sprintf("Port group %s has the MAC address %s, too.", other, mac))
+		}
+		owners[mac] = key
+	}
+}
+
+// listOfGroups returns a sentence with the keys of port groups.
+func listOfGroups(groups map[string]groupModel) string {
+	if len(groups) == 0 {
+		return "It is empty."
+	}
+	return "It has " + strings.Join(slices.Sorted(maps.Keys(groups)), ", ") + "."
+}

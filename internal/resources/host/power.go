@@ -78,3 +78,56 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 			"Set both to the same mode.", m.BootMode.ValueString(), deployed))
 	}
 }
+
+// powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.
+func powerStateAttribute() attribute {
+	a := row[types.String]{
+		name: "power_state", later: true,
+		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A change switches the machine.** "+
+			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
+			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
+		of: func(m *model) *types.String { return &m.PowerState },
+	}.attribute()
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		if machine.ByAgent(node) { // Ironic's power state of such a machine is not real
+			m.PowerState = types.StringNull()
+			return
+		}
+		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) {
+			m.PowerState = framework.OrNull(machine.Power(node))
+		}
+	}
+	a.omit = func(m *model, before managed) {
+		m.PowerState = types.StringNull()
+		for _, applied := range before.below("/power_state") {
+			m.PowerState = types.StringValue(applied)
+		}
+	}
+	return a
+}
+
+// powerOffModeAttribute makes power_off_mode, which Ironic does not store.
+func powerOffModeAttribute() attribute {
+	a := row[types.String]{
+		name: "power_off_mode", since: ironic.VersionSoftPower,
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
+			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
+		of: func(m *model) *types.String { return &m.PowerOffMode },
+	}.attribute()
+	a.plan = nil
+	return a
+}
+
+// powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.
+func powerManagedAttribute() attribute {
+	a := row[types.Bool]{
+		name: "power_managed",
+		schema: schema.BoolAttribute{
+			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, and with `power_control`.",
+		},
+		of:   func(m *model) *types.Bool { return &m.PowerManaged },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(machine.PowerManaged(n)) },
+	}.attribute()
+	a.plan = nil
+	return a
+}

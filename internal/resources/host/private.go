@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -15,6 +17,57 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
+
+// managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
+// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY", "/maintenance", "/maintenance_reason", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
+// removed from the configuration, and leaves alone what was never in it.
+type managed []string
+
+const managedKey = "managed"
+
+// noted is private state that a response returns.
+type noted interface {
+	framework.GettablePrivate
+	framework.SettablePrivate
+}
+
+func readManaged(ctx context.Context, p framework.GettablePrivate) managed {
+	var m managed
+	text, _ := p.GetKey(ctx, managedKey)
+	_ = json.Unmarshal(text, &m) // absent before the first apply
+	return m
+}
+
+func (m managed) write(ctx context.Context, p framework.SettablePrivate) diag.Diagnostics {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, managedKey, text)
+}
+
+// has reports whether a path, or anything below it, is managed.
+func (m managed) has(path string) bool {
+	return slices.ContainsFunc(m, func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") })
+}
+
+// below returns the names directly below a path.
+func (m managed) below(path string) []string {
+	var names []string
+	for _, p := range m {
+		if name, ok := strings.CutPrefix(p, path+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// and returns what either of two configurations manages.
+func (m managed) and(other managed) managed {
+	all := slices.Concat(m, other)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // Keys in private state.
 const (

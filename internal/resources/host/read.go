@@ -1,0 +1,226 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+var (
+	_ list.ListResourceWithConfigure = (*host)(nil)
+	_ resource.ResourceWithMoveState = (*host)(nil)
+)
+
+// Read refreshes the state, and removes it if the node is gone.
+func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	found, err := h.look(ctx, &state)
+	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
+	if ironic.IsNotFound(err) {
+		framework.WarnUnseen(&resp.Diagnostics, h.Site.Ironic.Project(), "Host "+state.label())
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "read host "+state.label(), err)
+		return
+	}
+	node, imported := found.node, state.isImported()
+	state.refresh(ctx, found)
+	if state.lostSecret(node, readManaged(ctx, req.Private)) {
+		state.DriverInfoWOVersion = types.Int64Null()
+	}
+	if imported {
+		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
+	} else if !wasInspected(ctx, req.Private) {
+		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(notePending(ctx, node, resp.Private)...)
+	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(node))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
+}
+
+// sight is what Ironic has of a host.
+type sight struct {
+	node *ironic.Node
+	enroll.Cables
+}
+
+// look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
+// the node is gone, ironic.IsNotFound recognises the error.
+func (h *host) look(ctx context.Context, m *model) (sight, error) {
+	enroll.HostInState(h.Site, m.ID.ValueString())
+	return framework.Once(ctx, func() (sight, error) {
+		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
+		if err != nil {
+			return sight{}, err
+		}
+		return h.lookAt(ctx, m, node)
+	})
+}
+
+// lookAt is look for a node that is read already.
+func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight, err error) {
+	s.node = node
+	if s.Ports, err = h.Site.Ironic.PortsForRefresh(ctx, node.UUID); err != nil {
+		return s, err
+	}
+	if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.Ports)) {
+		return s, nil
+	}
+	groups, err := h.Site.Ironic.PortGroupsForRefresh(ctx, node.UUID)
+	s.Groups = enroll.GroupsByKey(groups)
+	return s, err
+}
+
+// hasGrouped reports whether any port belongs to a group.
+func hasGrouped(ports map[string]ironic.Port) bool {
+	for _, port := range ports {
+		if port.PortGroupUUID != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// UpToDate reports whether Read would change nothing; see framework.Refresher.
+func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framework.Private) bool {
+	var m model
+	if state.Get(ctx, &m).HasError() {
+		return false
+	}
+	found, err := h.look(ctx, &m)
+	known := readNotes(ctx, private)
+	before := readManaged(ctx, private)
+	if err != nil || m.lostSecret(found.node, before) || known.Pending != hardware.PendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
+		return false
+	}
+	was := m
+	m.fromNode(ctx, found, false)
+	return framework.EqualModels(&was, &m) && m.isSettled(ctx, before, known)
+}
+
+// noteUnchanged records in private state that the returned state needs no change, if so.
+func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
+	if !diags.HasError() && h.Pool == nil && m.isSettled(ctx, readManaged(ctx, p), readNotes(ctx, p)) {
+		diags.Append(framework.NothingToDecide(ctx, p)...)
+	}
+}
+
+// isSettled reports whether a plan of the configuration that was applied last is empty. before is what that configuration manages.
+func (m *model) isSettled(ctx context.Context, before managed, notes enroll.Notes) bool {
+	config, plan := m.applied(before), *m
+	plan.settle(ctx, config, m, before)
+	decided := enroll.Decide(plan.wish(ctx, config, m), m.seen(ctx, notes))
+	plan.foresee(decided.Forecast, m)
+	return decided.IsEmpty() && framework.EqualModels(&plan, m)
+}
+
+// applied returns the configuration that was applied last, as far as the state and what it manages tell: without values that it has left to
+// Ironic.
+func (m *model) applied(before managed) *model {
+	config := *m
+	for _, a := range attributes {
+		if a.omit != nil {
+			a.omit(&config, before)
+		}
+	}
+	return &config
+}
+
+// ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS".
+func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	id, ok := framework.ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	node, err := h.Site.Ironic.FindNode(ctx, id)
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "import host "+id, err)
+		return
+	}
+	framework.RecordImport(ctx, resp, node.UUID)
+}
+
+// MoveState takes over nodes of terraform-provider-ironic and its fork.
+func (h *host) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{framework.MoveFrom("ironic_node_v1", "ironic_node")}
+}
+
+// NewList returns the list resource metal_host.
+func NewList() list.ListResource { return &host{} }
+
+type filter struct {
+	framework.NodeFilter
+	Associated types.Bool `tfsdk:"associated"`
+}
+
+// ListResourceConfigSchema describes the filters.
+func (h *host) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes.",
+		Attributes: framework.NodeFilterAttributes("hosts", map[string]schema.Attribute{
+			"associated": schema.BoolAttribute{Optional: true, MarkdownDescription: framework.OnlyIf("hosts", framework.IfReserved)},
+		}),
+	}
+}
+
+// List streams the nodes. Without their resources, it asks Ironic for their names only.
+func (h *host) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var f filter
+	if diags := req.Config.Get(ctx, &f); diags.HasError() {
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	asked, names, limit := f.Filter(), framework.NamePattern(f.NameRegex), req.Limit
+	asked.Associated = f.Associated.ValueBoolPointer()
+	if !f.NameRegex.IsNull() {
+		limit = 0 // Ironic cannot count the hosts with such names
+	}
+	var fields []string
+	if !req.IncludeResource {
+		fields = []string{"uuid", "name"}
+	}
+	stream.Results = framework.Listing[ironic.Node]{
+		Doing: "list hosts", Objects: h.Site.Ironic.StreamNodes(ctx, asked, limit, fields...),
+		Chosen: func(n *ironic.Node) bool { return names.MatchString(n.Name) },
+		Label:  func(n *ironic.Node) (id, name string) { return n.UUID, n.Name },
+		Fill:   h.fill,
+	}.Results(ctx, req)
+}
+
+// fill sets a listed host. Its ports come from the lists that refreshes share.
+func (h *host) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Resource) diag.Diagnostics {
+	var m model
+	diags := framework.Listed(ctx, to, node.UUID, &m)
+	if diags.HasError() {
+		return diags
+	}
+	found, err := h.lookAt(ctx, &m, node)
+	if err != nil {
+		framework.Report(&diags, "read host "+ironic.NodeLabel(node), err)
+		return diags
+	}
+	m.refresh(ctx, found)
+	diags.Append(to.Set(ctx, &m)...)
+	return diags
+}
