@@ -47,7 +47,6 @@ var exceptions = map[string]exception{
 	"internal/machine":                   {back: 14},
 	"internal/oneview":                   {back: 2},
 	"internal/provider":                  {back: 4},
-	"internal/resources/deployment":      {asks: 13},
 	"internal/resources/discoveryimport": {asks: 4},
 	"internal/resources/inspectionrule":  {asks: 1},
 	"internal/resources/oneviewprofile":  {asks: 6},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -59,6 +60,17 @@ func Protect(ctx context.Context, m *machine.Machine, on bool) error {
 		patch.Set("/protected_reason", protectedReason)
 	}
 	return m.Patch(ctx, patch)
+}
+
+// ProtectNew protects a machine that was just deployed. If that is impossible it warns: an error would taint the resource, and the
+// next apply would wipe the machine.
+func ProtectNew(ctx context.Context, m *machine.Machine) []decide.Notice {
+	err := Protect(ctx, m, true)
+	if err == nil {
+		return nil
+	}
+	summary, detail := failure.Explain("protect node "+ironic.NodeLabel(m.Node()), err)
+	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe machine is deployed, and not protected. The next plan shows that, and its apply protects the machine.")}
 }
 
 // Deploy deploys a reserved machine and returns the number of attempts. It waits for a deployment that an earlier run has started,

@@ -3,6 +3,7 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -76,6 +78,26 @@ func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, 
 	}
 	try.failed = append(slices.Clone(try.failed), m.Node())
 	return finishQuarantine(ctx, m, q, &try, failed, timeout)
+}
+
+// EndTry puts the machine of a failed creation into quarantine; not with a nil try. It returns the error that the creation ends with, and whether
+// the machine is in quarantine. If it cannot be, EndTry warns, and the failure is treated as without a quarantine. endTemporary removes the
+// temporary server profile that the node may have got.
+func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) (is bool, notices []decide.Notice, err error) {
+	if try == nil || !IsDeployFailure(failed) || machine.ByAgent(m.Node()) { // no BMC, no undeploy
+		return false, nil, failed
+	}
+	label := ironic.NodeLabel(m.Node())
+	err = Quarantine(ctx, m, *try, failed, timeout)
+	err = errors.Join(err, endTemporary(ctx, m.Node(), timeout))
+	switch {
+	case failure.Is(err, KindQuarantined):
+		return true, nil, err
+	case marks.IsSuperseded(err):
+		return false, nil, err
+	}
+	summary, detail := failure.Explain("put node "+label+" into quarantine", err)
+	return false, []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")}, failed
 }
 
 // FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the

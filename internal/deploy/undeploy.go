@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -59,6 +60,11 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 		err = instance.ForgetBoot(ctx, m, allocation)
 	}
 	return lost, err
+}
+
+// LostAllocation says that Undeploy has lost the allocation, and why.
+func LostAllocation(node, allocation, why string) decide.Notice {
+	return decide.Warn(nil, "Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.", node, allocation, why))
 }
 
 // releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation first,

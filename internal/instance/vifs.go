@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // VIF is a connection of a machine to a network: in OpenStack, a port of Neutron.
@@ -30,6 +31,19 @@ func KeepsVIFs(n *ironic.Node) bool { return n.NetworkInterface != "noop" }
 // Connect detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
 func Connect(ctx context.Context, m *machine.Machine, c Connections) error {
 	return ConnectAgain(ctx, m, c, nil)
+}
+
+// Disconnect detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a machine that it
+// undeploys.
+func Disconnect(ctx context.Context, m *machine.Machine, instance string, vifs []VIF) error {
+	if node := m.Node(); states.IsOccupied(node) || states.IsInProgress(node) || node.InstanceUUID != instance {
+		return nil
+	}
+	var c Connections
+	for _, vif := range vifs {
+		c.Unwanted = append(c.Unwanted, vif.ID)
+	}
+	return Connect(ctx, m, c)
 }
 
 // ConnectAgain is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -18,23 +19,23 @@ func (m *model) adopted() bool { return m.Adopt.ValueBool() }
 func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.Diagnostics) {
 	limit, problems := state.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	id, instance := state.ID.ValueString(), state.InstanceID.ValueString()
+	id, reserved := state.ID.ValueString(), state.InstanceID.ValueString()
 	machine, err := d.Site.Machine(ctx, id)
 	if ironic.IsNotFound(err) || d.Site.Run.HasTakenOver(marks.MarkReservation, id) {
 		return
 	}
 	runs := false
 	if err == nil {
-		err = state.disconnect(ctx, machine)
+		err = instance.Disconnect(ctx, machine, reserved, state.vifs())
 	}
 	if err == nil {
-		runs, err = deploy.EndAdoption(ctx, machine, instance, limit)
+		runs, err = deploy.EndAdoption(ctx, machine, reserved, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(diags, "end the adoption of node "+id, err)
 		return
 	}
 	if runs {
-		d.Site.ForgetDeployment(ctx, id, instance)
+		d.Site.ForgetDeployment(ctx, id, reserved)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var _ list.ListResourceWithConfigure = (*deployment)(nil)
@@ -45,7 +44,7 @@ func (d *deployment) List(ctx context.Context, req list.ListRequest, stream *lis
 	const all = 0 // Ironic cannot count the deployed nodes
 	stream.Results = framework.Listing[ironic.Node]{
 		Doing: "list deployments", Objects: d.Site.Ironic.StreamNodes(ctx, asked, all, fields...),
-		Chosen: func(n *ironic.Node) bool { return states.IsOccupied(n) && names.MatchString(n.Name) },
+		Chosen: func(n *ironic.Node) bool { return deploy.IsDeployed(n) && names.MatchString(n.Name) },
 		Label:  func(n *ironic.Node) (id, name string) { return n.UUID, n.Name },
 		Fill:   d.fill,
 	}.Results(ctx, req)

@@ -96,12 +96,3 @@ type privateState interface {
 	framework.GettablePrivate
 	framework.SettablePrivate
 }
-
-// protectNew protects a machine that was just deployed. If that is impossible it warns: an error would taint the resource, and the
-// next apply would wipe the machine.
-func protectNew(ctx context.Context, machine *machine.Machine, diags *diag.Diagnostics) {
-	if err := deploy.Protect(ctx, machine, true); err != nil {
-		summary, detail := failure.Explain("protect node "+ironic.NodeLabel(machine.Node()), err)
-		diags.AddWarning(summary, detail+"\n\nThe machine is deployed, and not protected. The next plan shows that, and its apply protects the machine.")
-	}
-}

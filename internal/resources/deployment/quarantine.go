@@ -8,11 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Values of on_failure, and the default of max_nodes.
@@ -67,24 +64,10 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine
 	return &try, err
 }
 
-// endTry puts the machine of a failed creation into quarantine. It returns the error that the creation ends with, and whether the machine is in
-// quarantine. If it cannot be, endTry warns, and the failure is treated as without a quarantine.
+// endTry puts the machine of a failed creation into quarantine: see deploy.EndTry.
 func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error, diags *diag.Diagnostics) (quarantined bool, err error) {
-	if try == nil || !deploy.IsDeployFailure(failed) || machine.ByAgent(on.Node()) { // no BMC, no undeploy
-		return false, failed
-	}
-	limit, problems := plan.Timeouts.Delete(ctx, deploymentTimeout)
-	diags.Append(problems...)
-	label := ironic.NodeLabel(on.Node())
-	err = deploy.Quarantine(ctx, on, *try, failed, limit)
-	err = errors.Join(err, d.EndTemporary(ctx, on.Node(), limit))
-	switch {
-	case failure.Is(err, deploy.KindQuarantined):
-		return true, err
-	case marks.IsSuperseded(err):
-		return false, err
-	}
-	summary, detail := failure.Explain("put node "+label+" into quarantine", err)
-	diags.AddWarning(summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")
-	return false, failed
+	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
+	quarantined, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
+	framework.Show(diags, notices...)
+	return quarantined, err
 }

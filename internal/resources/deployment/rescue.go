@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -66,10 +65,7 @@ func (m *model) readRescue(node *ironic.Node, diags *diag.Diagnostics) {
 	mode := instance.RescueOf(ironic.State(node.ProvisionState))
 	switch {
 	case m.Rescue.IsNull():
-		if mode == instance.Rescued || mode == instance.RescueFailed {
-			diags.AddWarning("Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
-				"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))
-		}
+		framework.Show(diags, deploy.WarnRescued(node)...)
 	case mode == instance.NotRescued:
 		m.Rescue = types.ObjectNull(rescueTypes)
 	case mode == instance.RescueFailed:

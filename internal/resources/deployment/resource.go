@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -21,7 +20,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -94,7 +92,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	if err == nil && deploy.Has(steps, deploy.DoProtect) {
-		protectNew(ctx, m, &resp.Diagnostics)
+		framework.Show(&resp.Diagnostics, deploy.ProtectNew(ctx, m)...)
 	}
 	err = m.EndCreation(ctx, marks.MarkReservation, err)
 	if marks.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
@@ -177,7 +175,7 @@ func (r reservation) isOthers(failed error, plan *model, wanted instance.Deploym
 	case failed == nil, failure.IsInterrupted(failed):
 		return false
 	case plan.adopted():
-		return states.IsOccupied(node)
+		return deploy.IsDeployed(node)
 	case r.by != nil && !r.by.Done.IsZero():
 		return true
 	}
@@ -253,7 +251,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.importNode(node)
 	}
 	if reason := instance.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
-		resp.Diagnostics.AddWarning("Deployment is gone", fmt.Sprintf("Node %s %s.", ironic.NodeLabel(node), reason))
+		framework.Show(&resp.Diagnostics, deploy.Gone(ironic.NodeLabel(node), reason))
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -278,7 +276,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
-	warnNode(&resp.Diagnostics, node)
+	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -286,7 +284,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 // warnGone says that a deployment leaves the state, because Ironic does not have its node.
 func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
 	if d.Site.Ironic.Project() == "" {
-		diags.AddWarning("Deployment is gone", fmt.Sprintf("Node %s does not exist in Ironic any more.", id))
+		framework.Show(diags, deploy.Gone(id, "does not exist in Ironic any more"))
 	}
 	framework.WarnUnseen(diags, d.Site.Ironic.Project(), "The deployment of node "+id)
 }
@@ -307,23 +305,6 @@ func (d *deployment) noteUnchanged(ctx context.Context, state *model, private pr
 func (d *deployment) runs(ctx context.Context, m *model, node *ironic.Node) bool {
 	wanted, diags := m.deployment(ctx)
 	return !diags.HasError() && wanted.DeployedWith(node)
-}
-
-// warnNode warns of a deployed node with a fault or in maintenance.
-func warnNode(diags *diag.Diagnostics, node *ironic.Node) {
-	if node.Fault != "" {
-		diags.AddWarning("Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
-	} else if node.Maintenance {
-		diags.AddWarning("Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
-	}
-}
-
-// afterColon ends a sentence with a reason, if there is one.
-func afterColon(reason string) string {
-	if reason == "" {
-		return "."
-	}
-	return ": " + strings.TrimSuffix(reason, ".") + "."
 }
 
 // Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
@@ -429,7 +410,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		defer enroll.Deleting(d.Site, state.ID.ValueString())(false)
-		if err = state.disconnect(ctx, m); err == nil {
+		if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
 			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 		}
@@ -445,8 +426,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if lost != "" {
-		resp.Diagnostics.AddWarning("Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.",
-			label, state.AllocationID.ValueString(), lost))
+		framework.Show(&resp.Diagnostics, deploy.LostAllocation(label, state.AllocationID.ValueString(), lost))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // foreseeRefusals says what Ironic will refuse to the user.
@@ -50,7 +49,7 @@ func rights(look deploy.Look) (needs []framework.Right) {
 
 // foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	if state.OnDestroy.ValueString() != destroyForget && states.IsOccupied(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
+	if state.OnDestroy.ValueString() != destroyForget && deploy.IsDeployed(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
 		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: expect.RuleProvision, OnlyWarns: true})
 	}
 }

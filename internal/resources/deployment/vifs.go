@@ -16,8 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 func vifsSchema() schema.Attribute {
@@ -88,16 +86,4 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
 	diags.Append(problems...)
 	state.VIFs = list
-}
-
-// disconnect detaches the VIFs of a machine on which nothing was deployed. Ironic detaches those of a machine that it undeploys.
-func (m *model) disconnect(ctx context.Context, machine *machine.Machine) error {
-	if node := machine.Node(); states.IsOccupied(node) || states.IsInProgress(node) || node.InstanceUUID != m.InstanceID.ValueString() {
-		return nil
-	}
-	var c instance.Connections
-	for _, vif := range m.vifs() {
-		c.Unwanted = append(c.Unwanted, vif.ID)
-	}
-	return instance.Connect(ctx, machine, c)
 }
