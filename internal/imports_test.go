@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
 		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, throttle, rest}, foreign: []string{nodes}},
 		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic}},
-		"internal/procedure":  {own: []string{"internal/marks", "internal/machine", ironic}},
+		"internal/procedure":  {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic}},
 		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/machine", ironic}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
 		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, throttle, rest}, foreign: []string{nodes}},
 		"internal/slots":      {own: []string{"internal/states", ironic, throttle}, foreign: []string{nodes}},

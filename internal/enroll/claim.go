@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -122,6 +124,51 @@ func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark mar
 	patch.Set("/extra/"+marks.KeyDiscovery, mark)
 	_, err = site.PatchNode(ctx, id, patch)
 	return err
+}
+
+// RestoreMark restores the discovery record of a node that may have gone. It warns if that is impossible.
+func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) []decide.Notice {
+	err := MarkDiscovered(ctx, site, id, mark)
+	if err == nil || ironic.IsNotFound(err) {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(nil, "Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", mark.Name, err))}
+}
+
+// LeavingHosts warns of the machines that hosts loses if the discovery gets another name.
+func LeavingHosts(n int, discovery string) decide.Notice {
+	return decide.Warn(decide.At("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
+		"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", Machines(n), discovery))
+}
+
+// Machines returns "1 machine", or how many.
+func Machines(n int) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
+}
+
+// WarnPending warns of pending machines, each of which has a line with its reason. It lists the first few.
+func WarnPending(lines []string) []decide.Notice {
+	if len(lines) == 0 {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(decide.At("pending"), "Discovered machines are pending", describePending(lines))}
+}
+
+func describePending(lines []string) string {
+	const few = 10
+	slices.Sort(lines)
+	if len(lines) > few {
+		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// PendingUnread says that the machines which are pending after an apply could not be read, and why.
+func PendingUnread(why string) decide.Notice {
+	return decide.Warn(decide.At("pending"), "Pending machines could not be read", "The next refresh reads them again. "+why)
 }
 
 // take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -113,4 +114,10 @@ func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.Insp
 		ids = append(ids, rule.UUID)
 	}
 	return nil, fmt.Errorf("%d inspection rules have the description %q: %s. Import one by its UUID", len(all), ref, strings.Join(ids, ", "))
+}
+
+// RuleTakenOver says that a creation has taken over a rule that another run has created.
+func RuleTakenOver(rule *ironic.InspectionRule) decide.Notice {
+	return decide.Warn(nil, "Interrupted creation is continued", fmt.Sprintf("Another run has created rule %s with exactly this content, and this state did not have it. The apply has taken it over. "+
+		"If another configuration or resource manages the rule, remove it from one of the two, or give them different descriptions.", rule.UUID))
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -114,4 +115,9 @@ func editsBetween(before, after map[string]any) (patch ironic.Patch) {
 		}
 	}
 	return patch
+}
+
+// NoTraits warns of a runbook that Ironic runs on no node.
+func NoTraits(runbook string) decide.Notice {
+	return decide.Warn(decide.At("traits"), "Runbook has no traits", "Ironic runs a runbook only on nodes with one of its traits. Set traits to make "+runbook+" usable.")
 }

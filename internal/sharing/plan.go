@@ -241,6 +241,46 @@ func NotApplied(node *ironic.Node, differences string) []decide.Notice {
 		"it is in state %q.%s To apply the template, destroy the metal_deployment of the node.", ironic.NodeLabel(node), node.ProvisionState, differences))}
 }
 
+// MayRun reports whether a node may run a deployment, so that its server must not be switched off.
+func MayRun(node *ironic.Node) bool { return !states.Parked(ironic.State(node.ProvisionState)) }
+
+// ProfileGone warns of a profile that another user has deleted. node is nil if it is not known.
+func ProfileGone(profileURI, nodeID string, node *ironic.Node) decide.Notice {
+	label, runs := nodeID, ""
+	if node != nil {
+		label = ironic.NodeLabel(node)
+		if MayRun(node) {
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
+				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
+		}
+	}
+	return decide.Warn(nil, "Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", profileURI, label, runs))
+}
+
+// ProfileWithoutNode warns of a profile whose node Ironic does not have, or does not show to a project; "" is a user of the system.
+func ProfileWithoutNode(nodeID, project string, profile *oneview.Profile) decide.Notice {
+	why, then := "does not exist in Ironic any more", "Destroy this resource to remove the profile."
+	if project != "" {
+		why, then = "does not exist in Ironic, or is not visible to project "+project, "A user of the system can find out."
+	}
+	return decide.Warn(nil, "Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", nodeID, why, oneview.ProfileLabel(profile), then))
+}
+
+// HardwareTaken warns of a node whose server another user of OneView has.
+func HardwareTaken(node *ironic.Node, h Holding) decide.Notice {
+	what := "one that the provider cannot read"
+	if h.Profile != nil {
+		what = oneview.ProfileLabel(h.Profile)
+	}
+	return decide.Warn(nil, "Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this server. "+
+		"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
+}
+
+// ProfileLeft says that a deletion has left a profile, and why.
+func ProfileLeft(profile *oneview.Profile, node, why string) decide.Notice {
+	return decide.Warn(nil, "Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), node, why))
+}
+
 // Look decides, asks Ironic and the appliance what that depends on, and decides again. site is nil if Ironic cannot be asked, pool if either
 // cannot. failed says why an answer is missing; doing names the question.
 func Look(ctx context.Context, site *machine.Site, pool *Pool, w Wish, seen Seen) (plan Plan, doing string, failed error) {

@@ -128,8 +128,7 @@ func (m *discoveryModel) hosts() map[string]attr.Value {
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		diags.AddAttributeWarning(path.Root("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
-			"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", machines(n), m.Name.ValueString()))
+		framework.Show(diags, enroll.LeavingHosts(n, m.Name.ValueString()))
 	}
 }
 
@@ -169,19 +168,7 @@ func (m *discoveryModel) decide(seen *enroll.Survey, state *discoveryModel, diag
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
-	if len(lines) > 0 {
-		diags.AddAttributeWarning(path.Root("pending"), "Discovered machines are pending", describePending(lines))
-	}
-}
-
-// describePending lists the first few pending machines with their reasons.
-func describePending(lines []string) string {
-	const few = 10
-	slices.Sort(lines)
-	if len(lines) > few {
-		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
-	}
-	return strings.Join(lines, "\n")
+	framework.Show(diags, enroll.WarnPending(lines)...)
 }
 
 // withFacts adds to the held machines the facts of hosts by which a later node of the same machine is recognised. Their inventories
@@ -293,15 +280,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	if interrupted {
 		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
 	}
-	diags.AddError(fmt.Sprintf("Could not name %s", machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
-}
-
-// machines returns a number of machines in words.
-func machines(n int) string {
-	if n == 1 {
-		return "1 machine"
-	}
-	return fmt.Sprintf("%d machines", n)
+	diags.AddError(fmt.Sprintf("Could not name %s", enroll.Machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
 }
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
@@ -329,7 +308,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
 		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !ironic.IsInterrupted(err) {
-			diags.AddAttributeWarning(path.Root("pending"), "Pending machines could not be read", "The next refresh reads them again. "+detail)
+			framework.Show(diags, enroll.PendingUnread(detail))
 		}
 	}
 	if plan.Pending.IsUnknown() {
@@ -344,9 +323,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		if err := enroll.MarkDiscovered(ctx, d.Site, id, state.mark(name)); err != nil && !ironic.IsNotFound(err) {
-			diags.AddWarning("Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", name, err))
-		}
+		framework.Show(diags, enroll.RestoreMark(ctx, d.Site, id, state.mark(name))...)
 	}
 }
 

@@ -3,7 +3,6 @@ package inspectionrule
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -53,8 +52,7 @@ func (r *inspectionRule) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if takenOver {
-		resp.Diagnostics.AddWarning("Interrupted creation is continued", fmt.Sprintf("Another run has created rule %s with exactly this content, and this state did not have it. The apply has taken it over. "+
-			"If another configuration or resource manages the rule, remove it from one of the two, or give them different descriptions.", made.UUID))
+		framework.Show(&resp.Diagnostics, procedure.RuleTakenOver(made))
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 var (
@@ -214,11 +213,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	if ironic.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
-		why, then := "does not exist in Ironic any more", "Destroy this resource to remove the profile."
-		if project := o.Site.Ironic.Project(); project != "" {
-			why, then = "does not exist in Ironic, or is not visible to project "+project, "A user of the system can find out."
-		}
-		resp.Diagnostics.AddWarning("Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", state.NodeID.ValueString(), why, oneview.ProfileLabel(profile), then))
+		framework.Show(&resp.Diagnostics, sharing.ProfileWithoutNode(state.NodeID.ValueString(), o.Site.Ironic.Project(), profile))
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 		return
 	}
@@ -248,15 +243,11 @@ func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.H
 
 // warnGone warns of a profile that another user has deleted.
 func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
-	label, runs := state.NodeID.ValueString(), ""
-	if node, err := o.Site.Ironic.NodeForRefresh(ctx, label); err == nil {
-		label = ironic.NodeLabel(node)
-		if !states.Parked(ironic.State(node.ProvisionState)) {
-			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
-				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
-		}
+	node, err := o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+	if err != nil {
+		node = nil
 	}
-	diags.AddWarning("Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", state.ID.ValueString(), label, runs))
+	framework.Show(diags, sharing.ProfileGone(state.ID.ValueString(), state.NodeID.ValueString(), node))
 }
 
 // labelLimit is the longest time that a message waits for the name of its node.
@@ -278,12 +269,7 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 	applied := h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI)
 	switch {
 	case h.Ownership == sharing.UsedByOneView && !h.Unfinished:
-		what := "one that the provider cannot read"
-		if h.Profile != nil {
-			what = oneview.ProfileLabel(h.Profile)
-		}
-		diags.AddWarning("Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this server. "+
-			"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
+		framework.Show(diags, sharing.HardwareTaken(node, h))
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
 	}
@@ -380,7 +366,7 @@ func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, s
 // changed since the plan.
 func (o *oneviewProfile) busy(ctx context.Context, id string) (*ironic.Node, error) {
 	node, err := o.Site.Ironic.Node(ctx, id)
-	if err != nil || states.Parked(ironic.State(node.ProvisionState)) {
+	if err != nil || !sharing.MayRun(node) {
 		return nil, err
 	}
 	return node, nil
@@ -408,7 +394,7 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	gone := sharing.ReleaseOptions{
 		NodeID: state.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), HardwareURI: state.HardwareURI.ValueString(), Limit: limit,
 		Left: func(profile *oneview.Profile, why string) {
-			resp.Diagnostics.AddWarning("Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), o.label(ctx, state.NodeID.ValueString()), why))
+			framework.Show(&resp.Diagnostics, sharing.ProfileLeft(profile, o.label(ctx, state.NodeID.ValueString()), why))
 		},
 	}
 	if err := o.Pool.Release(ctx, gone); err != nil {

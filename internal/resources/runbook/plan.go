@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
 // ModifyPlan refuses settings that the server's API does not have, and warns of a runbook that Ironic would run on no node.
@@ -43,7 +44,7 @@ func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diag
 	switch {
 	case version >= ironic.VersionRunbookTraits && !framework.FullyKnown(ctx, plan.Traits):
 	case version >= ironic.VersionRunbookTraits && len(plan.Traits.Elements()) == 0:
-		diags.AddAttributeWarning(path.Root("traits"), "Runbook has no traits", "Ironic runs a runbook only on nodes with one of its traits. Set traits to make "+plan.label()+" usable.")
+		framework.Show(diags, procedure.NoTraits(plan.label()))
 	case version >= ironic.VersionRunbookTraits:
 		r.WarnMissingTraits(ctx, diags, path.Root("traits"), plan.traits(), consequence)
 	case !framework.IsSet(plan.Name):
