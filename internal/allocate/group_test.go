@@ -160,8 +160,12 @@ func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPl
 	if same := allocate.DecideGroup(*s.Was, s); complete && len(same.Steps)+len(same.Notices) > 0 {
 		return "an unchanged wish has no step"
 	}
-	if w.Size.Unknown && allocate.In(p.Steps, allocate.DoRelease) == nil {
-		return "deciding with more known values never adds a release"
+	for _, size := range []int{0, 1, 3, 5} { // during the apply
+		for _, name := range []string{"k8s", "prod"} {
+			if again := allocate.DecideGroup(knownGroup(w, size, name), s); !decide.Refused(p.Notices) && !releasesOnly(again, p) {
+				return "deciding with more known values never adds a release"
+			}
+		}
 	}
 	if w.Size.Unknown || w.Name.Unknown || decide.Refused(p.Notices) {
 		return ""
@@ -174,4 +178,31 @@ func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPl
 		return "deciding again after an execution is empty"
 	}
 	return ""
+}
+
+// releasesOnly reports whether a plan releases no member that the plan before did not announce. One that did not know the size announces any.
+func releasesOnly(now, before allocate.GroupPlan) bool {
+	is, was := allocate.In(now.Steps, allocate.DoRelease), allocate.In(before.Steps, allocate.DoRelease)
+	if is == nil || was == nil {
+		return is == nil
+	}
+	announced := func(key string) bool { return slices.Contains(was.Members, key) }
+	return is.Cost <= was.Cost && (before.Forecast.Members == nil || !slices.ContainsFunc(is.Members, func(key string) bool { return !announced(key) }))
+}
+
+// knownGroup returns a wish in which what was unknown is known.
+func knownGroup(w allocate.GroupWish, size int, name string) allocate.GroupWish {
+	if w.Size.Unknown {
+		w.Size = decide.Known(size)
+	}
+	if w.Name.Unknown {
+		w.Name = decide.Known(name)
+	}
+	if w.Class.Unknown {
+		w.Class = decide.Known("large")
+	}
+	if w.Candidates.Unknown {
+		w.Candidates = decide.Known([]string{"n7"})
+	}
+	return w
 }
