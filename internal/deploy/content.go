@@ -50,11 +50,6 @@ func (d *decision) redeploys() change {
 	return max(content, compare(d.wish.Rebuild, d.was.Rebuild))
 }
 
-// RecordsContent reports whether the plan changes what the state says of the content, or the trigger that deploys it again.
-func (p Plan) RecordsContent(was Wish) bool {
-	return contentChange(p.Forecast.Wish, was) != same || compare(p.Forecast.Wish.Rebuild, was.Rebuild) != same
-}
-
 // unlessNull returns the value of the state, or the configured one if one of them is null: Terraform accepts no plan that keeps an attribute
 // which the configuration adds or removes.
 func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
