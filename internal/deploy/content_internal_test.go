@@ -57,9 +57,17 @@ func TestDecision_keepsName(t *testing.T) {
 	} {
 		wish := tt.drive
 		wish.Rebuild = tt.triggers
-		p := Decide(wish, Seen{Was: drive("n1", "host n1"), State: "active", Names: tt.names, Sight: Sight{Name: "n2"}})
-		if keeps := len(p.Steps) == 0; keeps != tt.keeps {
-			t.Errorf("%s: the plan keeps the config drive: %v, want %v", name, keeps, tt.keeps)
+		was := drive("n1", "host n1")
+		p := Decide(wish, Seen{Was: was, State: "active", Names: tt.names, Sight: Sight{Name: "n2"}})
+		want := tt.drive.Content[attrConfigDrive]
+		if tt.keeps {
+			want = was.Content[attrConfigDrive]
+		}
+		if got := p.Forecast.Wish.Content[attrConfigDrive]; got != want {
+			t.Errorf("%s: the plan has the config drive %q, want %q", name, got.V, want.V)
+		}
+		if rebuilds := Has(p.Steps, DoRebuild); rebuilds == tt.keeps {
+			t.Errorf("%s: the plan rebuilds the machine: %v", name, rebuilds)
 		}
 	}
 }
