@@ -46,7 +46,9 @@ state=manageable                       | target_state=available automated_clean=
 state=clean-failed target=available    | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
 state=clean-failed                     | target_state=manageable                  | write, walk to manageable                                                 |
 state=manageable                       | target_state=enroll                      |                                                                           | !Node cannot return to enroll
+state=manageable                       | target_state=enroll hardware=bios        |                                                                           | !Node cannot return to enroll
 state=active class=a reserved=allocation | resource_class=b                       |                                                                           | !Class of a deployed node is fixed
+state=active class=a reserved=allocation | resource_class=b hardware=bios on_active=service |                                                             | !Class of a deployed node is fixed
 state=manageable class=a               | resource_class=b description             | write                                                                     |
 state=manageable network=ipxe          | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data, Network boot needs a port
 
@@ -71,6 +73,7 @@ state=manageable triggers=a            | inspect_triggers=?                     
 state=manageable triggers=a pending=a  | inspect_triggers=a                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
 state=manageable imported              | inspect_triggers=a description           | write                                                                     |
 state=available target=available reserved=allocation triggers=a | inspect_triggers=b |                                                                       | !Host cannot be inspected now
+state=available target=available reserved=allocation triggers=a | inspect_triggers=b power_state=on |                                                       | !Host cannot be inspected now
 state=active target=available reserved=allocation triggers=a    | inspect_triggers=b |                                                                       | !Host cannot be inspected now
 state=enroll target=enroll triggers=a  | inspect_triggers=b                       |                                                                           | !Host cannot be inspected now
 
@@ -110,6 +113,7 @@ state=enroll no-bmc                    | target_state=manageable power_control  
 # Retirement and quarantine.
 state=available target=available       | retired                                  | leave pool, write, walk to manageable                                     |
 state=available target=available reserved=allocation | retired                    |                                                                           | !Reserved host cannot be retired
+state=available target=available reserved=allocation | retired boot_mode=uefi     |                                                                           | !Reserved host cannot be retired
 state=manageable target=available retired |                                       |                                                                           | Host is retired
 state=manageable target=available retired | retired                               |                                                                           |
 state=manageable target=available retired | retired=false                         | write, walk to available: clean                                           | Cleaning erases data
