@@ -32,8 +32,8 @@ var allocationFields = []string{
 	"uuid", "created_at", "updated_at", "candidate_nodes", "extra", "last_error", "name", "owner", "resource_class", "state", "traits", "node_uuid",
 }
 
-// show returns the allocation as the API shows it, with the given fields; nil means all.
-func (a *allocation) show(c *call, fields []string) ordered {
+// showAllocation returns the allocation as the API shows it, with the given fields; nil means all.
+func showAllocation(c *call, a *allocation, fields []string) ordered {
 	nodeUUID := ""
 	if a.node != nil {
 		nodeUUID = a.node.str("uuid")

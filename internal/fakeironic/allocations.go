@@ -54,7 +54,7 @@ func (s *Server) routeAllocations(c *call) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		return ok(http.StatusOK, a.show(c, fields)), nil
+		return ok(http.StatusOK, showAllocation(c, a, fields)), nil
 	case http.MethodPatch:
 		return s.patchAllocation(c, a)
 	case http.MethodDelete:
@@ -103,7 +103,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 	var selected []*allocation
 	for _, a := range s.allocations {
 		matches := func(key, value string) bool { return !c.query.Has(key) || c.query.Get(key) == value }
-		mine := s.grants(c, "allocation:list_all", target{}) || c.caller.Project == a.owner
+		mine := s.Policy.grants(c, "allocation:list_all", target{}) || c.caller.Project == a.owner
 		if mine && (onNode == nil || a.node == onNode) && matches("resource_class", a.class) && matches("state", string(a.state)) && matches("owner", a.owner) {
 			selected = append(selected, a)
 		}
@@ -119,7 +119,7 @@ func (s *Server) listAllocations(c *call) (reply, error) {
 	}
 	items := make([]json.RawMessage, len(page.items))
 	for i, a := range page.items {
-		items[i] = encode(a.show(c, fields))
+		items[i] = encode(showAllocation(c, a, fields))
 	}
 	return page.reply("allocations", items), nil
 }
@@ -145,7 +145,7 @@ func (s *Server) createAllocation(c *call) (reply, error) {
 	} else if isUUID(a.uuid) {
 		s.after(0, func() { s.allocate(a) })
 	}
-	return c.created("allocations/"+a.uuid, coarseTimes(a.show(c, nil))), nil
+	return c.created("allocations/"+a.uuid, coarseTimes(showAllocation(c, a, nil))), nil
 }
 
 // newAllocation checks the body of a POST in Ironic's order. It returns the allocation and the node to backfill, if any.
@@ -176,7 +176,7 @@ func (s *Server) newAllocation(c *call, body map[string]any) (*allocation, *node
 	}
 	for _, ref := range texts(body["candidate_nodes"]) {
 		n := s.find(ref)
-		if n == nil || !s.grants(c, "allocation:create_restricted", target{}) && !s.lists(c, "node", n) {
+		if n == nil || !s.Policy.grants(c, "allocation:create_restricted", target{}) && !s.lists(c, "node", n) {
 			return nil, nil, fault(http.StatusBadRequest, "Nodes cannot be found: %s", ref)
 		}
 		a.candidates = append(a.candidates, n.str("uuid"))
@@ -253,7 +253,7 @@ func (s *Server) patchAllocation(c *call, a *allocation) (reply, error) {
 		return reply{}, fault(http.StatusConflict, "An allocation with name %s already exists.", name)
 	}
 	a.name, a.extra, a.updatedAt = name, object(document["extra"]), timestamp(s.now)
-	return ok(http.StatusOK, a.show(c, nil)), nil
+	return ok(http.StatusOK, showAllocation(c, a, nil)), nil
 }
 
 // nodeAllocation answers /v1/nodes/{node}/allocation. For a node that does not exist it answers 400.
@@ -272,7 +272,7 @@ func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
 	if a == nil {
 		return reply{}, fault(http.StatusNotFound, "Allocation for node %s was not found", strings.TrimSpace(n.str("uuid")))
 	}
-	if err := s.enforce(c, requestRules[c.method+" allocation"], target{owner: a.owner}); err != nil {
+	if err := s.Policy.enforce(c, requestRules[c.method+" allocation"], target{owner: a.owner}); err != nil {
 		return reply{}, err
 	}
 	switch c.method {
@@ -281,7 +281,7 @@ func (s *Server) nodeAllocation(c *call, ref string) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		return ok(http.StatusOK, a.show(c, fields)), nil
+		return ok(http.StatusOK, showAllocation(c, a, fields)), nil
 	case http.MethodDelete:
 		return done(http.StatusNoContent), s.deleteAllocation(a)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // call is one request on its way through the API.
@@ -21,10 +22,16 @@ type call struct {
 	base   string  // scheme and host, for links
 	minor  int     // the API version of this request is 1.minor
 	caller *Caller // nil without Keystone
+
+	newest int       // the highest API version of the server is 1.newest
+	now    time.Time // when the server answers
 }
 
-// newCall parses a request. Links use the Host header, as in Ironic.
-func newCall(r *http.Request, body []byte) *call {
+// legacy reports whether Ironic 21.4 answers.
+func (c *call) legacy() bool { return c.newest <= legacyMinor }
+
+// newCall parses a request that a server answers now. Links use the Host header, as in Ironic.
+func newCall(r *http.Request, body []byte, newest int, now time.Time) *call {
 	scheme, host := "http", r.Host
 	if r.URL.Scheme != "" {
 		scheme = r.URL.Scheme
@@ -34,7 +41,7 @@ func newCall(r *http.Request, body []byte) *call {
 	if host == "" {
 		host = r.URL.Host
 	}
-	c := &call{method: r.Method, query: r.URL.Query(), body: body, header: r.Header, base: scheme + "://" + host}
+	c := &call{method: r.Method, query: r.URL.Query(), body: body, header: r.Header, base: scheme + "://" + host, newest: newest, now: now}
 	escaped := strings.Trim(r.URL.EscapedPath(), "/")
 	for i, segment := range strings.Split(escaped, "/") {
 		if i == 0 { // v1

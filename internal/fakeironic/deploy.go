@@ -29,8 +29,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 	if err := s.validateDeploy(n); err != nil {
 		return err
 	}
-	steps := append(s.templateSteps(info), request.deploySteps...)
-	for _, item := range steps {
+	for _, item := range request.deploySteps {
 		if err := checkDeployStep(n, object(item)); err != nil {
 			return err
 		}
@@ -42,7 +41,7 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 
 	o := s.deployment(n)
 	o.verb = string(request.target.canonical())
-	if skipsDeploy(steps) {
+	if skipsDeploy(request.deploySteps) {
 		o.phases = s.stay(deploying)
 		o.defect = "No deploy steps returned by the driver"
 	}
@@ -51,16 +50,6 @@ func (s *Server) deploy(n *node, request provisionRequest) error {
 		n.put("deploy_step", map[string]any{"interface": "deploy", "step": "deploy", "priority": 100, "argsinfo": nil})
 	}
 	return nil
-}
-
-// templateSteps returns the steps of the deploy templates that the traits of an instance select.
-func (s *Server) templateSteps(info map[string]any) (steps []any) {
-	for _, template := range s.templates {
-		if slices.Contains(texts(info["traits"]), template.name) {
-			steps = append(steps, template.steps...)
-		}
-	}
-	return steps
 }
 
 // deployment returns the operation of the deploy interface. The deploy interface fake does nothing.

@@ -132,10 +132,16 @@ func (s *Server) DiscoverGhost(data map[string]any) string {
 	return s.enrollMachine(object(clone(data)), false).str("uuid")
 }
 
-// enrollMachine creates a node for a machine. It is locked until the conductor has processed the data.
+// enrollMachine creates a node for a machine.
 func (s *Server) enrollMachine(data map[string]any, withPorts bool) *node {
-	data["auto_discovered"] = true
 	n := s.discovered(map[string]any{"inspect_interface": "agent"})
+	s.receive(n, data, withPorts)
+	return n
+}
+
+// receive processes the data of a discovered machine. Its node is locked until then.
+func (s *Server) receive(n *node, data map[string]any, withPorts bool) {
+	data["auto_discovered"] = true
 	n.put("reservation", conductorHost)
 	s.after(s.StepTime, func() {
 		if s.nodeByUUID[n.str("uuid")] != n {
@@ -147,7 +153,6 @@ func (s *Server) enrollMachine(data map[string]any, withPorts bool) *node {
 			n.put("reservation", nil)
 		})
 	})
-	return n
 }
 
 // discovered stores a discovered node with the attributes more.

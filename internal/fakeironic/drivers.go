@@ -63,9 +63,9 @@ func findDriver(name string) (hardwareType, bool) {
 }
 
 // noValidHost is the answer for a driver or conductor group without a conductor.
-func (s *Server) noValidHost(driver, group string) error {
+func noValidHost(driver, group string, legacy bool) error {
 	hint := ""
-	if !s.legacy() {
+	if !legacy {
 		hint = " Ensure the driver is valid and enabled."
 	}
 	return fault(http.StatusBadRequest,

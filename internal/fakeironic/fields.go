@@ -104,7 +104,7 @@ type view struct {
 
 // viewFor returns the form in which a user sees a node; without fields, with all of them.
 func (s *Server) viewFor(c *call, n *node, fields []string) view {
-	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ","), hidden: s.hidden(c, n, fields)}
+	return view{minor: c.minor, base: c.base, fields: strings.Join(fields, ","), hidden: s.Policy.hidden(c, targetOf(n), fields)}
 }
 
 // render encodes a node as JSON with the fields that the API version has.
@@ -125,7 +125,7 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 		if f.since > c.minor || wanted != nil && !wanted[f.name] {
 			continue
 		}
-		value := s.shownField(c, n, f.name)
+		value := shownField(c, n, f.name)
 		if slices.Contains(strings.Split(v.hidden, ","), f.name) {
 			value = redaction(f.name)
 		}
@@ -150,13 +150,13 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 }
 
 // shownField returns the value of a field as the API shows it, with masked secrets.
-func (s *Server) shownField(c *call, n *node, name string) any {
+func shownField(c *call, n *node, name string) any {
 	value := n.fields[name]
 	switch name {
 	case "driver_info":
-		return s.mask(object(value))
+		return mask(object(value), c.legacy())
 	case "instance_info":
-		return s.maskInstanceInfo(object(value))
+		return maskInstanceInfo(object(value), c.legacy())
 	case "driver_internal_info":
 		info := object(value)
 		if text(info["agent_secret_token"]) != "" {
@@ -182,32 +182,32 @@ var secretWords = []string{
 }
 
 // mask returns a copy with masked secrets at any depth of objects. 21.4 does not mask inside lists.
-func (s *Server) mask(info map[string]any) map[string]any {
+func mask(info map[string]any, legacy bool) map[string]any {
 	out := make(map[string]any, len(info))
 	for key, value := range info {
 		nested, isDict := value.(map[string]any)
 		switch {
 		case isDict:
-			out[key] = s.mask(nested)
+			out[key] = mask(nested, legacy)
 		case secretKey(key):
 			out[key] = stars
 		default:
-			out[key] = s.maskList(value)
+			out[key] = maskList(value, legacy)
 		}
 	}
 	return out
 }
 
-func (s *Server) maskList(value any) any {
+func maskList(value any, legacy bool) any {
 	list, isList := value.([]any)
-	if !isList || s.legacy() {
+	if !isList || legacy {
 		return value
 	}
 	out := make([]any, len(list))
 	for i, item := range list {
-		out[i] = s.maskList(item)
+		out[i] = maskList(item, legacy)
 		if dict, isDict := item.(map[string]any); isDict {
-			out[i] = s.mask(dict)
+			out[i] = mask(dict, legacy)
 		}
 	}
 	return out
@@ -224,8 +224,8 @@ func secretKey(key string) bool {
 }
 
 // maskInstanceInfo masks the secrets, the config drive and the URL of the image.
-func (s *Server) maskInstanceInfo(info map[string]any) map[string]any {
-	out := s.mask(info)
+func maskInstanceInfo(info map[string]any, legacy bool) map[string]any {
+	out := mask(info, legacy)
 	for _, key := range []string{"configdrive", "image_url"} {
 		switch value := out[key].(type) {
 		case nil:
@@ -279,8 +279,8 @@ func (s *Server) portSchema() schema {
 	return rules
 }
 
-// show returns the port as the API shows it, with the given fields; nil means all.
-func (p *port) show(c *call, fields []string) ordered {
+// showPort returns the port as the API shows it, with the given fields; nil means all.
+func showPort(c *call, p *port, fields []string) ordered {
 	wants := func(name string) bool { return fields == nil || slices.Contains(fields, name) }
 	var out ordered
 	for _, m := range (ordered{{"uuid", p.uuid}, {"address", p.address}, {"node_uuid", p.node.str("uuid")}}) {

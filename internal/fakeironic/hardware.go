@@ -19,12 +19,6 @@ type BIOSSetting struct {
 	ReadOnly     bool
 }
 
-// settings is the state of a machine that BIOS, RAID and firmware steps change.
-type settings struct {
-	bios     map[string]BIOSSetting
-	firmware map[string]*component
-}
-
 // component is a part of a machine with firmware.
 type component struct{ initial, current, flashed string }
 

@@ -17,15 +17,23 @@ type hold struct {
 // be called more than once.
 func (s *Server) Hold(states ...string) (release func()) {
 	defer s.lock()()
-	h := &hold{states: states}
-	s.holds = append(s.holds, h)
+	letGo := s.hold(states)
 	return sync.OnceFunc(func() {
 		defer s.lock()()
+		letGo()
+	})
+}
+
+// hold keeps nodes in transient states, or all changes without states, until letGo is called.
+func (s *Server) hold(states []string) (letGo func()) {
+	h := &hold{states: states}
+	s.holds = append(s.holds, h)
+	return func() {
 		s.holds = slices.DeleteFunc(s.holds, func(other *hold) bool { return other == h })
 		for _, end := range h.kept {
 			s.after(0, end)
 		}
-	})
+	}
 }
 
 // keeps reports whether a hold keeps a node in a transient state or in a change to a power state. Then it remembers what ends that.

@@ -33,7 +33,7 @@ func (i *Inspector) handle(r *http.Request, _ []byte) reply {
 	if refused := i.Server.authenticate(r); refused != nil {
 		return refused.reply()
 	}
-	c := newCall(r, nil)
+	c := newCall(r, nil, i.Server.maxMinor(), i.Server.now)
 	answer := i.route(c, r.URL.Path)
 	answer.header.Set(inspectorMinHeader, "1.0")
 	answer.header.Set(inspectorMaxHeader, inspectorVersion)

@@ -20,7 +20,8 @@ type machine struct {
 
 	agent bool // Ironic's agent runs on it and reports
 
-	settings
+	bios     map[string]BIOSSetting // nil until a step or a test sets them
+	firmware map[string]*component  // by name, likewise
 }
 
 // Boot devices.

@@ -12,7 +12,7 @@ var linkMembers = map[string][]string{
 }
 
 // checkNetworkData checks the required members of network_data, and the links. The server does not check the networks.
-func (s *Server) checkNetworkData(data map[string]any) error {
+func checkNetworkData(data map[string]any, legacy bool) error {
 	for _, key := range []string{"links", "networks", "services"} {
 		if _, given := data[key]; !given {
 			return fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", pyRepr(key))
@@ -23,16 +23,16 @@ func (s *Server) checkNetworkData(data map[string]any) error {
 		return fault(http.StatusBadRequest, "Invalid network_data: %s is not of type 'array' ", pyRepr(data["links"]))
 	}
 	for _, link := range links {
-		if !s.validLink(object(link)) {
+		if !validLink(object(link), legacy) {
 			return fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ", pyRepr(link))
 		}
 	}
 	return nil
 }
 
-func (s *Server) validLink(link map[string]any) bool {
+func validLink(link map[string]any, legacy bool) bool {
 	modes := []string{"802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"}
-	if s.legacy() {
+	if legacy {
 		modes[0] = "802.1ad"
 	}
 	types := []string{"bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif", "phy", "bond", "vlan"}

@@ -39,7 +39,7 @@ func (s *Server) Nodes() []Node {
 	defer s.lock()()
 	out := make([]Node, len(s.nodes))
 	for i, n := range s.nodes {
-		out[i] = n.public()
+		out[i] = public(n)
 	}
 	return out
 }
@@ -51,18 +51,20 @@ func (s *Server) Node(ref string) (Node, bool) {
 	if n == nil {
 		return Node{}, false
 	}
-	return n.public(), true
+	return public(n), true
 }
 
 // Set changes an attribute of a node in the database without checks. Setting provision_state ends the node's operation in
 // progress. Set does nothing if the node does not exist.
 func (s *Server) Set(ref, field string, value any) {
 	defer s.lock()()
-	n := s.find(ref)
-	if n == nil {
-		return
+	if n := s.find(ref); n != nil {
+		s.set(n, field, clone(value))
 	}
-	value = clone(value)
+}
+
+// set changes an attribute of a node without checks.
+func (s *Server) set(n *node, field string, value any) {
 	switch field {
 	case "provision_state":
 		n.work = nil
@@ -105,9 +107,13 @@ func (s *Server) Walk(ref string) []string {
 	if n := s.find(ref); n != nil {
 		ref = n.str("uuid")
 	}
-	var states []string
+	return s.walk(ref)
+}
+
+// walk returns the provision states that the node with the UUID has been in.
+func (s *Server) walk(uuid string) (states []string) {
 	for _, v := range s.visits {
-		if v.node == ref {
+		if v.node == uuid {
 			states = append(states, string(v.state))
 		}
 	}
@@ -118,6 +124,11 @@ func (s *Server) Walk(ref string) []string {
 // only nodes in these states.
 func (s *Server) MaxBusy(states ...string) int {
 	defer s.lock()()
+	return s.maxBusy(states)
+}
+
+// maxBusy returns the highest number of nodes that were in some states at the same time; no states are all transient ones.
+func (s *Server) maxBusy(states []string) int {
 	busy, peak := map[string]bool{}, 0
 	for _, v := range s.visits {
 		if counts := slices.Contains(states, string(v.state)) || len(states) == 0 && v.state.transient(); counts {
@@ -139,7 +150,7 @@ func (s *Server) find(ref string) *node {
 }
 
 // public copies the node.
-func (n *node) public() Node {
+func public(n *node) Node {
 	return Node{
 		UUID: n.str("uuid"), Name: n.str("name"), ResourceClass: n.str("resource_class"),
 		ProvisionState: n.str("provision_state"),

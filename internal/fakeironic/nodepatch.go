@@ -96,7 +96,7 @@ func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
 		if data == nil {
 			continue
 		}
-		if err := s.checkNetworkData(object(data)); err != nil {
+		if err := checkNetworkData(object(data), s.legacy()); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[strin
 // checkNodeChange makes the conductor's checks of a change to the patched fields.
 func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) error {
 	if _, found := findDriver(text(patched["driver"])); !found || text(patched["conductor_group"]) != "" {
-		return s.noValidHost(text(patched["driver"]), text(patched["conductor_group"]))
+		return noValidHost(text(patched["driver"]), text(patched["conductor_group"]), s.legacy())
 	}
 	if chassis := text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
 		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)

@@ -99,7 +99,7 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	if err := s.nodeSchema().check(body); err != nil {
 		return err
 	}
-	if data := object(body["network_data"]); len(data) > 0 && s.checkNetworkData(data) != nil {
+	if data := object(body["network_data"]); len(data) > 0 && checkNetworkData(data, s.legacy()) != nil {
 		return fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
 			"%s is not of type 'null'", pyRepr(data), pyRepr(data))
 	}
@@ -124,7 +124,7 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 	}
 	driver, group := text(body["driver"]), text(body["conductor_group"])
 	if _, found := findDriver(driver); !found || group != "" {
-		return s.noValidHost(driver, group)
+		return noValidHost(driver, group, s.legacy())
 	}
 	if text(body["uuid"]) == "" {
 		body["uuid"] = newUUID()
@@ -228,6 +228,14 @@ func (s *Server) deleteNode(n *node) error {
 		return fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+
 			"deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode", uuid, n.state())
 	}
+	s.portgroups = slices.DeleteFunc(s.portgroups, func(g *portgroup) bool { return g.node == n })
+	s.removeNode(n)
+	return nil
+}
+
+// removeNode removes a node with what belongs to it.
+func (s *Server) removeNode(n *node) {
+	uuid := n.str("uuid")
 	s.dropAllocation(n)
 	s.ports = slices.DeleteFunc(s.ports, func(p *port) bool {
 		if p.node != n {
@@ -236,13 +244,11 @@ func (s *Server) deleteNode(n *node) error {
 		delete(s.portByMAC, p.address)
 		return true
 	})
-	s.portgroups = slices.DeleteFunc(s.portgroups, func(g *portgroup) bool { return g.node == n })
 	s.nodes = slices.DeleteFunc(s.nodes, func(other *node) bool { return other == n })
 	delete(s.nodeByUUID, uuid)
 	delete(s.nodeByName, n.str("name"))
 	n.work = nil
 	s.visits = append(s.visits, visit{time: s.now, node: uuid})
-	return nil
 }
 
 // AddFleet adds n available nodes of a resource class with the driver fake-hardware. Their names are node-000, node-001 and so

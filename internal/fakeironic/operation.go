@@ -126,7 +126,7 @@ func (s *Server) verdict(n *node, o *operation) string {
 	if s.Fail == nil {
 		return ""
 	}
-	return s.Fail(n.public(), o.verb)
+	return s.Fail(public(n), o.verb)
 }
 
 // ownChild returns the error of operations on a node that is its own parent (ParentNodeDefect), "" for other nodes.

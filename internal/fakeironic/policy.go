@@ -35,8 +35,9 @@ const (
 
 var ranks = map[string]rank{"reader": asReader, "member": asMember, "manager": asManager, "admin": asAdmin}
 
-func (c *Caller) rank() (highest rank) {
-	for _, role := range c.Roles {
+// rankOf returns the highest rank of a user.
+func rankOf(who *Caller) (highest rank) {
+	for _, role := range who.Roles {
 		highest = max(highest, ranks[role])
 	}
 	return highest
@@ -77,41 +78,41 @@ func (s *Server) identify(r *http.Request) (*Caller, *apiError) {
 }
 
 // grants reports whether a rule lets the user of a request do something with an object.
-func (s *Server) grants(c *call, name string, t target) bool {
+func (p Policy) grants(c *call, name string, t target) bool {
 	who := c.caller
 	if who == nil {
 		return true
 	}
-	r, has := rights[name], who.rank()
+	r, has := rights[name], rankOf(who)
 	atLeast := func(least rank) bool { return least > 0 && has >= least }
-	legacy := s.Policy == PolicyLegacy
+	legacy := p == PolicyLegacy
 	switch {
 	case who.System && atLeast(r.system), atLeast(r.any),
 		who.Project != "" && (who.Project == t.owner && atLeast(r.owner) || who.Project == t.lessee && atLeast(r.lessee)):
 		return true
 	case legacy && r.formerly != "":
-		return s.grants(c, r.formerly, t)
+		return p.grants(c, r.formerly, t)
 	}
 	return legacy && !r.recent && has == asAdmin
 }
 
 // enforce refuses what a rule does not grant.
-func (s *Server) enforce(c *call, name string, t target) error {
+func (p Policy) enforce(c *call, name string, t target) error {
 	if c.caller == nil {
 		return nil
 	}
-	if r := rights[name]; r.isSystemOnly(s) && !c.caller.System && s.Policy == PolicyDefault {
+	if r := rights[name]; r.isSystemOnly(c.legacy()) && !c.caller.System && p == PolicyDefault {
 		return fault(http.StatusInternalServerError, `"baremetal:%s": "%s" requires a scope of ['system'], request was made with project scope.`,
 			name, systemChecks[r.system])
 	}
-	if !s.grants(c, name, t) {
+	if !p.grants(c, name, t) {
 		return fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:%s", name)
 	}
 	return nil
 }
 
 // sees reports whether a node exists for the user of a request.
-func (s *Server) sees(c *call, n *node) bool { return s.grants(c, "node:get", targetOf(n)) }
+func (s *Server) sees(c *call, n *node) bool { return s.Policy.grants(c, "node:get", targetOf(n)) }
 
 // seen is find for the nodes that exist for the user of a request.
 func (s *Server) seen(c *call, ref string) *node {
@@ -124,7 +125,7 @@ func (s *Server) seen(c *call, ref string) *node {
 // lists reports whether a list of nodes, or of their parts, has a node for the user of a request.
 func (s *Server) lists(c *call, kind string, n *node) bool {
 	t := targetOf(n)
-	return s.grants(c, kind+":list_all", target{}) || c.caller.Project == t.owner || c.caller.Project == t.lessee
+	return s.Policy.grants(c, kind+":list_all", target{}) || c.caller.Project == t.owner || c.caller.Project == t.lessee
 }
 
 // authorize refuses a request that the policy does not grant, before it is looked at otherwise. What depends on more than the path, the node and
@@ -139,7 +140,7 @@ func (s *Server) authorize(c *call) error {
 		if len(c.path) > 1 && c.path[1] != "detail" {
 			return s.authorizeNode(c)
 		}
-		if c.method == http.MethodPost && s.grants(c, "node:create:self_owned_node", target{}) {
+		if c.method == http.MethodPost && s.Policy.grants(c, "node:create:self_owned_node", target{}) {
 			return nil
 		}
 	case "ports", "portgroups":
@@ -154,7 +155,7 @@ func (s *Server) authorize(c *call) error {
 		return s.authorizeRunbook(c)
 	}
 	if name, ruled := requestRules[key]; ruled {
-		return s.enforce(c, name, target{})
+		return s.Policy.enforce(c, name, target{})
 	}
 	return nil
 }
@@ -165,14 +166,14 @@ func (s *Server) authorizeNode(c *call) error {
 	if n == nil || len(c.path) == 2 && c.method == http.MethodPatch {
 		return nil
 	}
-	if len(c.path) == 2 && c.method == http.MethodDelete && s.grants(c, "node:delete:self_owned_node", targetOf(n)) {
+	if len(c.path) == 2 && c.method == http.MethodDelete && s.Policy.grants(c, "node:delete:self_owned_node", targetOf(n)) {
 		return nil
 	}
 	parts := c.path[2:]
 	for length := len(parts); length >= 0; length-- { // the longest path that has a rule
 		key := c.method + " " + strings.Join(append([]string{"node"}, parts[:length]...), "/")
 		if name, ruled := requestRules[key]; ruled {
-			return s.enforce(c, name, targetOf(n))
+			return s.Policy.enforce(c, name, targetOf(n))
 		}
 	}
 	return nil
@@ -185,13 +186,13 @@ func (s *Server) authorizePart(c *call, kind string) error {
 		if err != nil {
 			return err
 		}
-		return s.enforce(c, kind+":create", targetOf(s.seen(c, text(body["node_uuid"]))))
+		return s.Policy.enforce(c, kind+":create", targetOf(s.seen(c, text(body["node_uuid"]))))
 	}
 	if len(c.path) == 1 || c.path[1] == "detail" {
-		if s.grants(c, kind+":list_all", target{}) {
+		if s.Policy.grants(c, kind+":list_all", target{}) {
 			return nil
 		}
-		return s.enforce(c, kind+":list", target{})
+		return s.Policy.enforce(c, kind+":list", target{})
 	}
 	var n *node
 	if p := s.findPort(c.path[1]); kind == "port" && p != nil {
@@ -206,23 +207,23 @@ func (s *Server) authorizePart(c *call, kind string) error {
 	case !s.sees(c, n):
 		return fault(http.StatusNotFound, "%s could not be found.", strings.ToUpper(kind[:1])+kind[1:]+" "+c.path[1])
 	}
-	return s.enforce(c, requestRules[c.method+" "+kind], targetOf(n))
+	return s.Policy.enforce(c, requestRules[c.method+" "+kind], targetOf(n))
 }
 
 // authorizeAllocation is authorize for allocations that exist, and for their list.
 func (s *Server) authorizeAllocation(c *call) error {
 	if len(c.path) == 1 {
-		if c.method != http.MethodGet || s.grants(c, "allocation:list_all", target{}) {
+		if c.method != http.MethodGet || s.Policy.grants(c, "allocation:list_all", target{}) {
 			return nil
 		}
-		return s.enforce(c, "allocation:list", target{})
+		return s.Policy.enforce(c, "allocation:list", target{})
 	}
 	a := s.findAllocation(c.path[1])
 	if a == nil {
 		return nil
 	}
-	if t := (target{owner: a.owner}); s.grants(c, "allocation:get", t) {
-		return s.enforce(c, requestRules[c.method+" allocation"], t)
+	if t := (target{owner: a.owner}); s.Policy.grants(c, "allocation:get", t) {
+		return s.Policy.enforce(c, requestRules[c.method+" allocation"], t)
 	}
 	return fault(http.StatusNotFound, "Allocation %s could not be found.", c.path[1])
 }
@@ -234,8 +235,8 @@ func (s *Server) ownAllocation(c *call, body map[string]any) error {
 	}
 	owner, project := text(body["owner"]), c.caller.Project
 	legacy := s.Policy == PolicyLegacy
-	if !s.grants(c, "allocation:create", target{}) || legacy && owner == "" && c.caller.rank() < asAdmin {
-		if err := s.enforce(c, "allocation:create_restricted", target{}); err != nil {
+	if !s.Policy.grants(c, "allocation:create", target{}) || legacy && owner == "" && rankOf(c.caller) < asAdmin {
+		if err := s.Policy.enforce(c, "allocation:create_restricted", target{}); err != nil {
 			return err
 		}
 		body["owner"] = orNull(project)
@@ -244,7 +245,7 @@ func (s *Server) ownAllocation(c *call, body map[string]any) error {
 	if c.caller.System || legacy {
 		return nil
 	}
-	if owner != "" && owner != project && !s.grants(c, "allocation:create_restricted", target{}) {
+	if owner != "" && owner != project && !s.Policy.grants(c, "allocation:create_restricted", target{}) {
 		return fault(http.StatusForbidden, "Cannot create allocation with an owner Project ID value %s not matching the requestor Project ID %s. "+
 			"Policy baremetal:allocation:create_restricted is required for this capability.", owner, project)
 	}
@@ -258,13 +259,13 @@ func (s *Server) ownAllocation(c *call, body map[string]any) error {
 func (s *Server) authorizeRunbook(c *call) error {
 	name := requestRules[c.method+" runbooks"]
 	if len(c.path) == 1 {
-		return s.enforce(c, name, target{})
+		return s.Policy.enforce(c, name, target{})
 	}
-	p := runbooks.find(s, c.path[1])
+	p := s.runbooks.find(c.path[1])
 	if p == nil || p.public && c.method == http.MethodGet {
 		return nil
 	}
-	return s.enforce(c, strings.Replace(name, "list", "get", 1), target{owner: text(p.owner)})
+	return s.Policy.enforce(c, strings.Replace(name, "list", "get", 1), target{owner: text(p.owner)})
 }
 
 // authorizePatch refuses a patch of a node that the policy does not grant.
@@ -275,7 +276,7 @@ func (s *Server) authorizePatch(c *call, n *node, ops []patchOp) error {
 	var names []string
 	generic := false
 	for _, op := range ops {
-		name := s.patchRight(op)
+		name := patchRight(op, c.legacy())
 		generic = generic || name == ""
 		if name != "" {
 			names = append(names, name)
@@ -285,7 +286,7 @@ func (s *Server) authorizePatch(c *call, n *node, ops []patchOp) error {
 		names = append(names, "node:update")
 	}
 	for _, name := range names {
-		if err := s.enforce(c, name, targetOf(n)); err != nil {
+		if err := s.Policy.enforce(c, name, targetOf(n)); err != nil {
 			return err
 		}
 	}
@@ -293,9 +294,9 @@ func (s *Server) authorizePatch(c *call, n *node, ops []patchOp) error {
 }
 
 // patchRight returns the rule of an operation of a patch; empty for the one of all other fields.
-func (s *Server) patchRight(op patchOp) string {
+func patchRight(op patchOp, legacy bool) string {
 	for _, r := range patchRules {
-		if strings.HasPrefix(op.path, r.path) && (!r.recent || !s.legacy()) {
+		if strings.HasPrefix(op.path, r.path) && (!r.recent || !legacy) {
 			return r.name
 		}
 	}
@@ -311,12 +312,11 @@ func (s *Server) patchRight(op patchOp) string {
 
 // hidden returns the fields of a node that the policy hides from the user of a request, joined by commas. 21.4 knows owner and lessee only if
 // the request asks for them; fields are those that it asks for, nil means all.
-func (s *Server) hidden(c *call, n *node, fields []string) string {
-	if c.caller == nil || s.grants(c, "node:get:filter_threshold", target{}) {
+func (p Policy) hidden(c *call, t target, fields []string) string {
+	if c.caller == nil || p.grants(c, "node:get:filter_threshold", target{}) {
 		return ""
 	}
-	t := targetOf(n)
-	if s.legacy() && fields != nil {
+	if c.legacy() && fields != nil {
 		if !slices.Contains(fields, "owner") {
 			t.owner = ""
 		}
@@ -326,7 +326,7 @@ func (s *Server) hidden(c *call, n *node, fields []string) string {
 	}
 	var names []string
 	for _, field := range []string{"last_error", "reservation", "driver_internal_info", "driver_info"} {
-		if !s.grants(c, "node:get:"+field, t) {
+		if !p.grants(c, "node:get:"+field, t) {
 			names = append(names, field)
 		}
 	}

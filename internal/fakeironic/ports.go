@@ -49,7 +49,7 @@ func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error)
 		if err != nil {
 			return reply{}, err
 		}
-		return ok(http.StatusOK, p.show(c, fields)), nil
+		return ok(http.StatusOK, showPort(c, p, fields)), nil
 	case http.MethodPatch:
 		return s.patchPort(c, p)
 	case http.MethodDelete:
@@ -121,7 +121,7 @@ func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
 	}
 	items := make([]json.RawMessage, len(page.items))
 	for i, p := range page.items {
-		items[i] = encode(p.show(c, fields))
+		items[i] = encode(showPort(c, p, fields))
 	}
 	return page.reply("ports", items), nil
 }
@@ -172,7 +172,7 @@ func (s *Server) createPort(c *call) (reply, error) {
 		return reply{}, err
 	}
 	p := s.addPort(n, uuid, mac, body)
-	return c.created("ports/"+p.uuid, coarseTimes(p.show(c, nil))), nil
+	return c.created("ports/"+p.uuid, coarseTimes(showPort(c, p, nil))), nil
 }
 
 // uniquePortName refuses a name that another port has, on any node.
@@ -278,7 +278,7 @@ func (s *Server) patchPort(c *call, p *port) (reply, error) {
 		return reply{}, err
 	}
 	s.savePort(p, mac, body, ops)
-	return ok(http.StatusOK, coarseTimes(p.show(c, nil))), nil
+	return ok(http.StatusOK, coarseTimes(showPort(c, p, nil))), nil
 }
 
 // checkPortChange applies the conductor's rules about ports of nodes in use.
@@ -344,7 +344,12 @@ func (s *Server) deletePort(p *port) error {
 	if err := p.node.locked(); err != nil {
 		return err
 	}
+	s.removePort(p)
+	return nil
+}
+
+// removePort removes a port.
+func (s *Server) removePort(p *port) {
 	delete(s.portByMAC, p.address)
 	s.ports = slices.DeleteFunc(s.ports, func(other *port) bool { return other == p })
-	return nil
 }

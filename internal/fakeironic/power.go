@@ -93,7 +93,7 @@ func (s *Server) putPower(c *call, n *node) (reply, error) {
 		return reply{}, fault(http.StatusBadRequest, "The driver %s does not support the power state, %s", n.str("driver"), target)
 	}
 	wait := s.StepTime
-	ignored := target == softPowerOff && n.str("power_state") == powerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(n.public())
+	ignored := target == softPowerOff && n.str("power_state") == powerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(public(n))
 	if ignored {
 		wait = softPowerOffTimeout
 		if seconds, given := timeout.(float64); given {
@@ -136,7 +136,7 @@ func (s *Server) changePower(n *node, target, result string, restart, ignored bo
 			return
 		}
 		if s.Fail != nil {
-			if text := s.Fail(n.public(), target); text != "" {
+			if text := s.Fail(public(n), target); text != "" {
 				n.put("last_error", text)
 				return
 			}
@@ -243,7 +243,7 @@ func (s *Server) changeBoot(n *node, what string, value any) {
 			method := map[string]string{"boot_mode": "set_boot_mode", "secure_boot": "set_secure_boot_state"}[what]
 			reason = "Driver " + n.str("driver") + " does not support " + method + " (disabled or not implemented)."
 		} else if s.Fail != nil {
-			reason = s.Fail(n.public(), what)
+			reason = s.Fail(public(n), what)
 		}
 		switch {
 		case reason == "":
@@ -339,7 +339,7 @@ func (s *Server) injectNMI(c *call, n *node) (reply, error) {
 	}
 	n.put("updated_at", timestamp(s.now)) // by the lock
 	if s.Fail != nil {
-		if text := s.Fail(n.public(), "inject_nmi"); text != "" {
+		if text := s.Fail(public(n), "inject_nmi"); text != "" {
 			return reply{}, fault(http.StatusInternalServerError, "%s", text)
 		}
 	}

@@ -36,22 +36,21 @@ type procedureKind struct {
 	argument           string // in messages: the name of the path's parameter
 	ordering           string // the member of a step that has its order
 	since              int
-	all                func(s *Server) *[]*procedure
 }
 
 var (
-	deployTemplates = procedureKind{
-		"deploy_templates", "template", "deploy template", "template_ident", "priority", 55, func(s *Server) *[]*procedure { return &s.templates },
-	}
-	runbooks = procedureKind{
-		"runbooks", "runbook", "runbook", "runbook_ident", "order", runbookMinor, func(s *Server) *[]*procedure { return &s.runbooks },
-	}
+	deployTemplates = procedureKind{"deploy_templates", "template", "deploy template", "template_ident", "priority", 55}
+	runbooks        = procedureKind{"runbooks", "runbook", "runbook", "runbook_ident", "order", runbookMinor}
 )
 
 func (k procedureKind) isRunbook() bool { return k.schema == "runbook" }
 
-func (k procedureKind) find(s *Server, ref string) *procedure {
-	for _, p := range *k.all(s) {
+// procedureList are the procedures of one kind, in the order of their creation.
+type procedureList struct{ all []*procedure }
+
+// find returns the procedure with that UUID or name, or nil.
+func (l *procedureList) find(ref string) *procedure {
+	for _, p := range l.all {
 		if p.uuid == ref || p.name == ref {
 			return p
 		}
@@ -59,9 +58,9 @@ func (k procedureKind) find(s *Server, ref string) *procedure {
 	return nil
 }
 
-// routeProcedures answers /v1/deploy_templates and /v1/runbooks.
-func (s *Server) routeProcedures(c *call, k procedureKind) (reply, error) {
-	if k.isRunbook() && s.maxMinor() < k.since {
+// route answers /v1/deploy_templates and /v1/runbooks.
+func (l *procedureList) route(c *call, k procedureKind) (reply, error) {
+	if k.isRunbook() && c.newest < k.since {
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
 	if c.minor < k.since {
@@ -74,9 +73,9 @@ func (s *Server) routeProcedures(c *call, k procedureKind) (reply, error) {
 	if len(c.path) == 1 {
 		switch c.method {
 		case http.MethodGet:
-			return s.listProcedures(c, k)
+			return l.show(c, k)
 		case http.MethodPost:
-			return s.createProcedure(c, k)
+			return l.create(c, k)
 		case http.MethodPatch, http.MethodDelete:
 			return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: %s", k.argument)
 		}
@@ -86,27 +85,27 @@ func (s *Server) routeProcedures(c *call, k procedureKind) (reply, error) {
 	if !isUUID(ref) && !validName(ref) {
 		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for %s: %s", k.argument, ref)
 	}
-	p := k.find(s, ref)
+	p := l.find(ref)
 	if p == nil {
 		return reply{}, fault(http.StatusNotFound, "%s could not be found.", strings.ToUpper(k.noun[:1])+k.noun[1:]+" "+ref)
 	}
 	if len(c.path) > 2 {
-		return s.routeRunbookTraits(c, k, p)
+		return routeRunbookTraits(c, k, p)
 	}
 	switch c.method {
 	case http.MethodGet:
-		return ok(http.StatusOK, p.show(c, s, k, true)), nil
+		return ok(http.StatusOK, p.show(c, k, true)), nil
 	case http.MethodPatch:
-		return s.patchProcedure(c, k, p)
+		return l.patch(c, k, p)
 	case http.MethodDelete:
-		*k.all(s) = slices.DeleteFunc(*k.all(s), func(other *procedure) bool { return other == p })
+		l.all = slices.DeleteFunc(l.all, func(other *procedure) bool { return other == p })
 		return done(http.StatusNoContent), nil
 	}
 	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
 // show returns the fields of a procedure; without detail those of a list.
-func (p *procedure) show(c *call, s *Server, k procedureKind, detail bool) ordered {
+func (p *procedure) show(c *call, k procedureKind, detail bool) ordered {
 	links := member{"links", c.links(k.collection + "/" + p.uuid)}
 	if !detail {
 		return ordered{{"uuid", p.uuid}, {"name", p.name}, links}
@@ -122,7 +121,7 @@ func (p *procedure) show(c *call, s *Server, k procedureKind, detail bool) order
 	for _, item := range p.steps {
 		step := object(item)
 		steps = append(steps, ordered{
-			{"interface", step["interface"]}, {"step", step["step"]}, {"args", s.mask(object(step["args"]))}, {k.ordering, step[k.ordering]},
+			{"interface", step["interface"]}, {"step", step["step"]}, {"args", mask(object(step["args"]), c.legacy())}, {k.ordering, step[k.ordering]},
 		})
 	}
 	out = append(out, links, member{"steps", steps})
@@ -132,13 +131,13 @@ func (p *procedure) show(c *call, s *Server, k procedureKind, detail bool) order
 	return out
 }
 
-func (s *Server) listProcedures(c *call, k procedureKind) (reply, error) {
+func (l *procedureList) show(c *call, k procedureKind) (reply, error) {
 	if err := c.accept("detail", "fields", "limit", "marker", "sort_key", "sort_dir", "project"); err != nil {
 		return reply{}, err
 	}
 	detail, _ := parseBool(c.query.Get("detail"))
-	page, err := paged(c, nil, *k.all(s), func(p *procedure) string { return p.uuid }, func(marker string) error {
-		if k.find(s, marker) == nil {
+	page, err := paged(c, nil, l.all, func(p *procedure) string { return p.uuid }, func(marker string) error {
+		if l.find(marker) == nil {
 			return fault(http.StatusNotFound, "%s %s could not be found.", k.noun, marker)
 		}
 		return nil
@@ -148,7 +147,7 @@ func (s *Server) listProcedures(c *call, k procedureKind) (reply, error) {
 	}
 	items := make([]json.RawMessage, len(page.items))
 	for i, p := range page.items {
-		items[i] = encode(p.show(c, s, k, detail))
+		items[i] = encode(p.show(c, k, detail))
 	}
 	return page.reply(k.collection, items), nil
 }
@@ -166,8 +165,8 @@ func (k procedureKind) members(c *call) map[string]kind {
 	return members
 }
 
-// check refuses a procedure in Ironic's order. strictName demands that the name is a trait.
-func (s *Server) checkProcedure(c *call, k procedureKind, name string, body map[string]any, strictName bool) error {
+// checkProcedure refuses a procedure in Ironic's order. strictName demands that the name is a trait.
+func checkProcedure(c *call, k procedureKind, name string, body map[string]any, strictName bool) error {
 	rules := schema{name: name, members: k.members(c), required: []string{"steps", "name"}}
 	if err := rules.check(body); err != nil {
 		return err
@@ -180,20 +179,20 @@ func (s *Server) checkProcedure(c *call, k procedureKind, name string, body map[
 		return rules.fault("%s does not match '^[A-Za-z0-9\\\\-._~]+$'", pyRepr(body["name"]))
 	}
 	steps, _ := body["steps"].([]any)
-	if len(steps) == 0 && s.legacy() {
+	if len(steps) == 0 && c.legacy() {
 		return rules.fault("[] is too short")
 	} else if len(steps) == 0 {
 		return rules.fault("[] should be non-empty")
 	}
 	seen := map[string]bool{}
 	for _, item := range steps {
-		if err := s.checkProcedureStep(k, rules, object(item)); err != nil {
+		if err := checkProcedureStep(c, k, rules, object(item)); err != nil {
 			return err
 		}
 		kind, step := stepName(object(item))
 		if seen[kind+" "+step] {
 			what := "A template"
-			if s.legacy() {
+			if c.legacy() {
 				what = "A deploy template"
 			}
 			return fault(http.StatusBadRequest, "Deploy template invalid: Duplicate deploy steps. %s cannot have multiple deploy steps with the same interface and step. "+
@@ -204,7 +203,7 @@ func (s *Server) checkProcedure(c *call, k procedureKind, name string, body map[
 	return nil
 }
 
-func (s *Server) checkProcedureStep(k procedureKind, rules schema, step map[string]any) error {
+func checkProcedureStep(c *call, k procedureKind, rules schema, step map[string]any) error {
 	for _, key := range sortedKeys(step) {
 		if !slices.Contains([]string{"interface", "step", "args", k.ordering}, key) {
 			return rules.fault("Additional properties are not allowed (%s was unexpected)", pyRepr(key))
@@ -220,7 +219,7 @@ func (s *Server) checkProcedureStep(k procedureKind, rules schema, step map[stri
 		}
 	}
 	kinds := []any{"power", "management", "deploy", "bios", "raid"}
-	if !s.legacy() {
+	if !c.legacy() {
 		kinds = []any{"vendor", "power", "management", "firmware", "deploy", "bios", "raid"}
 	}
 	if !slices.Contains(kinds, step["interface"]) {
@@ -229,15 +228,15 @@ func (s *Server) checkProcedureStep(k procedureKind, rules schema, step map[stri
 	return nil
 }
 
-func (s *Server) createProcedure(c *call, k procedureKind) (reply, error) {
+func (l *procedureList) create(c *call, k procedureKind) (reply, error) {
 	body, err := c.object(k.schema)
 	if err != nil {
 		return reply{}, err
 	}
-	if err := s.checkProcedure(c, k, k.schema, body, !k.isRunbook() || c.minor < runbookTraitsMinor); err != nil {
+	if err := checkProcedure(c, k, k.schema, body, !k.isRunbook() || c.minor < runbookTraitsMinor); err != nil {
 		return reply{}, err
 	}
-	p := &procedure{uuid: text(body["uuid"]), traits: []string{}, createdAt: timestamp(s.now)}
+	p := &procedure{uuid: text(body["uuid"]), traits: []string{}, createdAt: timestamp(c.now)}
 	if p.uuid == "" {
 		p.uuid = newUUID()
 	}
@@ -247,15 +246,15 @@ func (s *Server) createProcedure(c *call, k procedureKind) (reply, error) {
 	if k.isRunbook() && c.caller != nil && !c.isSystem() { // it owns what it creates
 		body["owner"] = c.project()
 	}
-	if k.find(s, p.uuid) != nil {
+	if l.find(p.uuid) != nil {
 		return reply{}, fault(http.StatusConflict, "A %s with UUID %s already exists.", k.noun, p.uuid)
 	}
-	if k.find(s, text(body["name"])) != nil {
+	if l.find(text(body["name"])) != nil {
 		return reply{}, fault(http.StatusConflict, "A %s with name %s already exists.", k.noun, text(body["name"]))
 	}
 	p.set(body)
-	*k.all(s) = append(*k.all(s), p)
-	return c.created(k.collection+"/"+p.uuid, p.show(c, s, k, true)), nil
+	l.all = append(l.all, p)
+	return c.created(k.collection+"/"+p.uuid, p.show(c, k, true)), nil
 }
 
 // set copies the members of a checked document.
@@ -270,7 +269,7 @@ func (p *procedure) set(body map[string]any) {
 	}
 }
 
-func (s *Server) patchProcedure(c *call, k procedureKind, p *procedure) (reply, error) {
+func (l *procedureList) patch(c *call, k procedureKind, p *procedure) (reply, error) {
 	ops, err := c.patch()
 	if err != nil {
 		return reply{}, err
@@ -305,15 +304,15 @@ func (s *Server) patchProcedure(c *call, k procedureKind, p *procedure) (reply, 
 	}
 	check := *c
 	check.minor = max(c.minor, runbookTraitsMinor)
-	if err := s.checkProcedure(&check, k, "patch", document, !k.isRunbook()); err != nil {
+	if err := checkProcedure(&check, k, "patch", document, !k.isRunbook()); err != nil {
 		return reply{}, err
 	}
-	if other := k.find(s, text(document["name"])); other != nil && other != p {
+	if other := l.find(text(document["name"])); other != nil && other != p {
 		return reply{}, fault(http.StatusConflict, "A %s with name %s already exists.", k.noun, text(document["name"]))
 	}
 	p.set(document)
-	p.updatedAt = timestamp(s.now)
-	return ok(http.StatusOK, p.show(c, s, k, true)), nil
+	p.updatedAt = timestamp(c.now)
+	return ok(http.StatusOK, p.show(c, k, true)), nil
 }
 
 // checkRunbookOwner refuses an owner for a public runbook.
@@ -333,7 +332,7 @@ func checkRunbookOwner(p *procedure, ops []patchOp) error {
 }
 
 // routeRunbookTraits answers /v1/runbooks/{runbook}/traits.
-func (s *Server) routeRunbookTraits(c *call, k procedureKind, p *procedure) (reply, error) {
+func routeRunbookTraits(c *call, k procedureKind, p *procedure) (reply, error) {
 	switch {
 	case !k.isRunbook() || c.path[2] != "traits" || len(c.path) > 3:
 		return reply{}, routerFault(http.StatusNotFound, "")
@@ -368,22 +367,14 @@ func (s *Server) takeRunbook(c *call, n *node, request *provisionRequest) error 
 	if c.minor < runbookMinor {
 		return notAcceptable()
 	}
-	p := runbooks.find(s, request.runbook)
+	p := s.runbooks.find(request.runbook)
 	if p == nil {
 		return fault(http.StatusNotFound, "Runbook %s could not be found.", request.runbook)
 	}
-	if err := p.approved(c, n); err != nil {
+	if err := p.approved(c, n.str("uuid"), n.traits()); err != nil {
 		return err
 	}
-	steps := slices.SortedStableFunc(slices.Values(p.steps), func(a, b any) int {
-		first, _ := object(a)["order"].(float64)
-		second, _ := object(b)["order"].(float64)
-		return cmp.Compare(first, second)
-	})
-	for i, item := range steps {
-		step := object(item)
-		steps[i] = map[string]any{"interface": step["interface"], "step": step["step"], "args": step["args"]}
-	}
+	steps := p.inOrder()
 	given := request.cleanSteps
 	if request.target == verbService {
 		given = request.serviceSteps
@@ -400,18 +391,31 @@ func (s *Server) takeRunbook(c *call, n *node, request *provisionRequest) error 
 	return nil
 }
 
-// approved refuses a runbook for a node that lacks its traits.
-func (p *procedure) approved(c *call, n *node) error {
-	has := n.traits()
+// approved refuses a runbook for a node that lacks its traits; has are the traits of the node.
+func (p *procedure) approved(c *call, node string, has []string) error {
 	switch {
 	case c.minor < runbookTraitsMinor && !slices.Contains(has, p.name):
-		return fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. Please ask an administrator to add it to your node traits.", n.str("uuid"))
+		return fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. Please ask an administrator to add it to your node traits.", node)
 	case c.minor < runbookTraitsMinor:
 	case len(p.traits) == 0:
 		return fault(http.StatusBadRequest, "Runbook %s has no traits configured. Please ask an administrator to add traits to the runbook.", p.uuid)
 	case !slices.ContainsFunc(p.traits, func(trait string) bool { return slices.Contains(has, trait) }):
 		return fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. The node does not have any of the runbook's traits %s. "+
-			"Please ask an administrator to add a matching trait to your node.", n.str("uuid"), pyRepr(clone(slices.Sorted(slices.Values(p.traits)))))
+			"Please ask an administrator to add a matching trait to your node.", node, pyRepr(clone(slices.Sorted(slices.Values(p.traits)))))
 	}
 	return nil
+}
+
+// inOrder returns the steps of a runbook as a request has them.
+func (p *procedure) inOrder() []any {
+	steps := slices.SortedStableFunc(slices.Values(p.steps), func(a, b any) int {
+		first, _ := object(a)["order"].(float64)
+		second, _ := object(b)["order"].(float64)
+		return cmp.Compare(first, second)
+	})
+	for i, item := range steps {
+		step := object(item)
+		steps[i] = map[string]any{"interface": step["interface"], "step": step["step"], "args": step["args"]}
+	}
+	return steps
 }

@@ -53,12 +53,24 @@ func (s *Server) putProvision(c *call, n *node) (reply, error) {
 	if err := n.locked(); err != nil {
 		return reply{}, err
 	}
+	request.deploySteps = append(s.templateSteps(n), request.deploySteps...)
 	if err := s.start(n, request); err != nil {
 		return reply{}, err
 	}
 	answer := done(http.StatusAccepted)
 	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
 	return answer, nil
+}
+
+// templateSteps returns the steps of the deploy templates that the traits of a node's instance select.
+func (s *Server) templateSteps(n *node) (steps []any) {
+	traits := texts(object(n.fields["instance_info"])["traits"])
+	for _, template := range s.templates.all {
+		if slices.Contains(traits, template.name) {
+			steps = append(steps, template.steps...)
+		}
+	}
+	return steps
 }
 
 // readProvision decodes the body.

@@ -21,8 +21,8 @@ const (
 	only21
 )
 
-func (r right) isSystemOnly(s *Server) bool {
-	return r.systemScope == both || r.systemScope == only21 && s.legacy()
+func (r right) isSystemOnly(legacy bool) bool {
+	return r.systemScope == both || r.systemScope == only21 && legacy
 }
 
 // systemChecks are the rules for system scope as Ironic prints them, by the least role.

@@ -51,7 +51,7 @@ func (s *Server) handle(r *http.Request, body []byte) reply {
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.
 func (s *Server) serve(r *http.Request, body []byte) reply {
-	c := newCall(r, body)
+	c := newCall(r, body, s.maxMinor(), s.now)
 	if refused := s.authenticate(r); refused != nil {
 		return refused.reply()
 	}
@@ -156,11 +156,11 @@ func (s *Server) route(c *call) (reply, error) {
 	case "continue_inspection":
 		return s.continueInspection(c)
 	case "deploy_templates":
-		return s.routeProcedures(c, deployTemplates)
+		return s.templates.route(c, deployTemplates)
 	case "runbooks":
-		return s.routeProcedures(c, runbooks)
+		return s.runbooks.route(c, runbooks)
 	case "inspection_rules":
-		return s.routeRules(c)
+		return s.rules.route(c)
 	}
 	return reply{}, routerFault(http.StatusNotFound, "")
 }

@@ -65,9 +65,12 @@ var ruleActions = []ruleArguments{
 	{"api-call", []string{"url"}, []string{"headers", "proxies", "timeout", "retries", "backoff_factor"}},
 }
 
-// routeRules answers /v1/inspection_rules.
-func (s *Server) routeRules(c *call) (reply, error) {
-	if s.maxMinor() < ruleMinor {
+// ruleList are the inspection rules, in the order of their creation.
+type ruleList struct{ all []*inspectionRule }
+
+// route answers /v1/inspection_rules.
+func (l *ruleList) route(c *call) (reply, error) {
+	if c.newest < ruleMinor {
 		return reply{}, routerFault(http.StatusNotFound, "")
 	}
 	if c.minor < ruleMinor {
@@ -80,9 +83,9 @@ func (s *Server) routeRules(c *call) (reply, error) {
 	if len(c.path) == 1 {
 		switch c.method {
 		case http.MethodGet:
-			return s.listRules(c)
+			return l.show(c)
 		case http.MethodPost:
-			return s.createRule(c)
+			return l.create(c)
 		}
 		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
 	}
@@ -90,7 +93,7 @@ func (s *Server) routeRules(c *call) (reply, error) {
 	if !isUUID(ref) {
 		return reply{}, fault(http.StatusBadRequest, "Schema error: %s is not a 'uuid'", pyRepr(ref))
 	}
-	r := s.findRule(ref)
+	r := l.find(ref)
 	if r == nil {
 		return reply{}, fault(http.StatusNotFound, "Rule %s could not be found.", ref)
 	}
@@ -98,16 +101,17 @@ func (s *Server) routeRules(c *call) (reply, error) {
 	case http.MethodGet:
 		return ok(http.StatusOK, r.show(c, true)), nil
 	case http.MethodPatch:
-		return s.patchRule(c, r)
+		return l.patch(c, r)
 	case http.MethodDelete:
-		s.rules = slices.DeleteFunc(s.rules, func(other *inspectionRule) bool { return other == r })
+		l.all = slices.DeleteFunc(l.all, func(other *inspectionRule) bool { return other == r })
 		return done(http.StatusNoContent), nil
 	}
 	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
 }
 
-func (s *Server) findRule(uuid string) *inspectionRule {
-	for _, r := range s.rules {
+// find returns the rule with that UUID, or nil.
+func (l *ruleList) find(uuid string) *inspectionRule {
+	for _, r := range l.all {
 		if r.uuid == uuid {
 			return r
 		}
@@ -160,13 +164,13 @@ func shownOperations(all []any, conditions bool) []any {
 	return out
 }
 
-func (s *Server) listRules(c *call) (reply, error) {
+func (l *ruleList) show(c *call) (reply, error) {
 	if err := c.accept("detail", "fields", "limit", "marker", "sort_key", "sort_dir", "phase"); err != nil {
 		return reply{}, err
 	}
 	detail, _ := parseBool(c.query.Get("detail"))
-	page, err := paged(c, nil, s.rules, func(r *inspectionRule) string { return r.uuid }, func(marker string) error {
-		if s.findRule(marker) == nil {
+	page, err := paged(c, nil, l.all, func(r *inspectionRule) string { return r.uuid }, func(marker string) error {
+		if l.find(marker) == nil {
 			return fault(http.StatusNotFound, "Rule %s could not be found.", marker)
 		}
 		return nil
@@ -181,7 +185,7 @@ func (s *Server) listRules(c *call) (reply, error) {
 	return page.reply("inspection_rules", items), nil
 }
 
-func (s *Server) createRule(c *call) (reply, error) {
+func (l *ruleList) create(c *call) (reply, error) {
 	body, err := c.object("")
 	if err != nil {
 		return reply{}, err
@@ -189,15 +193,15 @@ func (s *Server) createRule(c *call) (reply, error) {
 	if err := checkRule("", body); err != nil {
 		return reply{}, err
 	}
-	r := &inspectionRule{uuid: text(body["uuid"]), createdAt: timestamp(s.now)}
+	r := &inspectionRule{uuid: text(body["uuid"]), createdAt: timestamp(c.now)}
 	if r.uuid == "" {
 		r.uuid = newUUID()
 	}
-	if s.findRule(r.uuid) != nil {
+	if l.find(r.uuid) != nil {
 		return reply{}, fault(http.StatusConflict, "A rule with UUID %s already exists.", r.uuid)
 	}
 	r.set(body)
-	s.rules = append(s.rules, r)
+	l.all = append(l.all, r)
 	if body["conditions"] == nil { // Ironic stores the rule, and fails when it answers
 		return reply{}, fault(http.StatusInternalServerError, "'NoneType' object is not iterable")
 	}
@@ -319,7 +323,7 @@ func checkRuleArguments(o map[string]any, known []ruleArguments) error {
 	return nil
 }
 
-func (s *Server) patchRule(c *call, r *inspectionRule) (reply, error) {
+func (l *ruleList) patch(c *call, r *inspectionRule) (reply, error) {
 	ops, err := c.patch()
 	if err != nil {
 		return reply{}, err
@@ -343,6 +347,6 @@ func (s *Server) patchRule(c *call, r *inspectionRule) (reply, error) {
 		return reply{}, err
 	}
 	r.set(document)
-	r.updatedAt = timestamp(s.now)
+	r.updatedAt = timestamp(c.now)
 	return ok(http.StatusOK, r.show(c, true)), nil
 }

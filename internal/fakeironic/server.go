@@ -109,9 +109,9 @@ type Server struct {
 	portgroups  []*portgroup
 	allocations []*allocation
 	chassis     []*chassis
-	templates   []*procedure
-	runbooks    []*procedure
-	rules       []*inspectionRule
+	templates   procedureList
+	runbooks    procedureList
+	rules       ruleList
 
 	requests []Request
 	visits   []visit
