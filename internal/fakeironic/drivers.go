@@ -206,7 +206,7 @@ func (s *Server) routeDrivers(c *call) (reply, error) {
 }
 
 func (s *Server) showDriver(c *call, h hardwareType, detail bool) ordered {
-	out := ordered{{"name", h.name}, {"hosts", []any{s.conductor()}}, {"links", c.links("drivers/" + h.name)}}
+	out := ordered{{"name", h.name}, {"hosts", []any{s.host()}}, {"links", c.links("drivers/" + h.name)}}
 	if c.minor >= 30 {
 		out = append(out, member{"type", "dynamic"})
 	}
@@ -223,8 +223,8 @@ func (s *Server) showDriver(c *call, h hardwareType, detail bool) ordered {
 	return out
 }
 
-// conductor is the hostname of the only conductor as the API shows it.
-func (s *Server) conductor() string {
+// host is the name of the only conductor as the API shows it.
+func (s *Server) host() string {
 	if s.legacy() {
 		return conductorHost
 	}
@@ -246,17 +246,17 @@ func (s *Server) routeConductors(c *call) (reply, error) {
 		return reply{}, methodNotAllowed("GET")
 	}
 	show := ordered{
-		{"hostname", s.conductor()},
+		{"hostname", s.host()},
 		{"conductor_group", ""},
 		{"alive", true},
 		{"created_at", timestamp(s.now)},
 		{"updated_at", timestamp(s.now)},
-		{"links", c.links("conductors/" + s.conductor())},
+		{"links", c.links("conductors/" + s.host())},
 	}
 	switch {
 	case len(c.path) == 1:
 		return ok(http.StatusOK, ordered{{"conductors", []any{show}}}), nil
-	case len(c.path) == 2 && c.path[1] == s.conductor():
+	case len(c.path) == 2 && c.path[1] == s.host():
 		names := []string{}
 		for _, h := range hardwareTypes {
 			names = append(names, h.name)

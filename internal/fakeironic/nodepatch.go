@@ -190,7 +190,7 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 		}
 		patched["parent_node"] = s.find(parent).str("uuid")
 	}
-	if err := n.checkProtection(patched); err != nil {
+	if err := checkProtection(n, patched); err != nil {
 		return err
 	}
 	if err := s.checkInterfaceChange(n, patched, reset); err != nil {
@@ -215,7 +215,7 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 }
 
 // checkProtection makes the checks of protected and retired, and clears the reasons of attributes that become false.
-func (n *node) checkProtection(patched map[string]any) error {
+func checkProtection(n *node, patched map[string]any) error {
 	if n.changed(patched, "maintenance") && patched["maintenance"] != true {
 		patched["maintenance_reason"], patched["fault"] = nil, nil
 	}

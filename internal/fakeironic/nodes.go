@@ -184,7 +184,7 @@ func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
 		fields[key] = false
 	}
 	fields["traits"] = []string{}
-	fields["conductor"] = s.conductor()
+	fields["conductor"] = s.host()
 	fields["created_at"] = timestamp(s.now)
 	for key, value := range body {
 		if value != nil {

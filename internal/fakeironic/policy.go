@@ -43,6 +43,9 @@ func rankOf(who *Caller) (highest rank) {
 	return highest
 }
 
+// isAdmin reports whether a user has the role admin.
+func isAdmin(who *Caller) bool { return rankOf(who) >= asAdmin }
+
 // project returns the project of a request. Without Keystone, Ironic believes the header.
 func (c *call) project() string {
 	if c.caller == nil {
@@ -235,7 +238,7 @@ func (s *Server) ownAllocation(c *call, body map[string]any) error {
 	}
 	owner, project := text(body["owner"]), c.caller.Project
 	legacy := s.Policy == PolicyLegacy
-	if !s.Policy.grants(c, "allocation:create", target{}) || legacy && owner == "" && rankOf(c.caller) < asAdmin {
+	if !s.Policy.grants(c, "allocation:create", target{}) || legacy && owner == "" && !isAdmin(c.caller) {
 		if err := s.Policy.enforce(c, "allocation:create_restricted", target{}); err != nil {
 			return err
 		}

@@ -296,9 +296,11 @@ func coarseTimes(shown ordered) ordered {
 	return shown
 }
 
+// legacyMinor is the highest API version of Ironic 21.4.
+const legacyMinor = 82
+
 const (
 	newestMinor = 115 // Ironic 39
-	legacyMinor = 82  // Ironic 21.4
 
 	versionHeader = "X-OpenStack-Ironic-API-Version"
 	minHeader     = "X-OpenStack-Ironic-API-Minimum-Version"
