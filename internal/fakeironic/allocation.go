@@ -22,6 +22,7 @@ type allocation struct {
 // allocationState is the state of an allocation.
 type allocationState string
 
+// The states of allocations.
 const (
 	allocating      allocationState = "allocating"
 	allocated       allocationState = "active"
@@ -53,6 +54,7 @@ func showAllocation(c *call, a *allocation, fields []string) ordered {
 	return append(out, member{"links", c.links("allocations/" + a.uuid)})
 }
 
+// findAllocation returns the allocation with that UUID or name, or nil.
 func (s *Server) findAllocation(ref string) *allocation {
 	for _, a := range s.allocations {
 		if a.uuid == ref || a.name == ref && ref != "" {

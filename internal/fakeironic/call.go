@@ -194,6 +194,7 @@ func notBool(key string, value any) error {
 		"'on', 't', 'true', 'y', 'yes'", key, pyText(value))
 }
 
+// invalidAction refuses an action in the current state of a node.
 func invalidAction(action, uuid, current string) error {
 	return fault(http.StatusBadRequest, "The requested action \"%s\" can not be performed on node \"%s\" while it is in state \"%s\".",
 		action, uuid, current)

@@ -233,6 +233,7 @@ func pyStep(step map[string]any) string {
 	return fmt.Sprintf("{'interface': '%s', 'step': '%s'}", kind, name)
 }
 
+// stepName returns the interface and the name of a step.
 func stepName(step map[string]any) (kind, name string) {
 	return text(step["interface"]), text(step["step"])
 }

@@ -16,6 +16,7 @@ type kind struct {
 	maxLength int
 }
 
+// The kinds that many members have.
 var (
 	stringKind = kind{types: []string{"string"}}
 	textKind   = kind{types: []string{"string", "null"}}
@@ -51,6 +52,7 @@ func (s schema) check(body map[string]any) error {
 	return nil
 }
 
+// checkKind refuses a value of another kind.
 func (s schema) checkKind(k kind, value any) error {
 	if !slices.Contains(k.types, jsonType(value)) {
 		quoted := make([]string, len(k.types))
@@ -76,6 +78,7 @@ func checkTexts(name string, value any) error {
 	return nil
 }
 
+// fault returns the error of a body that the schema refuses.
 func (s schema) fault(format string, args ...any) error {
 	subject := ""
 	if s.name != "" {
@@ -84,6 +87,7 @@ func (s schema) fault(format string, args ...any) error {
 	return fault(http.StatusBadRequest, "Schema error%s: %s", subject, fmt.Sprintf(format, args...))
 }
 
+// jsonType returns the JSON type of a value.
 func jsonType(value any) string {
 	switch value.(type) {
 	case nil:

@@ -135,7 +135,10 @@ func (s *Server) render(c *call, n *node, v view) json.RawMessage {
 	out = append(out, member{"links", c.links(path)})
 	if wanted == nil {
 		out = append(out, member{"ports", c.links(path + "/ports")})
-		for _, sub := range []nodeField{{"states", 14}, {"portgroups", 24}, {"volume", 32}} {
+		for _, sub := range []struct {
+			name  string
+			since int
+		}{{"states", 14}, {"portgroups", 24}, {"volume", 32}} {
 			if c.minor >= sub.since {
 				out = append(out, member{sub.name, c.links(path + "/" + sub.name)})
 			}
@@ -250,6 +253,7 @@ type portField struct {
 	initial any
 }
 
+// portFields are the attributes of a port in the order of Ironic's answers.
 var portFields = []portField{
 	{"created_at", 1, kind{}, nil},
 	{"updated_at", 1, kind{}, nil},

@@ -79,6 +79,7 @@ func (n *node) biosSettings() map[string]BIOSSetting {
 	return n.machine.bios
 }
 
+// sampleBIOS are the BIOS settings of a machine at first.
 var sampleBIOS = []BIOSSetting{
 	{Name: "AssetTag", Type: "String", Lower: 0, Upper: 63},
 	{Name: "BootMode", Value: "Uefi", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}},

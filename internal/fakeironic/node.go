@@ -186,11 +186,13 @@ func (n *node) flag(field string) bool {
 	return b
 }
 
+// traits returns a copy of the traits.
 func (n *node) traits() []string {
 	list, _ := n.fields["traits"].([]string)
 	return append([]string{}, list...)
 }
 
+// state returns the provision state.
 func (n *node) state() state { return state(n.str("provision_state")) }
 
 // enter moves the node to a provision state.
@@ -210,10 +212,12 @@ func (n *node) locked() error {
 	return nil
 }
 
+// protectedFault is the error of an operation that a protected node refuses.
 func protectedFault(n *node) error {
 	return fault(http.StatusForbidden, "Node %s is protected and cannot be undeployed, rebuilt or deleted", n.str("uuid"))
 }
 
+// inMaintenance is the error of an operation that a node in maintenance refuses.
 func inMaintenance(operation string, n *node) error {
 	return fault(http.StatusBadRequest, "The %s operation can't be performed on node %s because it's in maintenance mode.",
 		operation, n.str("uuid"))

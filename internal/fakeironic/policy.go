@@ -54,6 +54,7 @@ func (c *call) project() string {
 	return c.caller.Project
 }
 
+// isSystem reports whether the token of the user has the scope of the system.
 func (c *call) isSystem() bool { return c.caller != nil && c.caller.System }
 
 // target are the projects to which the object of a request belongs.
@@ -63,7 +64,7 @@ func targetOf(n *node) target {
 	if n == nil {
 		return target{}
 	}
-	return target{n.str("owner"), n.str("lessee")}
+	return target{owner: n.str("owner"), lessee: n.str("lessee")}
 }
 
 // identify finds the user of a request by its token, as keystonemiddleware does.

@@ -317,6 +317,7 @@ func (s *Server) checkPortChange(c *call, p *port, mac string, body map[string]a
 	})
 }
 
+// savePort stores a patched port.
 func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchOp) {
 	for _, op := range ops {
 		key := op.field()

@@ -38,6 +38,7 @@ type procedureKind struct {
 	since              int
 }
 
+// The kinds of procedures.
 var (
 	deployTemplates = procedureKind{"deploy_templates", "template", "deploy template", "template_ident", "priority", 55}
 	runbooks        = procedureKind{"runbooks", "runbook", "runbook", "runbook_ident", "order", runbookMinor}

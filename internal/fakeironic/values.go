@@ -100,6 +100,7 @@ func parseBool(value any) (result, valid bool) {
 	return false, false
 }
 
+// sortedKeys returns the keys of a map in alphabetical order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // pyRepr formats a JSON value as Python's repr does.
@@ -149,7 +150,8 @@ func pyBool(value string) string {
 // ordered is a JSON object that keeps the order of its members.
 type ordered []member
 
-type member struct {
+// member is a member of an ordered object. It is an alias, so that literals in other packages need no keys.
+type member = struct {
 	key   string
 	value any
 }
