@@ -45,6 +45,7 @@ func rules() map[string]rule {
 		ironic   = "internal/ironic"
 		rest     = "internal/rest"
 		throttle = "internal/throttle"
+		fakeAPI  = "internal/fakeironic/api"
 	)
 	rules := map[string]rule{
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
@@ -84,11 +85,17 @@ func rules() map[string]rule {
 		"internal/discovery":   {},
 		"internal/bootiso":     {},
 
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
+		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine"}},
+		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
+		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
+		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
+		fakeAPI:                         {},
+
 		"internal/fakebmc":       {},
 		"internal/fakebmc/ipmi":  {own: []string{"internal/fakebmc"}},
 		"internal/fakebmc/qemu":  {own: []string{"internal/fakebmc"}},
 		"internal/fakehttp":      {},
-		"internal/fakeironic":    {},
 		"internal/fakekeystone":  {},
 		"internal/fakeoneview":   {},
 		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},

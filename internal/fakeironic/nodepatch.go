@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 )
 
 // patchableNodeFields returns the fields of a node that PATCH may change.
@@ -30,73 +32,73 @@ func (s *Server) patchableNodeFields() []string {
 // allocation.
 const interfaceStates = "enroll, inspecting, inspect wait, manageable, available"
 
-func interfacesChangeable(s state) bool {
+func interfacesChangeable(s conductor.State) bool {
 	return slices.Contains(strings.Split(interfaceStates, ", "), string(s))
 }
 
 // patchNode answers PATCH /v1/nodes/{node}.
-func (s *Server) patchNode(c *call, ref string) (reply, error) {
-	if err := c.accept("reset_interfaces"); err != nil {
-		return reply{}, err
+func (s *Server) patchNode(c *api.Call, ref string) (api.Reply, error) {
+	if err := c.Accept("reset_interfaces"); err != nil {
+		return api.Reply{}, err
 	}
-	ops, err := c.patch()
+	ops, err := c.Patch()
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	reset, _ := parseBool(c.query.Get("reset_interfaces"))
-	if c.query.Has("reset_interfaces") && c.minor < 45 {
-		return reply{}, notAcceptable()
+	reset, _ := api.ParseBool(c.Query.Get("reset_interfaces"))
+	if c.Query.Has("reset_interfaces") && c.Minor < 45 {
+		return api.Reply{}, api.NotAcceptable()
 	}
 	if err := s.checkNodePatch(c, ops, reset); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	n, err := s.nodeByRef(c, ref)
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.authorizePatch(c, n, ops); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkPatchState(c, n, ref, ops); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	patched, err := s.patchedFields(n, ops)
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkNodeChange(n, patched, reset); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	s.saveNode(n, patched)
-	return ok(http.StatusOK, json.RawMessage(s.renderSaved(c, n))), nil
+	s.conductor.SaveNode(n, patched)
+	return api.OK(http.StatusOK, json.RawMessage(s.renderSaved(c, n))), nil
 }
 
 // checkNodePatch makes the checks that need only the patch.
-func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
-	if err := checkPatchable(ops, s.patchableNodeFields()); err != nil {
+func (s *Server) checkNodePatch(c *api.Call, ops []api.PatchOp, reset bool) error {
+	if err := api.CheckPatchable(ops, s.patchableNodeFields()); err != nil {
 		return err
 	}
 	for _, op := range ops {
-		if since, _ := nodeFieldSince(op.field()); since > c.minor && op.op != "remove" {
-			return notAcceptable()
+		if since, _ := api.NodeFieldSince(op.Field()); since > c.Minor && op.Op != "remove" {
+			return api.NotAcceptable()
 		}
-		if op.path == "/automated_clean" && op.op == "remove" {
-			return fault(http.StatusInternalServerError, "'value'")
-		}
-	}
-	if reset && len(patchValues(ops, "/driver")) == 0 {
-		return fault(http.StatusBadRequest, "The reset_interfaces parameter can only be used when changing the node's driver.")
-	}
-	for _, description := range patchValues(ops, "/description") {
-		if len([]rune(text(description))) > maxDescription {
-			return fault(http.StatusBadRequest, "Cannot update node with description exceeding %d characters", maxDescription)
+		if op.Path == "/automated_clean" && op.Op == "remove" {
+			return api.Fault(http.StatusInternalServerError, "'value'")
 		}
 	}
-	for _, data := range patchValues(ops, "/network_data") {
+	if reset && len(api.PatchValues(ops, "/driver")) == 0 {
+		return api.Fault(http.StatusBadRequest, "The reset_interfaces parameter can only be used when changing the node's driver.")
+	}
+	for _, description := range api.PatchValues(ops, "/description") {
+		if len([]rune(api.Text(description))) > maxDescription {
+			return api.Fault(http.StatusBadRequest, "Cannot update node with description exceeding %d characters", maxDescription)
+		}
+	}
+	for _, data := range api.PatchValues(ops, "/network_data") {
 		if data == nil {
 			continue
 		}
-		if err := checkNetworkData(object(data), s.legacy()); err != nil {
+		if err := api.CheckNetworkData(api.Object(data), s.legacy()); err != nil {
 			return err
 		}
 	}
@@ -104,21 +106,21 @@ func (s *Server) checkNodePatch(c *call, ops []patchOp, reset bool) error {
 }
 
 // checkPatchState refuses a patch while an operation is in progress on the node.
-func (s *Server) checkPatchState(c *call, n *node, ref string, ops []patchOp) error {
-	freesInstance := len(ops) == 1 && ops[0].op == "remove" && ops[0].path == "/instance_uuid"
+func (s *Server) checkPatchState(c *api.Call, n *conductor.Node, ref string, ops []api.PatchOp) error {
+	freesInstance := len(ops) == 1 && ops[0].Op == "remove" && ops[0].Path == "/instance_uuid"
 	switch {
-	case n.flag("maintenance") && freesInstance:
-	case n.str("target_provision_state") != "" && !n.state().patchableInTransition():
-		return fault(http.StatusConflict, "Node %s can not be updated while a state transition is in progress.", ref)
-	case n.state() == inspecting && c.minor >= 39:
-		return fault(http.StatusConflict, "Cannot update node \"%s\" while it is in state \"%s\".", n.str("uuid"), inspecting)
-	case len(patchValues(ops, "/owner")) > 0:
-		if a := s.allocationOf(n); a != nil && a.owner != "" {
-			return fault(http.StatusConflict,
-				"Cannot update owner of node \"%s\" while it is allocated to an allocation with an  owner.", n.str("uuid"))
+	case n.Flag("maintenance") && freesInstance:
+	case n.Str("target_provision_state") != "" && !n.State().PatchableInTransition():
+		return api.Fault(http.StatusConflict, "Node %s can not be updated while a state transition is in progress.", ref)
+	case n.State() == conductor.Inspecting && c.Minor >= 39:
+		return api.Fault(http.StatusConflict, "Cannot update node \"%s\" while it is in state \"%s\".", n.Str("uuid"), conductor.Inspecting)
+	case len(api.PatchValues(ops, "/owner")) > 0:
+		if a := s.conductor.AllocationOf(n); a != nil && a.Owner != "" {
+			return api.Fault(http.StatusConflict,
+				"Cannot update owner of node \"%s\" while it is allocated to an allocation with an  owner.", n.Str("uuid"))
 		}
 	}
-	for _, name := range patchValues(ops, "/name") {
+	for _, name := range api.PatchValues(ops, "/name") {
 		if err := checkNodeName(name, "Node "+ref+": Cannot change name to invalid name "); err != nil {
 			return err
 		}
@@ -127,22 +129,22 @@ func (s *Server) checkPatchState(c *call, n *node, ref string, ops []patchOp) er
 }
 
 // patchedFields applies the patch to a copy of the fields and checks the result.
-func (s *Server) patchedFields(n *node, ops []patchOp) (map[string]any, error) {
-	document := object(clone(n.fields))
-	if err := applyPatch(document, ops); err != nil {
+func (s *Server) patchedFields(n *conductor.Node, ops []api.PatchOp) (map[string]any, error) {
+	document := api.Object(api.Clone(n.Fields))
+	if err := api.ApplyPatch(document, ops); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
 	checked := s.nodeSchema()
-	checked.name = "patch"
-	checked.members["protected"] = boolKind
-	checked.members["protected_reason"] = textKind
+	checked.Name = "patch"
+	checked.Members["protected"] = api.BoolKind
+	checked.Members["protected_reason"] = api.TextKind
 	for _, key := range s.patchableNodeFields() {
 		if value, left := document[key]; left {
 			body[key] = value
 		}
 	}
-	if err := checked.check(body); err != nil {
+	if err := checked.Check(body); err != nil {
 		return nil, err
 	}
 	if err := checkNodeValues(body); err != nil {
@@ -152,7 +154,7 @@ func (s *Server) patchedFields(n *node, ops []patchOp) (map[string]any, error) {
 }
 
 // withoutHoles sets the fields that the patch removed to their empty values.
-func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[string]any, error) {
+func (s *Server) withoutHoles(n *conductor.Node, document, body map[string]any) (map[string]any, error) {
 	for _, key := range s.patchableNodeFields() {
 		value := body[key]
 		if value == nil {
@@ -162,33 +164,33 @@ func (s *Server) withoutHoles(n *node, document, body map[string]any) (map[strin
 			case "protected":
 				value = false
 			case "maintenance":
-				return nil, fault(http.StatusInternalServerError, "Field `maintenance' cannot be None")
+				return nil, api.Fault(http.StatusInternalServerError, "Field `maintenance' cannot be None")
 			case "conductor_group":
 				if _, left := document[key]; !left {
-					return nil, fault(http.StatusInternalServerError, "'conductor_group'")
+					return nil, api.Fault(http.StatusInternalServerError, "'conductor_group'")
 				}
-				return nil, fault(http.StatusInternalServerError, "'NoneType' object has no attribute 'lower'")
+				return nil, api.Fault(http.StatusInternalServerError, "'NoneType' object has no attribute 'lower'")
 			}
 		}
 		document[key] = value
 	}
-	document["traits"] = n.fields["traits"]
+	document["traits"] = n.Fields["traits"]
 	return document, nil
 }
 
 // checkNodeChange makes the conductor's checks of a change to the patched fields.
-func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) error {
-	if _, found := findDriver(text(patched["driver"])); !found || text(patched["conductor_group"]) != "" {
-		return noValidHost(text(patched["driver"]), text(patched["conductor_group"]), s.legacy())
+func (s *Server) checkNodeChange(n *conductor.Node, patched map[string]any, reset bool) error {
+	if _, found := conductor.FindDriver(api.Text(patched["driver"])); !found || api.Text(patched["conductor_group"]) != "" {
+		return conductor.NoValidHost(api.Text(patched["driver"]), api.Text(patched["conductor_group"]), s.legacy())
 	}
-	if chassis := text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
-		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
+	if chassis := api.Text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
+		return api.Fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
 	}
-	if parent := text(patched["parent_node"]); parent != "" && n.changed(patched, "parent_node") {
-		if s.find(parent) == nil {
-			return fault(http.StatusBadRequest, "Unable to apply the requested parent_node '%s'. Requested value was invalid.", parent)
+	if parent := api.Text(patched["parent_node"]); parent != "" && n.Changed(patched, "parent_node") {
+		if s.conductor.Find(parent) == nil {
+			return api.Fault(http.StatusBadRequest, "Unable to apply the requested parent_node '%s'. Requested value was invalid.", parent)
 		}
-		patched["parent_node"] = s.find(parent).str("uuid")
+		patched["parent_node"] = s.conductor.Find(parent).Str("uuid")
 	}
 	if err := checkProtection(n, patched); err != nil {
 		return err
@@ -196,138 +198,113 @@ func (s *Server) checkNodeChange(n *node, patched map[string]any, reset bool) er
 	if err := s.checkInterfaceChange(n, patched, reset); err != nil {
 		return err
 	}
-	if err := n.locked(); err != nil {
+	if err := n.Locked(); err != nil {
 		return err
 	}
 	if err := s.checkUnique(n, patched); err != nil {
 		return err
 	}
-	if n.changed(patched, "resource_class") && n.str("resource_class") != "" && !interfacesChangeable(n.state()) {
-		return fault(http.StatusConflict, "Node %s can not have resource_class updated unless it is in one of allowed (%s) states.%s",
-			n.str("uuid"), interfaceStates, s.currentState(n))
+	if n.Changed(patched, "resource_class") && n.Str("resource_class") != "" && !interfacesChangeable(n.State()) {
+		return api.Fault(http.StatusConflict, "Node %s can not have resource_class updated unless it is in one of allowed (%s) states.%s",
+			n.Str("uuid"), interfaceStates, s.currentState(n))
 	}
-	if n.str("instance_uuid") != "" && text(patched["instance_uuid"]) == "" && n.str("allocation_uuid") != "" &&
-		!n.flag("maintenance") && !interfacesChangeable(n.state()) {
-		return fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of allowed (%s) "+
-			"states or in maintenance mode.%s", n.str("uuid"), interfaceStates, s.currentState(n))
+	if n.Str("instance_uuid") != "" && api.Text(patched["instance_uuid"]) == "" && n.Str("allocation_uuid") != "" &&
+		!n.Flag("maintenance") && !interfacesChangeable(n.State()) {
+		return api.Fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of allowed (%s) "+
+			"states or in maintenance mode.%s", n.Str("uuid"), interfaceStates, s.currentState(n))
 	}
 	return nil
 }
 
 // checkProtection makes the checks of protected and retired, and clears the reasons of attributes that become false.
-func checkProtection(n *node, patched map[string]any) error {
-	if n.changed(patched, "maintenance") && patched["maintenance"] != true {
+func checkProtection(n *conductor.Node, patched map[string]any) error {
+	if n.Changed(patched, "maintenance") && patched["maintenance"] != true {
 		patched["maintenance_reason"], patched["fault"] = nil, nil
 	}
-	if n.changed(patched, "protected") {
+	if n.Changed(patched, "protected") {
 		if patched["protected"] != true {
 			patched["protected_reason"] = nil
-		} else if n.state() != active && n.state() != rescued {
-			return fault(http.StatusConflict, "Node %s can only be made protected in provision states 'active' or 'rescue', the current state is '%s'",
-				n.str("uuid"), n.state())
+		} else if n.State() != conductor.Active && n.State() != conductor.Rescued {
+			return api.Fault(http.StatusConflict, "Node %s can only be made protected in provision states 'active' or 'rescue', the current state is '%s'",
+				n.Str("uuid"), n.State())
 		}
 	}
-	if n.changed(patched, "retired") {
+	if n.Changed(patched, "retired") {
 		if patched["retired"] != true {
 			patched["retired_reason"] = nil
-		} else if n.state() == available {
-			return fault(http.StatusConflict, "Node %s can not have 'retired' set in provision state 'available', the current state is '%s'",
-				n.str("uuid"), n.state())
+		} else if n.State() == conductor.Available {
+			return api.Fault(http.StatusConflict, "Node %s can not have 'retired' set in provision state 'available', the current state is '%s'",
+				n.Str("uuid"), n.State())
 		}
 	}
 	for _, field := range []string{"protected", "retired"} {
 		reason := field + "_reason"
-		if n.changed(patched, reason) && text(patched[reason]) != "" && patched[field] != true {
-			return fault(http.StatusBadRequest, "The %s field can only be set when %s is True", reason, field)
+		if n.Changed(patched, reason) && api.Text(patched[reason]) != "" && patched[field] != true {
+			return api.Fault(http.StatusBadRequest, "The %s field can only be set when %s is True", reason, field)
 		}
 	}
 	return nil
 }
 
 // checkInterfaceChange checks changes of driver and interfaces, and sets the defaults.
-func (s *Server) checkInterfaceChange(n *node, patched map[string]any, reset bool) error {
-	newDriver := n.changed(patched, "driver")
+func (s *Server) checkInterfaceChange(n *conductor.Node, patched map[string]any, reset bool) error {
+	newDriver := n.Changed(patched, "driver")
 	settle := newDriver
-	for _, kind := range interfaceKinds {
+	for _, kind := range api.InterfaceKinds {
 		key := kind + "_interface"
-		if !n.changed(patched, key) {
+		if !n.Changed(patched, key) {
 			if newDriver && reset {
 				patched[key] = nil
 			}
 			continue
 		}
-		if !interfacesChangeable(n.state()) && patched["maintenance"] != true {
-			return fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in maintenance mode.%s",
-				n.str("uuid"), key, interfaceStates, s.currentState(n))
+		if !interfacesChangeable(n.State()) && patched["maintenance"] != true {
+			return api.Fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in maintenance mode.%s",
+				n.Str("uuid"), key, interfaceStates, s.currentState(n))
 		}
 		settle = true
 	}
 	if settle {
-		return settleInterfaces(patched)
+		return conductor.SettleInterfaces(patched)
 	}
 	return nil
 }
 
 // currentState returns the end of 39's error messages: the state of the node.
-func (s *Server) currentState(n *node) string {
+func (s *Server) currentState(n *conductor.Node) string {
 	if s.legacy() {
 		return ""
 	}
-	return " Current state is '" + n.str("provision_state") + "'."
+	return " Current state is '" + n.Str("provision_state") + "'."
 }
 
 // checkUnique refuses a name or an instance of another node, and a second instance on the node.
-func (s *Server) checkUnique(n *node, patched map[string]any) error {
-	instance := text(patched["instance_uuid"])
-	if n.changed(patched, "instance_uuid") && instance != "" {
-		if current := n.str("instance_uuid"); current != "" {
-			return fault(http.StatusConflict, "Node %s is associated with instance %s.", n.str("uuid"), current)
+func (s *Server) checkUnique(n *conductor.Node, patched map[string]any) error {
+	instance := api.Text(patched["instance_uuid"])
+	if n.Changed(patched, "instance_uuid") && instance != "" {
+		if current := n.Str("instance_uuid"); current != "" {
+			return api.Fault(http.StatusConflict, "Node %s is associated with instance %s.", n.Str("uuid"), current)
 		}
-		if s.byInstance(instance) != nil {
-			return fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
-				instance, n.str("uuid"))
+		if s.conductor.ByInstance(instance) != nil {
+			return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+				instance, n.Str("uuid"))
 		}
 	}
-	if name := text(patched["name"]); n.changed(patched, "name") && s.nodeByName[name] != nil {
-		return fault(http.StatusConflict, "A node with name %s already exists.", name)
+	if name := api.Text(patched["name"]); n.Changed(patched, "name") && s.conductor.NodeByName[name] != nil {
+		return api.Fault(http.StatusConflict, "A node with name %s already exists.", name)
 	}
 	return nil
 }
 
-// changed reports whether the patch changes the field.
-func (n *node) changed(patched map[string]any, field string) bool {
-	return !reflect.DeepEqual(n.fields[field], patched[field])
-}
-
-// saveNode stores the patched fields.
-func (s *Server) saveNode(n *node, patched map[string]any) {
-	if n.str("allocation_uuid") != "" && text(patched["instance_uuid"]) == "" {
-		s.dropAllocation(n)
-		patched["allocation_uuid"] = nil
-	}
-	if n.changed(patched, "name") {
-		delete(s.nodeByName, n.str("name"))
-		if name := text(patched["name"]); name != "" {
-			s.nodeByName[name] = n
-		}
-	}
-	if s.ParentNodeDefect {
-		patched["parent_node"] = n.str("uuid")
-	}
-	patched["updated_at"] = timestamp(s.now)
-	n.fields = patched
-	n.rendered = nil
-}
-
 // renderSaved encodes a node that was just patched as Ironic's answer shows it: locked, and with times in whole seconds.
-func (s *Server) renderSaved(c *call, n *node) []byte {
-	stored := n.fields
-	n.fields = maps.Clone(stored)
+func (s *Server) renderSaved(c *api.Call, n *conductor.Node) []byte {
+	stored := n.Fields
+	n.Fields = maps.Clone(stored)
 	for _, key := range []string{"created_at", "updated_at", "provision_updated_at", "inspection_started_at", "inspection_finished_at"} {
-		n.fields[key] = coarse(stored[key])
+		n.Fields[key] = api.Coarse(stored[key])
 	}
-	n.put("reservation", conductorHost)
+	n.Put("reservation", conductor.Host)
 	out := s.render(c, n, s.viewFor(c, n, nil))
-	n.fields, n.rendered = stored, nil
+	n.Fields, n.Rendered = stored, nil
 	return out
 }

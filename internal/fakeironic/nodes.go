@@ -2,33 +2,103 @@ package fakeironic
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 )
 
-// nodeSchema is the schema of a new node.
-func (s *Server) nodeSchema() schema {
-	members := map[string]kind{
-		"automated_clean": boolKind, "boot_mode": textKind, "chassis_uuid": textKind, "conductor_group": textKind,
-		"console_enabled": boolKind, "description": {types: textKind.types, maxLength: maxDescription}, "driver": stringKind,
-		"driver_info": objectKind, "extra": objectKind, "instance_info": objectKind, "instance_uuid": textKind, "lessee": textKind,
-		"maintenance": boolKind, "name": textKind, "network_data": objectKind, "owner": textKind, "properties": objectKind,
-		"resource_class": classKind, "retired": boolKind, "retired_reason": textKind, "secure_boot": boolKind, "shard": textKind,
-		"uuid": textKind,
+// routeTraits answers /v1/nodes/{node}/traits.
+func (s *Server) routeTraits(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
+	if c.Minor < 37 {
+		return api.Reply{}, api.NotAcceptable()
 	}
-	for _, k := range interfaceKinds {
+	if len(rest) > 1 {
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	}
+	if c.Method == http.MethodGet && len(rest) == 0 {
+		return api.OK(http.StatusOK, api.Ordered{{"traits", n.Traits()}}), nil
+	}
+	var traits []string
+	var err error
+	switch {
+	case c.Method == http.MethodPut && len(rest) == 0:
+		traits, err = readTraits(c)
+	case c.Method == http.MethodPut:
+		err = api.CheckTrait("trait", rest[0])
+		traits = append(n.Traits(), rest[0])
+	case c.Method == http.MethodDelete && len(rest) == 0:
+		traits = []string{}
+	case c.Method == http.MethodDelete:
+		traits = n.Traits()
+		at := slices.Index(traits, rest[0])
+		if at < 0 {
+			return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s doesn't have a trait '%s'", n.Str("uuid"), rest[0])
+		}
+		traits = slices.Delete(traits, at, at+1)
+	default:
+		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PUT")
+	}
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if err := s.conductor.SetTraits(n, traits); err != nil {
+		return api.Reply{}, err
+	}
+	answer := api.Done(http.StatusNoContent)
+	if c.Method == http.MethodPut && len(rest) == 1 {
+		answer.Header.Set("Location", c.Base+"/v1/nodes/"+c.Path[1]+"/traits/"+rest[0])
+	}
+	return answer, nil
+}
+
+func readTraits(c *api.Call) ([]string, error) {
+	body, err := c.Object("body")
+	if err != nil {
+		return nil, err
+	}
+	if err := (api.Schema{Name: "body", Members: map[string]api.Kind{"traits": {Types: []string{"array"}}}}).Check(body); err != nil {
+		return nil, err
+	}
+	if _, given := body["traits"]; !given {
+		return nil, api.Fault(http.StatusBadRequest, "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no "+
+			"body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.")
+	}
+	if err := api.CheckTexts("body", body["traits"]); err != nil {
+		return nil, err
+	}
+	traits := api.Texts(body["traits"])
+	for _, trait := range traits {
+		if err := api.CheckTrait("body", trait); err != nil {
+			return nil, err
+		}
+	}
+	return traits, nil
+}
+
+// nodeSchema is the schema of a new node.
+func (s *Server) nodeSchema() api.Schema {
+	members := map[string]api.Kind{
+		"automated_clean": api.BoolKind, "boot_mode": api.TextKind, "chassis_uuid": api.TextKind, "conductor_group": api.TextKind,
+		"console_enabled": api.BoolKind, "description": {Types: api.TextKind.Types, MaxLength: maxDescription}, "driver": api.StringKind,
+		"driver_info": api.ObjectKind, "extra": api.ObjectKind, "instance_info": api.ObjectKind, "instance_uuid": api.TextKind, "lessee": api.TextKind,
+		"maintenance": api.BoolKind, "name": api.TextKind, "network_data": api.ObjectKind, "owner": api.TextKind, "properties": api.ObjectKind,
+		"resource_class": api.ClassKind, "retired": api.BoolKind, "retired_reason": api.TextKind, "secure_boot": api.BoolKind, "shard": api.TextKind,
+		"uuid": api.TextKind,
+	}
+	for _, k := range api.InterfaceKinds {
 		if k != "firmware" || !s.legacy() {
-			members[k+"_interface"] = textKind
+			members[k+"_interface"] = api.TextKind
 		}
 	}
 	if !s.legacy() {
-		members["parent_node"] = textKind
-		members["disable_power_off"] = boolKind
-		members["instance_name"] = textKind
+		members["parent_node"] = api.TextKind
+		members["disable_power_off"] = api.BoolKind
+		members["instance_name"] = api.TextKind
 	}
-	return schema{name: "node", members: members, required: []string{"driver"}}
+	return api.Schema{Name: "node", Members: members, Required: []string{"driver"}}
 }
 
 const maxDescription = 4096
@@ -39,76 +109,76 @@ var reservedNames = []string{"maintenance", "management", "states", "vendor_pass
 func checkNodeName(name any, complaint string) error {
 	given, isText := name.(string)
 	if isText && slices.Contains(reservedNames, given) {
-		return fault(http.StatusBadRequest, "The word \"%s\" is reserved and can not be used as a node name. Reserved words are: %s.",
+		return api.Fault(http.StatusBadRequest, "The word \"%s\" is reserved and can not be used as a node name. Reserved words are: %s.",
 			given, strings.Join(reservedNames, ", "))
 	}
-	if !isText || !validName(given) || isUUID(given) {
-		return fault(http.StatusBadRequest, "%s'%s'", complaint, pyText(name))
+	if !isText || !api.ValidName(given) || api.IsUUID(given) {
+		return api.Fault(http.StatusBadRequest, "%s'%s'", complaint, api.PyText(name))
 	}
 	return nil
 }
 
 // nodeByRef returns the node with the UUID or name in a path.
-func (s *Server) nodeByRef(c *call, ref string) (*node, error) {
-	if !isUUID(ref) && !validName(ref) {
-		return nil, routerFault(http.StatusBadRequest, "Expected UUID or name for node: %s", ref)
+func (s *Server) nodeByRef(c *api.Call, ref string) (*conductor.Node, error) {
+	if !api.IsUUID(ref) && !api.ValidName(ref) {
+		return nil, api.RouterFault(http.StatusBadRequest, "Expected UUID or name for node: %s", ref)
 	}
-	if !s.legacy() && c.minor >= 91 && strings.HasSuffix(ref, ".json") {
-		return nil, &apiError{status: http.StatusInternalServerError, empty: true}
+	if !s.legacy() && c.Minor >= 91 && strings.HasSuffix(ref, ".json") {
+		return nil, &api.Error{Status: http.StatusInternalServerError, Empty: true}
 	}
 	if n := s.seen(c, ref); n != nil {
 		return n, nil
 	}
-	return nil, fault(http.StatusNotFound, "Node %s could not be found.", ref)
+	return nil, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 }
 
 // createNode answers POST /v1/nodes.
-func (s *Server) createNode(c *call) (reply, error) {
-	body, err := c.object("node")
+func (s *Server) createNode(c *api.Call) (api.Reply, error) {
+	body, err := c.Object("node")
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkNewNode(c, body); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	if text(body["resource_class"]) == "" {
-		body["resource_class"] = orNull(s.DefaultResourceClass)
+	if api.Text(body["resource_class"]) == "" {
+		body["resource_class"] = api.OrNull(s.DefaultResourceClass)
 	}
-	if c.caller != nil && !c.isSystem() { // it owns what it creates
-		body["owner"] = c.project()
+	if c.Caller != nil && !c.IsSystem() { // it owns what it creates
+		body["owner"] = c.Project()
 	}
 	fields := s.newNodeFields(c, body)
-	if err := settleInterfaces(fields); err != nil {
-		return reply{}, err
+	if err := conductor.SettleInterfaces(fields); err != nil {
+		return api.Reply{}, err
 	}
-	n := s.addNode(fields)
-	return c.created("nodes/"+n.str("uuid"), json.RawMessage(s.renderNew(c, n))), nil
+	n := s.conductor.AddNode(fields)
+	return c.Created("nodes/"+n.Str("uuid"), json.RawMessage(s.renderNew(c, n))), nil
 }
 
 // renderNew encodes a node that was just created, with created_at in whole seconds.
-func (s *Server) renderNew(c *call, n *node) []byte {
-	created := n.fields["created_at"]
-	n.put("created_at", coarse(created))
+func (s *Server) renderNew(c *api.Call, n *conductor.Node) []byte {
+	created := n.Fields["created_at"]
+	n.Put("created_at", api.Coarse(created))
 	out := s.render(c, n, s.viewFor(c, n, nil))
-	n.put("created_at", created)
+	n.Put("created_at", created)
 	return out
 }
 
 // checkNewNode checks the body of a new node in Ironic's order.
-func (s *Server) checkNewNode(c *call, body map[string]any) error {
-	if err := s.nodeSchema().check(body); err != nil {
+func (s *Server) checkNewNode(c *api.Call, body map[string]any) error {
+	if err := s.nodeSchema().Check(body); err != nil {
 		return err
 	}
-	if data := object(body["network_data"]); len(data) > 0 && checkNetworkData(data, s.legacy()) != nil {
-		return fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
-			"%s is not of type 'null'", pyRepr(data), pyRepr(data))
+	if data := api.Object(body["network_data"]); len(data) > 0 && api.CheckNetworkData(data, s.legacy()) != nil {
+		return api.Fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
+			"%s is not of type 'null'", api.PyRepr(data), api.PyRepr(data))
 	}
 	if err := checkNodeValues(body); err != nil {
 		return err
 	}
-	for _, key := range sortedKeys(body) {
-		if since, known := nodeFieldSince(key); known && since > c.minor {
-			return notAcceptable()
+	for _, key := range api.SortedKeys(body) {
+		if since, known := api.NodeFieldSince(key); known && since > c.Minor {
+			return api.NotAcceptable()
 		}
 	}
 	if name := body["name"]; name != nil {
@@ -116,31 +186,31 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 			return err
 		}
 	}
-	if owner := text(body["owner"]); owner != "" && !c.isSystem() && owner != c.project() {
-		return fault(http.StatusBadRequest, "Cannot create a node as a project scoped admin with an owner other than your own project.")
+	if owner := api.Text(body["owner"]); owner != "" && !c.IsSystem() && owner != c.Project() {
+		return api.Fault(http.StatusBadRequest, "Cannot create a node as a project scoped admin with an owner other than your own project.")
 	}
-	if chassis := text(body["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
-		return fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
+	if chassis := api.Text(body["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
+		return api.Fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
 	}
-	driver, group := text(body["driver"]), text(body["conductor_group"])
-	if _, found := findDriver(driver); !found || group != "" {
-		return noValidHost(driver, group, s.legacy())
+	driver, group := api.Text(body["driver"]), api.Text(body["conductor_group"])
+	if _, found := conductor.FindDriver(driver); !found || group != "" {
+		return conductor.NoValidHost(driver, group, s.legacy())
 	}
-	if text(body["uuid"]) == "" {
-		body["uuid"] = newUUID()
+	if api.Text(body["uuid"]) == "" {
+		body["uuid"] = api.NewUUID()
 	}
-	if cpus, isText := object(body["properties"])["cpus"].(string); isText && s.legacy() && strings.Trim(cpus, "0123456789") != "" {
-		return fault(http.StatusBadRequest, "The following properties for node %s should be non-negative integers, but provided values are: cpus=%s", text(body["uuid"]), cpus)
+	if cpus, isText := api.Object(body["properties"])["cpus"].(string); isText && s.legacy() && strings.Trim(cpus, "0123456789") != "" {
+		return api.Fault(http.StatusBadRequest, "The following properties for node %s should be non-negative integers, but provided values are: cpus=%s", api.Text(body["uuid"]), cpus)
 	}
-	if uuid := text(body["uuid"]); s.nodeByUUID[uuid] != nil {
-		return fault(http.StatusConflict, "A node with UUID %s already exists.", uuid)
+	if uuid := api.Text(body["uuid"]); s.conductor.NodeByUUID[uuid] != nil {
+		return api.Fault(http.StatusConflict, "A node with UUID %s already exists.", uuid)
 	}
-	if name := text(body["name"]); s.nodeByName[name] != nil {
-		return fault(http.StatusConflict, "A node with name %s already exists.", name)
+	if name := api.Text(body["name"]); s.conductor.NodeByName[name] != nil {
+		return api.Fault(http.StatusConflict, "A node with name %s already exists.", name)
 	}
-	if instance := text(body["instance_uuid"]); instance != "" && s.byInstance(instance) != nil {
-		return fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
-			instance, text(body["uuid"]))
+	if instance := api.Text(body["instance_uuid"]); instance != "" && s.conductor.ByInstance(instance) != nil {
+		return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+			instance, api.Text(body["uuid"]))
 	}
 	return nil
 }
@@ -148,8 +218,8 @@ func (s *Server) checkNewNode(c *call, body map[string]any) error {
 // checkNodeValues checks UUIDs and booleans, and converts texts such as "yes" to booleans.
 func checkNodeValues(body map[string]any) error {
 	for _, key := range []string{"chassis_uuid", "instance_uuid", "uuid"} {
-		if value := body[key]; value != nil && !isUUID(text(value)) {
-			return fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, text(value))
+		if value := body[key]; value != nil && !api.IsUUID(api.Text(value)) {
+			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, api.Text(value))
 		}
 	}
 	for _, key := range []string{
@@ -159,9 +229,9 @@ func checkNodeValues(body map[string]any) error {
 		if value == nil {
 			continue
 		}
-		b, valid := parseBool(value)
+		b, valid := api.ParseBool(value)
 		if !valid {
-			return notBool(key, value)
+			return api.NotBool(key, value)
 		}
 		body[key] = b
 	}
@@ -169,10 +239,10 @@ func checkNodeValues(body map[string]any) error {
 }
 
 // newNodeFields returns the fields of a new node.
-func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
+func (s *Server) newNodeFields(c *api.Call, body map[string]any) map[string]any {
 	fields := map[string]any{}
-	for _, f := range nodeFields {
-		fields[f.name] = nil
+	for _, f := range api.NodeFields {
+		fields[f.Name] = nil
 	}
 	for _, key := range []string{
 		"clean_step", "deploy_step", "driver_info", "driver_internal_info", "extra", "instance_info", "network_data", "properties",
@@ -185,108 +255,37 @@ func (s *Server) newNodeFields(c *call, body map[string]any) map[string]any {
 	}
 	fields["traits"] = []string{}
 	fields["conductor"] = s.host()
-	fields["created_at"] = timestamp(s.now)
+	fields["created_at"] = api.Timestamp(s.conductor.Now)
 	for key, value := range body {
 		if value != nil {
 			fields[key] = value
 		}
 	}
-	fields["conductor_group"] = text(fields["conductor_group"])
-	fields["provision_state"] = string(enroll)
-	if c.minor < 11 {
-		fields["provision_state"] = string(available)
+	fields["conductor_group"] = api.Text(fields["conductor_group"])
+	fields["provision_state"] = string(conductor.Enroll)
+	if c.Minor < 11 {
+		fields["provision_state"] = string(conductor.Available)
 	}
 	return fields
 }
 
-// addNode stores a new node.
-func (s *Server) addNode(fields map[string]any) *node {
-	s.sequence++
-	n := &node{order: s.sequence, fields: fields}
-	s.nodes = append(s.nodes, n)
-	s.nodeByUUID[n.str("uuid")] = n
-	if name := n.str("name"); name != "" {
-		s.nodeByName[name] = n
-	}
-	s.visits = append(s.visits, visit{time: s.now, node: n.str("uuid"), state: n.state()})
-	return n
-}
-
 // deleteNode answers DELETE /v1/nodes/{node}.
-func (s *Server) deleteNode(n *node) error {
-	uuid := n.str("uuid")
-	if err := n.locked(); err != nil {
+func (s *Server) deleteNode(n *conductor.Node) error {
+	uuid := n.Str("uuid")
+	if err := n.Locked(); err != nil {
 		return err
 	}
-	if instance := n.str("instance_uuid"); instance != "" && !n.flag("maintenance") {
-		return fault(http.StatusConflict, "Node %s is associated with instance %s.", uuid, instance)
+	if instance := n.Str("instance_uuid"); instance != "" && !n.Flag("maintenance") {
+		return api.Fault(http.StatusConflict, "Node %s is associated with instance %s.", uuid, instance)
 	}
-	if n.flag("protected") {
-		return protectedFault(n)
+	if n.Flag("protected") {
+		return conductor.ProtectedFault(n)
 	}
-	if !n.state().deletable() && !n.flag("maintenance") {
-		return fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+
-			"deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode", uuid, n.state())
+	if !n.State().Deletable() && !n.Flag("maintenance") {
+		return api.Fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+
+			"deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode", uuid, n.State())
 	}
 	s.portgroups = slices.DeleteFunc(s.portgroups, func(g *portgroup) bool { return g.node == n })
-	s.removeNode(n)
+	s.conductor.RemoveNode(n)
 	return nil
-}
-
-// removeNode removes a node with what belongs to it.
-func (s *Server) removeNode(n *node) {
-	uuid := n.str("uuid")
-	s.dropAllocation(n)
-	s.ports = slices.DeleteFunc(s.ports, func(p *port) bool {
-		if p.node != n {
-			return false
-		}
-		delete(s.portByMAC, p.address)
-		return true
-	})
-	s.nodes = slices.DeleteFunc(s.nodes, func(other *node) bool { return other == n })
-	delete(s.nodeByUUID, uuid)
-	delete(s.nodeByName, n.str("name"))
-	n.work = nil
-	s.visits = append(s.visits, visit{time: s.now, node: uuid})
-}
-
-// AddFleet adds n available nodes of a resource class with the driver fake-hardware. Their names are node-000, node-001 and so
-// on, without names in use. They are off and have properties, two ports and an inventory. Every second node has the trait
-// CUSTOM_NVME.
-func (s *Server) AddFleet(n int, class string) {
-	defer s.lock()()
-	for number := 0; n > 0; number++ {
-		name := fmt.Sprintf("node-%03d", number)
-		if s.nodeByName[name] != nil {
-			continue
-		}
-		n--
-		s.addMachine(name, class, number)
-	}
-}
-
-func (s *Server) addMachine(name, class string, number int) {
-	c := &call{minor: s.maxMinor(), header: http.Header{}}
-	fields := s.newNodeFields(c, map[string]any{
-		"uuid": newUUID(), "name": name, "driver": "fake-hardware", "resource_class": class,
-		"properties": map[string]any{
-			"cpus": 32.0, "memory_mb": 131072.0, "local_gb": 893.0, "cpu_arch": "x86_64", "capabilities": "boot_mode:uefi",
-		},
-	})
-	if err := settleInterfaces(fields); err != nil {
-		panic(err) // cannot happen: fake-hardware has all defaults
-	}
-	fields["provision_state"] = string(available)
-	fields["provision_updated_at"] = timestamp(s.now)
-	fields["power_state"] = powerOff
-	if number%2 == 1 {
-		fields["traits"] = []string{"CUSTOM_NVME"}
-	}
-	n := s.addNode(fields)
-	for card := range 2 {
-		mac := fmt.Sprintf("52:54:%02x:%02x:%02x:%02x", number>>16&0xff, number>>8&0xff, number&0xff, card)
-		s.addPort(n, newUUID(), mac, map[string]any{"pxe_enabled": card == 0})
-	}
-	s.discover(n)
 }

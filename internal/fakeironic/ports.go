@@ -5,352 +5,374 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 )
 
-// port is a network card.
-type port struct {
-	uuid, address string
-	node          *node
-	fields        map[string]any // all but uuid, address and node_uuid
+// portSchema is the schema of new and patched ports.
+func (s *Server) portSchema() api.Schema {
+	rules := api.Schema{Name: "port", Required: []string{"address", "node_uuid"}}
+	rules.Members = map[string]api.Kind{"uuid": api.TextKind, "address": api.StringKind, "node_uuid": api.TextKind}
+	for _, f := range conductor.PortFields {
+		if len(f.Kind.Types) > 0 && f.Since <= s.maxMinor() {
+			rules.Members[f.Name] = f.Kind
+		}
+	}
+	return rules
+}
+
+// showPort returns the port as the API shows it, with the given fields; nil means all.
+func showPort(c *api.Call, p *conductor.Port, fields []string) api.Ordered {
+	wants := func(name string) bool { return fields == nil || slices.Contains(fields, name) }
+	var out api.Ordered
+	for _, m := range (api.Ordered{{"uuid", p.Uuid}, {"address", p.Address}, {"node_uuid", p.Node.Str("uuid")}}) {
+		if wants(m.Key) {
+			out = append(out, m)
+		}
+	}
+	for _, f := range conductor.PortFields {
+		if c.Minor >= f.Since && wants(f.Name) {
+			out = append(out, api.Member{f.Name, p.Fields[f.Name]})
+		}
+	}
+	return append(out, api.Member{"links", c.Links("ports/" + p.Uuid)})
+}
+
+// portQueryFields returns the fields that the query selects; nil means all.
+func portQueryFields(c *api.Call) ([]string, error) {
+	if !c.Query.Has("fields") {
+		return nil, nil
+	}
+	fields := api.SplitList(c.Query["fields"])
+	for _, name := range fields {
+		known := slices.Contains([]string{"uuid", "address", "node_uuid"}, name)
+		for _, f := range conductor.PortFields {
+			if f.Name == name {
+				known = true
+				if f.Since > c.Minor {
+					return nil, api.NotAcceptable()
+				}
+			}
+		}
+		if !known {
+			return nil, api.Fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+	}
+	return fields, nil
+}
+
+func portFieldSince(name string) int {
+	for _, f := range conductor.PortFields {
+		if f.Name == name {
+			return f.Since
+		}
+	}
+	return 0
+}
+
+// patchablePortFields are the fields of a port that PATCH may change.
+func (s *Server) patchablePortFields() []string {
+	if s.legacy() {
+		return []string{
+			"address", "extra", "is_smartnic", "local_link_connection", "node_uuid", "physical_network", "portgroup_uuid", "pxe_enabled",
+		}
+	}
+	return []string{
+		"address", "extra", "is_smartnic", "local_link_connection", "node_ident", "node_uuid", "physical_network", "portgroup_uuid",
+		"pxe_enabled", "name", "description", "vendor", "category", "available_for_dynamic_portgroup",
+	}
 }
 
 // routePorts answers /v1/ports; onNode limits it to the ports of one node.
-func (s *Server) routePorts(c *call, rest []string, onNode *node) (reply, error) {
+func (s *Server) routePorts(c *api.Call, rest []string, onNode *conductor.Node) (api.Reply, error) {
 	switch {
-	case len(rest) == 0 && c.method == http.MethodGet:
+	case len(rest) == 0 && c.Method == http.MethodGet:
 		return s.listPorts(c, onNode, false)
-	case len(rest) == 1 && rest[0] == "detail" && c.method == http.MethodGet:
+	case len(rest) == 1 && rest[0] == "detail" && c.Method == http.MethodGet:
 		return s.listPorts(c, onNode, true)
-	case len(rest) == 0 && c.method == http.MethodPost && onNode == nil:
+	case len(rest) == 0 && c.Method == http.MethodPost && onNode == nil:
 		return s.createPort(c)
-	case len(rest) == 0 && (c.method == http.MethodPatch || c.method == http.MethodDelete):
-		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: port_uuid")
+	case len(rest) == 0 && (c.Method == http.MethodPatch || c.Method == http.MethodDelete):
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: port_uuid")
 	case len(rest) == 0:
-		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
+		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")
 	case len(rest) > 1:
-		return reply{}, routerFault(http.StatusNotFound, "")
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 	}
-	if !isUUID(rest[0]) && s.legacy() {
-		return reply{}, fault(http.StatusBadRequest, "Expected UUID for port_uuid: %s", rest[0])
+	if !api.IsUUID(rest[0]) && s.legacy() {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for port_uuid: %s", rest[0])
 	}
-	if !isUUID(rest[0]) && !validName(rest[0]) {
-		return reply{}, fault(http.StatusBadRequest, "Expected UUID or name for port_ident: %s", rest[0])
+	if !api.IsUUID(rest[0]) && !api.ValidName(rest[0]) {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID or name for port_ident: %s", rest[0])
 	}
 	p := s.findPort(rest[0])
 	if p == nil {
-		return reply{}, fault(http.StatusNotFound, "Port %s could not be found.", rest[0])
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Port %s could not be found.", rest[0])
 	}
-	switch c.method {
+	switch c.Method {
 	case http.MethodGet:
-		if err := c.accept("fields"); err != nil {
-			return reply{}, err
+		if err := c.Accept("fields"); err != nil {
+			return api.Reply{}, err
 		}
 		fields, err := portQueryFields(c)
 		if err != nil {
-			return reply{}, err
+			return api.Reply{}, err
 		}
-		return ok(http.StatusOK, showPort(c, p, fields)), nil
+		return api.OK(http.StatusOK, showPort(c, p, fields)), nil
 	case http.MethodPatch:
 		return s.patchPort(c, p)
 	case http.MethodDelete:
-		return done(http.StatusNoContent), s.deletePort(p)
+		return api.Done(http.StatusNoContent), s.deletePort(p)
 	}
-	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
+	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
 }
 
-func (s *Server) findPort(ref string) *port {
-	for _, p := range s.ports {
-		if p.uuid == ref || text(p.fields["name"]) == ref && ref != "" {
+func (s *Server) findPort(ref string) *conductor.Port {
+	for _, p := range s.conductor.Ports {
+		if p.Uuid == ref || api.Text(p.Fields["name"]) == ref && ref != "" {
 			return p
 		}
 	}
 	return nil
 }
 
-func (s *Server) listPorts(c *call, onNode *node, detail bool) (reply, error) {
-	err := c.accept("node", "node_uuid", "address", "limit", "marker", "sort_key", "sort_dir", "fields", "portgroup", "detail", "shard")
+func (s *Server) listPorts(c *api.Call, onNode *conductor.Node, detail bool) (api.Reply, error) {
+	err := c.Accept("node", "node_uuid", "address", "limit", "marker", "sort_key", "sort_dir", "fields", "portgroup", "detail", "shard")
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	asked, _ := parseBool(c.query.Get("detail"))
+	asked, _ := api.ParseBool(c.Query.Get("detail"))
 	detail = detail || asked
 	fields, err := portQueryFields(c)
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if detail && fields != nil {
-		return reply{}, fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
 	}
 	if fields == nil && !detail {
 		fields = []string{"uuid", "address"}
 	}
-	if !c.query.Has("node") && c.query.Has("node_uuid") && !isUUID(c.query.Get("node_uuid")) {
-		return reply{}, fault(http.StatusBadRequest, "Expected UUID for node_uuid: %s", c.query.Get("node_uuid"))
+	if !c.Query.Has("node") && c.Query.Has("node_uuid") && !api.IsUUID(c.Query.Get("node_uuid")) {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for node_uuid: %s", c.Query.Get("node_uuid"))
 	}
 	for _, key := range []string{"node", "node_uuid"} {
-		if ref := c.query.Get(key); ref != "" {
-			if onNode = s.find(ref); onNode == nil {
-				return reply{}, fault(http.StatusNotFound, "Node %s could not be found.", ref)
+		if ref := c.Query.Get(key); ref != "" {
+			if onNode = s.conductor.Find(ref); onNode == nil {
+				return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 			}
 		}
 	}
 	// Ironic ignores an empty address and answers with all ports.
-	address := strings.ToLower(c.query.Get("address"))
+	address := strings.ToLower(c.Query.Get("address"))
 	if address != "" {
-		if address, err = readMAC(address); err != nil {
-			return reply{}, err
+		if address, err = api.ReadMAC(address); err != nil {
+			return api.Reply{}, err
 		}
 	}
-	var selected []*port
-	for _, p := range s.ports {
-		if s.lists(c, "port", p.node) && (onNode == nil || p.node == onNode) && (address == "" || p.address == address) {
+	var selected []*conductor.Port
+	for _, p := range s.conductor.Ports {
+		if s.lists(c, "port", p.Node) && (onNode == nil || p.Node == onNode) && (address == "" || p.Address == address) {
 			selected = append(selected, p)
 		}
 	}
-	page, err := paged(c, fields, selected, func(p *port) string { return p.uuid }, func(marker string) error {
+	page, err := api.Paged(c, fields, selected, func(p *conductor.Port) string { return p.Uuid }, func(marker string) error {
 		if s.findPort(marker) == nil {
-			return fault(http.StatusNotFound, "Port %s could not be found.", marker)
+			return api.Fault(http.StatusNotFound, "Port %s could not be found.", marker)
 		}
 		return nil
 	})
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if detail {
 		fields = nil
 	}
-	items := make([]json.RawMessage, len(page.items))
-	for i, p := range page.items {
-		items[i] = encode(showPort(c, p, fields))
+	items := make([]json.RawMessage, len(page.Items))
+	for i, p := range page.Items {
+		items[i] = api.Encode(showPort(c, p, fields))
 	}
-	return page.reply("ports", items), nil
+	return page.Reply("ports", items), nil
 }
 
 // createPort answers POST /v1/ports.
-func (s *Server) createPort(c *call) (reply, error) {
-	body, err := c.object("port")
+func (s *Server) createPort(c *api.Call) (api.Reply, error) {
+	body, err := c.Object("port")
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	if ident, given := body["node_ident"]; given && c.minor >= 94 {
+	if ident, given := body["node_ident"]; given && c.Minor >= 94 {
 		delete(body, "node_ident")
-		if n := s.find(text(ident)); n != nil {
-			body["node_uuid"] = n.str("uuid")
+		if n := s.conductor.Find(api.Text(ident)); n != nil {
+			body["node_uuid"] = n.Str("uuid")
 		}
 	}
-	if err := s.portSchema().check(body); err != nil {
-		return reply{}, err
+	if err := s.portSchema().Check(body); err != nil {
+		return api.Reply{}, err
 	}
 	if err := checkPortValues(c, body); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	mac, err := readMAC(body["address"])
+	mac, err := api.ReadMAC(body["address"])
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	n := s.nodeByUUID[text(body["node_uuid"])]
+	n := s.conductor.NodeByUUID[api.Text(body["node_uuid"])]
 	if n == nil {
-		return reply{}, fault(http.StatusBadRequest, "Node %s could not be found.", text(body["node_uuid"]))
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Node %s could not be found.", api.Text(body["node_uuid"]))
 	}
-	if err := n.locked(); err != nil {
-		return reply{}, err
+	if err := n.Locked(); err != nil {
+		return api.Reply{}, err
 	}
-	if s.portByMAC[mac] != nil {
-		return reply{}, fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
+	if s.conductor.PortByMAC[mac] != nil {
+		return api.Reply{}, api.Fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
 	}
-	uuid := text(body["uuid"])
+	uuid := api.Text(body["uuid"])
 	if uuid == "" {
-		uuid = newUUID()
+		uuid = api.NewUUID()
 	}
 	if s.findPort(uuid) != nil {
-		return reply{}, fault(http.StatusConflict, "A port with UUID %s already exists.", uuid)
+		return api.Reply{}, api.Fault(http.StatusConflict, "A port with UUID %s already exists.", uuid)
 	}
 	if err := s.uniquePortName(nil, body); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkMembership(c, n, nil, body, func(string) bool { return true }); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	p := s.addPort(n, uuid, mac, body)
-	return c.created("ports/"+p.uuid, coarseTimes(showPort(c, p, nil))), nil
+	p := s.conductor.AddPort(n, uuid, mac, body)
+	return c.Created("ports/"+p.Uuid, api.CoarseTimes(showPort(c, p, nil))), nil
 }
 
 // uniquePortName refuses a name that another port has, on any node.
-func (s *Server) uniquePortName(p *port, body map[string]any) error {
-	name := text(body["name"])
+func (s *Server) uniquePortName(p *conductor.Port, body map[string]any) error {
+	name := api.Text(body["name"])
 	if other := s.findPort(name); name != "" && other != nil && other != p {
-		return fault(http.StatusConflict, "A port with name %s already exists.", name)
+		return api.Fault(http.StatusConflict, "A port with name %s already exists.", name)
 	}
 	return nil
 }
 
-// addPort stores a new port.
-func (s *Server) addPort(n *node, uuid, mac string, body map[string]any) *port {
-	p := &port{uuid: uuid, address: mac, node: n, fields: map[string]any{}}
-	for _, f := range portFields {
-		p.fields[f.name] = f.initial
-		if f.kind.types != nil && slices.Contains(f.kind.types, "object") || f.name == "internal_info" {
-			p.fields[f.name] = map[string]any{}
-		}
-		if value := body[f.name]; value != nil {
-			p.fields[f.name] = value
-		}
-	}
-	p.fields["created_at"] = timestamp(s.now)
-	s.ports = append(s.ports, p)
-	s.portByMAC[mac] = p
-	return p
-}
-
 // checkPortValues checks versions, UUIDs, booleans and the connection to the switch.
-func checkPortValues(c *call, body map[string]any) error {
+func checkPortValues(c *api.Call, body map[string]any) error {
 	for _, key := range []string{"uuid", "node_uuid", "portgroup_uuid"} {
-		if value := body[key]; value != nil && !isUUID(text(value)) {
-			return fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, text(value))
+		if value := body[key]; value != nil && !api.IsUUID(api.Text(value)) {
+			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, api.Text(value))
 		}
 	}
 	for _, key := range []string{"is_smartnic", "pxe_enabled"} {
 		if value := body[key]; value != nil {
-			b, valid := parseBool(value)
+			b, valid := api.ParseBool(value)
 			if !valid {
-				return notBool(key, value)
+				return api.NotBool(key, value)
 			}
 			body[key] = b
 		}
 	}
-	for _, f := range portFields {
-		if _, given := body[f.name]; given && f.since > c.minor {
-			return notAcceptable()
+	for _, f := range conductor.PortFields {
+		if _, given := body[f.Name]; given && f.Since > c.Minor {
+			return api.NotAcceptable()
 		}
 	}
-	return checkLink(body)
+	return api.CheckLink(body)
 }
 
 // connectivity lists the attributes of a port that cannot change while its node is in use.
 var connectivity = []string{"local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"}
 
-func (s *Server) patchPort(c *call, p *port) (reply, error) {
-	ops, err := c.patch()
+func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
+	ops, err := c.Patch()
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	var allowed []string
-	for _, f := range portFields {
-		if len(f.kind.types) > 0 && f.since <= s.maxMinor() {
-			allowed = append(allowed, f.name)
+	for _, f := range conductor.PortFields {
+		if len(f.Kind.Types) > 0 && f.Since <= s.maxMinor() {
+			allowed = append(allowed, f.Name)
 		}
 	}
-	if err := checkPatchable(ops, s.patchablePortFields()); err != nil {
-		return reply{}, err
+	if err := api.CheckPatchable(ops, s.patchablePortFields()); err != nil {
+		return api.Reply{}, err
 	}
 	for _, op := range ops {
 		switch {
-		case op.field() == "node_uuid" && op.value != p.node.str("uuid"):
-			return reply{}, fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
-		case op.op == "remove" && (op.path == "/pxe_enabled" || op.path == "/is_smartnic"):
-			return reply{}, fault(http.StatusInternalServerError, "Field `%s' cannot be None", op.field())
+		case op.Field() == "node_uuid" && op.Value != p.Node.Str("uuid"):
+			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+		case op.Op == "remove" && (op.Path == "/pxe_enabled" || op.Path == "/is_smartnic"):
+			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Field `%s' cannot be None", op.Field())
 		}
 	}
-	document := object(clone(p.fields))
-	document["address"], document["node_uuid"] = p.address, p.node.str("uuid")
-	if err := applyPatch(document, ops); err != nil {
-		return reply{}, err
+	document := api.Object(api.Clone(p.Fields))
+	document["address"], document["node_uuid"] = p.Address, p.Node.Str("uuid")
+	if err := api.ApplyPatch(document, ops); err != nil {
+		return api.Reply{}, err
 	}
 	body := map[string]any{"node_uuid": document["node_uuid"]}
 	for _, key := range append([]string{"address"}, allowed...) {
-		if value, left := document[key]; left && (value != nil || key == "address") && portFieldSince(key) <= c.minor {
+		if value, left := document[key]; left && (value != nil || key == "address") && portFieldSince(key) <= c.Minor {
 			body[key] = value
 		}
 	}
 	rules := s.portSchema()
-	rules.name = "patch"
-	if err := rules.check(body); err != nil {
-		return reply{}, err
+	rules.Name = "patch"
+	if err := rules.Check(body); err != nil {
+		return api.Reply{}, err
 	}
 	if err := checkPortValues(c, body); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	mac, err := readMAC(body["address"])
+	mac, err := api.ReadMAC(body["address"])
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkPortChange(c, p, mac, body, ops); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	s.savePort(p, mac, body, ops)
-	return ok(http.StatusOK, coarseTimes(showPort(c, p, nil))), nil
+	s.conductor.SavePort(p, mac, body, ops)
+	return api.OK(http.StatusOK, api.CoarseTimes(showPort(c, p, nil))), nil
 }
 
 // checkPortChange applies the conductor's rules about ports of nodes in use.
-func (s *Server) checkPortChange(c *call, p *port, mac string, body map[string]any, ops []patchOp) error {
-	n := p.node
-	if err := n.locked(); err != nil {
+func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, body map[string]any, ops []api.PatchOp) error {
+	n := p.Node
+	if err := n.Locked(); err != nil {
 		return err
 	}
-	if mac != p.address {
-		if (n.str("instance_uuid") != "" || n.state() == active) && !n.flag("maintenance") {
-			return fault(http.StatusConflict, "Cannot update hardware address for port %s as node %s is active or has instance UUID assigned",
-				p.uuid, n.str("uuid"))
+	if mac != p.Address {
+		if (n.Str("instance_uuid") != "" || n.State() == conductor.Active) && !n.Flag("maintenance") {
+			return api.Fault(http.StatusConflict, "Cannot update hardware address for port %s as node %s is active or has instance UUID assigned",
+				p.Uuid, n.Str("uuid"))
 		}
-		if s.portByMAC[mac] != nil {
-			return fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
+		if s.conductor.PortByMAC[mac] != nil {
+			return api.Fault(http.StatusConflict, "A port with MAC address %s already exists.", mac)
 		}
 	}
 	var changed []string
 	for _, op := range ops {
-		key := op.field()
-		if slices.Contains(connectivity, key) && !slices.Contains(changed, key) && pyRepr(p.fields[key]) != pyRepr(body[key]) {
+		key := op.Field()
+		if slices.Contains(connectivity, key) && !slices.Contains(changed, key) && api.PyRepr(p.Fields[key]) != api.PyRepr(body[key]) {
 			changed = append(changed, key)
 		}
 	}
-	free := n.state() == enroll || n.state() == inspecting || n.state() == inspectWait || n.state() == manageable
-	if len(changed) > 0 && !free && !n.flag("maintenance") {
-		return fault(http.StatusConflict, "Port %s can not have any connectivity attributes (portgroup_id, local_link_connection, physical_network, "+
+	free := n.State() == conductor.Enroll || n.State() == conductor.Inspecting || n.State() == conductor.InspectWait || n.State() == conductor.Manageable
+	if len(changed) > 0 && !free && !n.Flag("maintenance") {
+		return api.Fault(http.StatusConflict, "Port %s can not have any connectivity attributes (portgroup_id, local_link_connection, physical_network, "+
 			"pxe_enabled) updated unless node %s is in a enroll, inspecting, inspect wait, manageable state or in maintenance mode. The current state is %s.",
-			p.uuid, n.str("uuid"), n.state())
+			p.Uuid, n.Str("uuid"), n.State())
 	}
 	if err := s.uniquePortName(p, body); err != nil {
 		return err
 	}
 	return s.checkMembership(c, n, p, body, func(key string) bool {
-		return slices.ContainsFunc(ops, func(op patchOp) bool { return op.field() == key })
+		return slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == key })
 	})
 }
 
-// savePort stores a patched port.
-func (s *Server) savePort(p *port, mac string, body map[string]any, ops []patchOp) {
-	for _, op := range ops {
-		key := op.field()
-		if key == "address" || key == "node_uuid" {
-			continue
-		}
-		value := body[key]
-		for _, f := range portFields {
-			if f.name == key && value == nil {
-				value = f.initial
-				if slices.Contains(f.kind.types, "object") {
-					value = map[string]any{}
-				}
-			}
-		}
-		p.fields[key] = value
-	}
-	delete(s.portByMAC, p.address)
-	p.address = mac
-	s.portByMAC[mac] = p
-	p.fields["updated_at"] = timestamp(s.now)
-}
-
-func (s *Server) deletePort(p *port) error {
-	if err := p.node.locked(); err != nil {
+func (s *Server) deletePort(p *conductor.Port) error {
+	if err := p.Node.Locked(); err != nil {
 		return err
 	}
-	s.removePort(p)
+	s.conductor.RemovePort(p)
 	return nil
-}
-
-// removePort removes a port.
-func (s *Server) removePort(p *port) {
-	delete(s.portByMAC, p.address)
-	s.ports = slices.DeleteFunc(s.ports, func(other *port) bool { return other == p })
 }

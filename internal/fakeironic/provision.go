@@ -4,123 +4,145 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/procedure"
 )
 
-// provisionRequest is the body of PUT states/provision.
-type provisionRequest struct {
-	target         verb
-	asked          string // target as the client wrote it
-	configdrive    any
-	cleanSteps     []any
-	deploySteps    []any
-	serviceSteps   []any
-	rescuePassword string
-	hasPassword    bool
-	noRamdisk      bool
-	runbook        string
+// takeRunbook replaces the steps of a request by those of its runbook.
+func (s *Server) takeRunbook(c *api.Call, n *conductor.Node, request *conductor.Request) error {
+	if request.Runbook == "" {
+		return nil
+	}
+	if c.Minor < procedure.RunbookMinor {
+		return api.NotAcceptable()
+	}
+	p := s.runbooks.Find(request.Runbook)
+	if p == nil {
+		return api.Fault(http.StatusNotFound, "Runbook %s could not be found.", request.Runbook)
+	}
+	if err := p.Approved(c, n.Str("uuid"), n.Traits()); err != nil {
+		return err
+	}
+	steps := p.InOrder()
+	given := request.CleanSteps
+	if request.Target == conductor.VerbService {
+		given = request.ServiceSteps
+	}
+	switch {
+	case len(given) > 0:
+		return api.Fault(http.StatusBadRequest, "Please provide either \"%s_steps\" or a runbook, but not both.", request.Target)
+	case request.Target == conductor.VerbClean:
+		request.CleanSteps = steps
+	case request.Target == conductor.VerbService:
+		request.ServiceSteps = steps
+	}
+	request.NoRamdisk = p.DisableRamdisk
+	return nil
 }
 
 // putProvision answers PUT /v1/nodes/{node}/states/provision.
-func (s *Server) putProvision(c *call, n *node) (reply, error) {
+func (s *Server) putProvision(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	request, err := readProvision(c)
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	if request.runbook != "" && s.maxMinor() < runbookMinor {
-		return reply{}, fault(http.StatusBadRequest, "Unexpected arguments: runbook")
+	if request.Runbook != "" && s.maxMinor() < procedure.RunbookMinor {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Unexpected arguments: runbook")
 	}
-	if since := verbSince(request.target); c.minor < since && since <= s.maxMinor() {
-		return reply{}, notAcceptable()
+	if since := conductor.VerbSince(request.Target); c.Minor < since && since <= s.maxMinor() {
+		return api.Reply{}, api.NotAcceptable()
 	}
 	if err := s.checkTransition(n, request); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := checkConfigDrive(c, request); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.takeRunbook(c, n, &request); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := s.checkProvisionBody(c, request); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	if n.state() == inspectWait && request.target == verbAbort && c.minor < 41 {
-		return reply{}, notAcceptable()
+	if n.State() == conductor.InspectWait && request.Target == conductor.VerbAbort && c.Minor < 41 {
+		return api.Reply{}, api.NotAcceptable()
 	}
-	if n.state() == deployWait && request.target == verbAbort && c.minor < 110 {
-		return reply{}, notAcceptable()
+	if n.State() == conductor.DeployWait && request.Target == conductor.VerbAbort && c.Minor < 110 {
+		return api.Reply{}, api.NotAcceptable()
 	}
-	if err := n.locked(); err != nil {
-		return reply{}, err
+	if err := n.Locked(); err != nil {
+		return api.Reply{}, err
 	}
-	request.deploySteps = append(s.templateSteps(n), request.deploySteps...)
-	if err := s.start(n, request); err != nil {
-		return reply{}, err
+	request.DeploySteps = append(s.templateSteps(n), request.DeploySteps...)
+	if err := s.conductor.Start(n, request); err != nil {
+		return api.Reply{}, err
 	}
-	answer := done(http.StatusAccepted)
-	answer.header.Set("Location", c.base+"/v1/nodes/"+c.path[1]+"/states")
+	answer := api.Done(http.StatusAccepted)
+	answer.Header.Set("Location", c.Base+"/v1/nodes/"+c.Path[1]+"/states")
 	return answer, nil
 }
 
 // templateSteps returns the steps of the deploy templates that the traits of a node's instance select.
-func (s *Server) templateSteps(n *node) (steps []any) {
-	traits := texts(object(n.fields["instance_info"])["traits"])
-	for _, template := range s.templates.all {
-		if slices.Contains(traits, template.name) {
-			steps = append(steps, template.steps...)
+func (s *Server) templateSteps(n *conductor.Node) (steps []any) {
+	traits := api.Texts(api.Object(n.Fields["instance_info"])["traits"])
+	for _, template := range s.templates.All {
+		if slices.Contains(traits, template.Name) {
+			steps = append(steps, template.Steps...)
 		}
 	}
 	return steps
 }
 
 // readProvision decodes the body.
-func readProvision(c *call) (provisionRequest, error) {
-	var request provisionRequest
-	body, err := c.object("body")
+func readProvision(c *api.Call) (conductor.Request, error) {
+	var request conductor.Request
+	body, err := c.Object("body")
 	if err != nil {
 		return request, err
 	}
 	target, given := body["target"]
 	if !given {
-		return request, fault(http.StatusBadRequest, "Missing mandatory parameter: target")
+		return request, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: target")
 	}
-	for _, key := range sortedKeys(body) {
+	for _, key := range api.SortedKeys(body) {
 		value := body[key]
 		valid := true
 		switch key {
 		case "target":
-			if kind := jsonType(value); kind != "string" && kind != "null" {
-				return request, fault(http.StatusBadRequest, "Expected string for target: %s", pyText(value))
+			if kind := api.JSONType(value); kind != "string" && kind != "null" {
+				return request, api.Fault(http.StatusBadRequest, "Expected string for target: %s", api.PyText(value))
 			}
 		case "configdrive":
-			kind := jsonType(value)
+			kind := api.JSONType(value)
 			if kind != "null" && kind != "object" && kind != "string" {
-				return request, fault(http.StatusBadRequest,
-					"Expected types <class 'NoneType'>, <class 'dict'>, <class 'str'> for configdrive: %s", pyRepr(value))
+				return request, api.Fault(http.StatusBadRequest,
+					"Expected types <class 'NoneType'>, <class 'dict'>, <class 'str'> for configdrive: %s", api.PyRepr(value))
 			}
-			request.configdrive = value
+			request.ConfigDrive = value
 		case "clean_steps":
-			request.cleanSteps, valid = listOrNull(value)
+			request.CleanSteps, valid = listOrNull(value)
 		case "deploy_steps":
-			request.deploySteps, valid = listOrNull(value)
+			request.DeploySteps, valid = listOrNull(value)
 		case "service_steps":
-			request.serviceSteps, valid = listOrNull(value)
+			request.ServiceSteps, valid = listOrNull(value)
 		case "rescue_password":
-			request.rescuePassword = text(value)
-			request.hasPassword = value != nil
+			request.RescuePassword = api.Text(value)
+			request.HasPassword = value != nil
 		case "disable_ramdisk":
-			request.noRamdisk = value != nil
+			request.NoRamdisk = value != nil
 		case "runbook":
-			request.runbook = text(value)
+			request.Runbook = api.Text(value)
 		default:
-			return request, fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
+			return request, api.Fault(http.StatusBadRequest, "Unexpected arguments: %s", key)
 		}
 		if !valid {
-			return request, fault(http.StatusBadRequest, "Expected another type for %s: %s", key, pyRepr(value))
+			return request, api.Fault(http.StatusBadRequest, "Expected another type for %s: %s", key, api.PyRepr(value))
 		}
 	}
-	request.asked = pyText(target)
-	request.target = verb(request.asked)
+	request.Asked = api.PyText(target)
+	request.Target = conductor.Verb(request.Asked)
 	return request, nil
 }
 
@@ -133,53 +155,53 @@ func listOrNull(value any) (list []any, valid bool) {
 }
 
 // checkTransition refuses a verb that is not allowed in the node's state.
-func (s *Server) checkTransition(n *node, request provisionRequest) error {
-	target := request.target.canonical()
-	if n.flag("maintenance") && (target == verbActive || target == verbRebuild) {
-		return inMaintenance("provisioning", n)
+func (s *Server) checkTransition(n *conductor.Node, request conductor.Request) error {
+	target := request.Target.Canonical()
+	if n.Flag("maintenance") && (target == conductor.VerbActive || target == conductor.VerbRebuild) {
+		return conductor.InMaintenance("provisioning", n)
 	}
-	if next(n.state(), target, s.maxMinor()) != "" {
+	if conductor.Next(n.State(), target, s.maxMinor()) != "" {
 		return nil
 	}
-	if err := n.locked(); err != nil {
+	if err := n.Locked(); err != nil {
 		return err
 	}
-	return invalidAction(request.asked, n.str("uuid"), n.str("provision_state"))
+	return api.InvalidAction(request.Asked, n.Str("uuid"), n.Str("provision_state"))
 }
 
 // checkProvisionBody refuses members of the body that the verb does not allow, and missing ones.
-func (s *Server) checkProvisionBody(c *call, request provisionRequest) error {
-	target := request.target.canonical()
+func (s *Server) checkProvisionBody(c *api.Call, request conductor.Request) error {
+	target := request.Target.Canonical()
 	only := func(what, verb string) error {
-		return fault(http.StatusBadRequest, "\"%s\" is only valid when setting target provision state to %s", what, verb)
+		return api.Fault(http.StatusBadRequest, "\"%s\" is only valid when setting target provision state to %s", what, verb)
 	}
 	switch {
-	case len(request.cleanSteps) > 0 && target != verbClean:
+	case len(request.CleanSteps) > 0 && target != conductor.VerbClean:
 		return only("clean_steps", "clean")
-	case request.noRamdisk && target != verbClean && s.legacy():
-		return fault(http.StatusInternalServerError, "disable_ramdisk is supported only with manual cleaning")
-	case request.noRamdisk && target != verbClean && target != verbService:
-		return fault(http.StatusBadRequest, "disable_ramdisk is supported only with manual cleaning or servicing")
-	case len(request.deploySteps) > 0 && target != verbActive && target != verbRebuild:
+	case request.NoRamdisk && target != conductor.VerbClean && s.legacy():
+		return api.Fault(http.StatusInternalServerError, "disable_ramdisk is supported only with manual cleaning")
+	case request.NoRamdisk && target != conductor.VerbClean && target != conductor.VerbService:
+		return api.Fault(http.StatusBadRequest, "disable_ramdisk is supported only with manual cleaning or servicing")
+	case len(request.DeploySteps) > 0 && target != conductor.VerbActive && target != conductor.VerbRebuild:
 		return only("deploy_steps", "active or rebuild")
-	case len(request.deploySteps) > 0 && c.minor < 69:
-		return notAcceptableBefore(69)
-	case request.hasPassword && target != verbRescue:
+	case len(request.DeploySteps) > 0 && c.Minor < 69:
+		return api.NotAcceptableBefore(69)
+	case request.HasPassword && target != conductor.VerbRescue:
 		return only("rescue_password", "rescue")
-	case target == verbRescue && blank(request.rescuePassword):
-		return fault(http.StatusBadRequest, "A non-empty \"rescue_password\" is required when setting target provision state to rescue")
-	case target == verbClean && len(request.cleanSteps) == 0:
-		return fault(http.StatusBadRequest, "\"clean_steps\" is required when setting target provision state to clean")
-	case target == verbService && len(request.serviceSteps) == 0:
-		return fault(http.StatusBadRequest, "\"service_steps\" is required when setting target provision state to service")
+	case target == conductor.VerbRescue && blank(request.RescuePassword):
+		return api.Fault(http.StatusBadRequest, "A non-empty \"rescue_password\" is required when setting target provision state to rescue")
+	case target == conductor.VerbClean && len(request.CleanSteps) == 0:
+		return api.Fault(http.StatusBadRequest, "\"clean_steps\" is required when setting target provision state to clean")
+	case target == conductor.VerbService && len(request.ServiceSteps) == 0:
+		return api.Fault(http.StatusBadRequest, "\"service_steps\" is required when setting target provision state to service")
 	}
-	if err := s.checkSteps("clean", request.cleanSteps, "interface", "step"); err != nil {
+	if err := s.checkSteps("clean", request.CleanSteps, "interface", "step"); err != nil {
 		return err
 	}
-	if err := s.checkSteps("service", request.serviceSteps, "interface", "step"); err != nil {
+	if err := s.checkSteps("service", request.ServiceSteps, "interface", "step"); err != nil {
 		return err
 	}
-	return s.checkSteps("deploy", request.deploySteps, "interface", "step", "args", "priority")
+	return s.checkSteps("deploy", request.DeploySteps, "interface", "step", "args", "priority")
 }
 
 // checkSteps refuses steps with missing or unknown members.
@@ -189,76 +211,27 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 		kinds = []string{"vendor", "power", "management", "firmware", "deploy", "bios", "raid"}
 	}
 	for _, item := range steps {
-		step := object(item)
+		step := api.Object(item)
 		for _, key := range required {
 			if _, given := step[key]; given {
 				continue
 			}
 			if key == "interface" && !s.legacy() {
-				return fault(http.StatusInternalServerError, "'interface'")
+				return api.Fault(http.StatusInternalServerError, "'interface'")
 			}
-			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+
-				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, pyRepr(key), pyRepr(step))
+			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+
+				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, api.PyRepr(key), api.PyRepr(step))
 		}
-		if kind, _ := stepName(step); !slices.Contains(kinds, kind) {
-			return fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in schema['items']:\n    {}",
-				what, pyRepr(step["interface"]), pyRepr(clone(kinds)))
+		if kind, _ := api.StepName(step); !slices.Contains(kinds, kind) {
+			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in schema['items']:\n    {}",
+				what, api.PyRepr(step["interface"]), api.PyRepr(api.Clone(kinds)))
 		}
-		for _, key := range sortedKeys(step) {
+		for _, key := range api.SortedKeys(step) {
 			if !slices.Contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"}, key) {
-				return fault(http.StatusBadRequest, "Invalid %s_steps: Additional properties are not allowed (%s was unexpected)\n\n"+
-					"Failed validating 'additionalProperties' in schema['items']:\n    {}", what, pyRepr(key))
+				return api.Fault(http.StatusBadRequest, "Invalid %s_steps: Additional properties are not allowed (%s was unexpected)\n\n"+
+					"Failed validating 'additionalProperties' in schema['items']:\n    {}", what, api.PyRepr(key))
 			}
 		}
-	}
-	return nil
-}
-
-// start starts the operation of the verb, or does it at once if it takes no time.
-func (s *Server) start(n *node, request provisionRequest) error {
-	if err := n.checkInterfaces(); err != nil {
-		return err
-	}
-	switch request.target.canonical() {
-	case verbManage:
-		s.manage(n)
-	case verbProvide:
-		return s.provide(n)
-	case verbActive, verbRebuild:
-		return s.deploy(n, request)
-	case verbDeleted:
-		return s.undeploy(n)
-	case verbClean:
-		return s.clean(n, request)
-	case verbInspect:
-		return s.inspect(n)
-	case verbAdopt:
-		s.begin(n, operation{
-			verb: string(verbAdopt), phases: s.stay(adopting),
-			fail: func(n *node, text string) { s.rest(n, adoptFail, active, text) },
-			done: func(n *node) {
-				n.note("deploy_steps", nil)
-				s.rest(n, active, "", "")
-			},
-		}, active)
-	case verbRescue:
-		return s.rescue(n, request)
-	case verbUnrescue:
-		if n.flag("maintenance") {
-			return inMaintenance("unrescuing", n)
-		}
-		s.begin(n, operation{
-			verb: string(verbUnrescue), phases: s.stay(unrescuing),
-			fail: func(n *node, text string) { s.rest(n, unrescueFail, active, text) },
-			done: func(n *node) { s.rest(n, active, "", "") },
-		}, active)
-	case verbService:
-		return s.service(n, request)
-	case verbAbort:
-		return s.abort(n)
-	case verbUnhold:
-		s.unhold(n)
-	case verbDeploy, verbUndeploy: // canonical has replaced them
 	}
 	return nil
 }
@@ -267,24 +240,24 @@ func (s *Server) start(n *node, request provisionRequest) error {
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\n\r"
 
 // checkConfigDrive checks the config drive of a provision request.
-func checkConfigDrive(c *call, request provisionRequest) error {
-	parts, isObject := request.configdrive.(map[string]any)
-	if len(parts) == 0 && text(request.configdrive) == "" {
+func checkConfigDrive(c *api.Call, request conductor.Request) error {
+	parts, isObject := request.ConfigDrive.(map[string]any)
+	if len(parts) == 0 && api.Text(request.ConfigDrive) == "" {
 		return nil
 	}
-	target := request.target.canonical()
-	rebuilds := c.minor >= 35 && target == verbRebuild
-	if target != verbActive && !rebuilds {
+	target := request.Target.Canonical()
+	rebuilds := c.Minor >= 35 && target == conductor.VerbRebuild
+	if target != conductor.VerbActive && !rebuilds {
 		allowed := "active"
-		if c.minor >= 35 {
+		if c.Minor >= 35 {
 			allowed = "active, rebuild"
 		}
-		return fault(http.StatusBadRequest, "Adding a config drive is only supported when setting provision state to %s", allowed)
+		return api.Fault(http.StatusBadRequest, "Adding a config drive is only supported when setting provision state to %s", allowed)
 	}
 	if !isObject {
-		drive := text(request.configdrive)
+		drive := api.Text(request.ConfigDrive)
 		if !strings.Contains(drive, "://") && strings.Trim(drive, base64Alphabet) != "" {
-			return fault(http.StatusBadRequest, "Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string")
+			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string")
 		}
 		return nil
 	}
@@ -292,8 +265,8 @@ func checkConfigDrive(c *call, request provisionRequest) error {
 }
 
 // checkDriveParts checks a config drive in JSON, which Ironic builds.
-func checkDriveParts(c *call, parts map[string]any) error {
-	for _, key := range sortedKeys(parts) {
+func checkDriveParts(c *api.Call, parts map[string]any) error {
+	for _, key := range api.SortedKeys(parts) {
 		var valid []string
 		switch key {
 		case "meta_data", "network_data", "vendor_data":
@@ -301,20 +274,20 @@ func checkDriveParts(c *call, parts map[string]any) error {
 		case "user_data":
 			valid = []string{"object", "array", "string", "null"}
 		default:
-			return fault(http.StatusBadRequest, "Invalid configdrive format: Additional properties are not allowed (%s was unexpected)\n\n"+
-				"Failed validating 'additionalProperties' in schema[0]:\n    {}", pyRepr(key))
+			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: Additional properties are not allowed (%s was unexpected)\n\n"+
+				"Failed validating 'additionalProperties' in schema[0]:\n    {}", api.PyRepr(key))
 		}
-		if !slices.Contains(valid, jsonType(parts[key])) {
+		if !slices.Contains(valid, api.JSONType(parts[key])) {
 			quoted := "'" + strings.Join(valid, "', '") + "'"
-			return fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in schema[0]:\n    {}",
-				pyRepr(parts[key]), quoted)
+			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in schema[0]:\n    {}",
+				api.PyRepr(parts[key]), quoted)
 		}
 	}
-	if c.minor < 56 {
-		return fault(http.StatusBadRequest, "Providing a JSON object for configdrive is only supported starting with API version 1.56")
+	if c.Minor < 56 {
+		return api.Fault(http.StatusBadRequest, "Providing a JSON object for configdrive is only supported starting with API version 1.56")
 	}
-	if _, given := parts["vendor_data"]; given && c.minor < 59 {
-		return fault(http.StatusBadRequest, "Providing vendor_data in configdrive is only supported starting with API version 1.59")
+	if _, given := parts["vendor_data"]; given && c.Minor < 59 {
+		return api.Fault(http.StatusBadRequest, "Providing vendor_data in configdrive is only supported starting with API version 1.59")
 	}
 	return nil
 }

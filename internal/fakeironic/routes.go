@@ -2,8 +2,6 @@ package fakeironic
 
 import (
 	"bytes"
-	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/procedure"
 )
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.exchange(r, s.handle).write(w)
+	s.exchange(r, s.handle).Write(w)
 }
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
@@ -27,53 +29,53 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	if answer.drop {
+	if answer.Drop {
 		return nil, syscall.ECONNRESET
 	}
 	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
-		StatusCode:    answer.status,
+		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
+		StatusCode:    answer.Status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        answer.header,
-		Body:          io.NopCloser(bytes.NewReader(answer.body)),
-		ContentLength: int64(len(answer.body)),
+		Header:        answer.Header,
+		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
+		ContentLength: int64(len(answer.Body)),
 		Request:       r,
 	}, nil
 }
 
 // handle answers a request.
-func (s *Server) handle(r *http.Request, body []byte) reply {
+func (s *Server) handle(r *http.Request, body []byte) api.Reply {
 	defer s.lock()()
 	return s.serve(r, body)
 }
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.
-func (s *Server) serve(r *http.Request, body []byte) reply {
-	c := newCall(r, body, s.maxMinor(), s.now)
+func (s *Server) serve(r *http.Request, body []byte) api.Reply {
+	c := api.NewCall(r, body, s.maxMinor(), s.conductor.Now)
 	if refused := s.authenticate(r); refused != nil {
-		return refused.reply()
+		return refused.Reply()
 	}
 	who, refused := s.identify(r)
 	if refused != nil {
-		return refused.reply()
+		return refused.Reply()
 	}
-	c.caller = who
+	c.Caller = who
 	path := strings.Trim(r.URL.Path, "/")
 	if path == "" && s.legacy() {
 		return s.root(c)
 	}
 	if path != "" && path != "v1" && !strings.HasPrefix(path, "v1/") {
-		return routerFault(http.StatusNotFound, "").reply()
+		return api.RouterFault(http.StatusNotFound, "").Reply()
 	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
 		// The application answers version discovery, at / in 39 and at /v1 in 21.4; the router answers all other paths.
-		refused.router = path != "" && (path != "v1" || !s.legacy())
-		return refused.reply()
+		refused.Router = path != "" && (path != "v1" || !s.legacy())
+		return refused.Reply()
 	}
-	c.minor = minor
+	c.Minor = minor
 
 	answer, err := s.root(c), error(nil)
 	if path != "" {
@@ -81,70 +83,38 @@ func (s *Server) serve(r *http.Request, body []byte) reply {
 	}
 	bare := false // the router's own answers have no version headers
 	if err != nil {
-		var known *apiError
+		var known *api.Error
 		if !errors.As(err, &known) {
-			known = fault(http.StatusInternalServerError, "%s", err)
+			known = api.Fault(http.StatusInternalServerError, "%s", err)
 		}
-		bare = known.router
-		answer = known.reply()
+		bare = known.Router
+		answer = known.Reply()
 	}
 	if !bare {
-		s.addVersionHeaders(answer.header, minor)
+		s.addVersionHeaders(answer.Header, minor)
 	}
-	answer.header.Set("Openstack-Request-Id", "req-"+newUUID())
+	answer.Header.Set("Openstack-Request-Id", "req-"+api.NewUUID())
 	return answer
 }
 
-// isPublic reports whether a request needs no credentials.
-func isPublic(s *Server, r *http.Request) bool {
-	return r.URL.Path == "/" || r.URL.Path == "" || r.URL.Path == "/v1" || r.URL.Path == "/v1/" ||
-		r.URL.Path == "/v1/continue_inspection" && s.maxMinor() >= callbackMinor
-}
-
-// authenticate checks http_basic credentials. Version discovery and the posts of ramdisks need none.
-func (s *Server) authenticate(r *http.Request) *apiError {
-	if s.Username == "" || isPublic(s, r) {
-		return nil
-	}
-	refuse := func(text string) *apiError {
-		return &apiError{
-			status: http.StatusUnauthorized, text: text, basic: true, header: http.Header{"Www-Authenticate": {`Basic realm="Baremetal API"`}},
-		}
-	}
-	given := r.Header.Get("Authorization")
-	if given == "" {
-		return refuse("Authorization required")
-	}
-	kind, token, _ := strings.Cut(given, " ")
-	decoded, err := base64.StdEncoding.DecodeString(token)
-	user, password, found := strings.Cut(string(decoded), ":")
-	if !strings.EqualFold(kind, "basic") || err != nil || !found {
-		return &apiError{status: http.StatusBadRequest, text: "Could not parse Authorization header", basic: true}
-	}
-	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(s.Username+":"+s.Password)) != 1 {
-		return refuse("Incorrect username or password")
-	}
-	return nil
-}
-
 // route calls the handler of the resource.
-func (s *Server) route(c *call) (reply, error) {
-	if len(c.path) == 0 {
-		if c.method != http.MethodGet && c.method != http.MethodHead {
-			return reply{}, methodNotAllowed("GET")
+func (s *Server) route(c *api.Call) (api.Reply, error) {
+	if len(c.Path) == 0 {
+		if c.Method != http.MethodGet && c.Method != http.MethodHead {
+			return api.Reply{}, api.MethodNotAllowed("GET")
 		}
 		return s.v1(c), nil
 	}
 	if err := s.authorize(c); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	switch c.path[0] {
+	switch c.Path[0] {
 	case "nodes":
 		return s.routeNodes(c)
 	case "ports":
-		return s.routePorts(c, c.path[1:], nil)
+		return s.routePorts(c, c.Path[1:], nil)
 	case "portgroups":
-		return s.routePortgroups(c, c.path[1:], nil)
+		return s.routePortgroups(c, c.Path[1:], nil)
 	case "allocations":
 		return s.routeAllocations(c)
 	case "drivers":
@@ -156,60 +126,60 @@ func (s *Server) route(c *call) (reply, error) {
 	case "continue_inspection":
 		return s.continueInspection(c)
 	case "deploy_templates":
-		return s.templates.route(c, deployTemplates)
+		return s.templates.Route(c, procedure.DeployTemplates)
 	case "runbooks":
-		return s.runbooks.route(c, runbooks)
+		return s.runbooks.Route(c, procedure.Runbooks)
 	case "inspection_rules":
-		return s.rules.route(c)
+		return s.rules.Route(c)
 	}
-	return reply{}, routerFault(http.StatusNotFound, "")
+	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
 
 // routeNodes answers /v1/nodes.
-func (s *Server) routeNodes(c *call) (reply, error) {
+func (s *Server) routeNodes(c *api.Call) (api.Reply, error) {
 	switch {
-	case len(c.path) == 1 && c.method == http.MethodGet:
+	case len(c.Path) == 1 && c.Method == http.MethodGet:
 		return s.listNodes(c, false)
-	case len(c.path) == 1 && c.method == http.MethodPost:
+	case len(c.Path) == 1 && c.Method == http.MethodPost:
 		return s.createNode(c)
-	case len(c.path) == 1 && (c.method == http.MethodPatch || c.method == http.MethodDelete):
-		return reply{}, fault(http.StatusBadRequest, "Missing mandatory parameter: node_ident")
-	case len(c.path) == 1:
-		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
-	case len(c.path) == 2 && c.path[1] == "detail" && c.method == http.MethodGet:
+	case len(c.Path) == 1 && (c.Method == http.MethodPatch || c.Method == http.MethodDelete):
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: node_ident")
+	case len(c.Path) == 1:
+		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")
+	case len(c.Path) == 2 && c.Path[1] == "detail" && c.Method == http.MethodGet:
 		return s.listNodes(c, true)
-	case len(c.path) == 3 && c.path[2] == "allocation":
-		return s.nodeAllocation(c, c.path[1])
-	case len(c.path) == 2 && c.method == http.MethodPatch:
-		return s.patchNode(c, c.path[1])
+	case len(c.Path) == 3 && c.Path[2] == "allocation":
+		return s.nodeAllocation(c, c.Path[1])
+	case len(c.Path) == 2 && c.Method == http.MethodPatch:
+		return s.patchNode(c, c.Path[1])
 	}
-	n, err := s.nodeByRef(c, c.path[1])
+	n, err := s.nodeByRef(c, c.Path[1])
 	if err != nil {
 		return s.missingNode(c, err)
 	}
-	if len(c.path) > 2 {
-		return s.routeNode(c, n, c.path[2], c.path[3:])
+	if len(c.Path) > 2 {
+		return s.routeNode(c, n, c.Path[2], c.Path[3:])
 	}
-	switch c.method {
+	switch c.Method {
 	case http.MethodGet:
 		return s.showNode(c, n)
 	case http.MethodDelete:
-		return done(http.StatusNoContent), s.deleteNode(n)
+		return api.Done(http.StatusNoContent), s.deleteNode(n)
 	}
-	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
+	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
 }
 
 // missingNode is the answer for a node that does not exist.
-func (s *Server) missingNode(c *call, err error) (reply, error) {
-	if len(c.path) > 2 && c.path[2] == "ports" {
-		return reply{}, fault(http.StatusNotFound, "Portgroup None could not be found.")
+func (s *Server) missingNode(c *api.Call, err error) (api.Reply, error) {
+	if len(c.Path) > 2 && c.Path[2] == "ports" {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Portgroup None could not be found.")
 	}
-	return reply{}, err
+	return api.Reply{}, err
 }
 
 // routeNode answers /v1/nodes/{node}/{part}.
-func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply, error) {
-	get := c.method == http.MethodGet
+func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []string) (api.Reply, error) {
+	get := c.Method == http.MethodGet
 	switch part {
 	case "states":
 		return s.routeStates(c, n, rest)
@@ -235,22 +205,22 @@ func (s *Server) routeNode(c *call, n *node, part string, rest []string) (reply,
 	if get {
 		return s.nodeRecords(c, n, part)
 	}
-	return reply{}, routerFault(http.StatusNotFound, "")
+	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
 
 // routeStates answers /v1/nodes/{node}/states.
-func (s *Server) routeStates(c *call, n *node, rest []string) (reply, error) {
+func (s *Server) routeStates(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
 	if len(rest) == 0 {
-		if c.method != http.MethodGet {
-			return reply{}, methodNotAllowed("GET")
+		if c.Method != http.MethodGet {
+			return api.Reply{}, api.MethodNotAllowed("GET")
 		}
-		return ok(http.StatusOK, states(c, n)), nil
+		return api.OK(http.StatusOK, states(c, n)), nil
 	}
-	if c.method == http.MethodGet {
-		return reply{}, fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments but 3 were given")
+	if c.Method == http.MethodGet {
+		return api.Reply{}, api.Fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments but 3 were given")
 	}
-	if c.method != http.MethodPut || len(rest) > 1 {
-		return reply{}, routerFault(http.StatusNotFound, "")
+	if c.Method != http.MethodPut || len(rest) > 1 {
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 	}
 	switch rest[0] {
 	case "provision":
@@ -260,15 +230,15 @@ func (s *Server) routeStates(c *call, n *node, rest []string) (reply, error) {
 	case "boot_mode", "secure_boot":
 		return s.putBoot(c, n, rest[0])
 	case "console":
-		return done(http.StatusAccepted), n.locked()
+		return api.Done(http.StatusAccepted), n.Locked()
 	case "raid":
 		return s.putRAID(c, n)
 	}
-	return reply{}, routerFault(http.StatusNotFound, "")
+	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
 
 // negotiate returns the minor part of a request's API version. No header means 1.1.
-func (s *Server) negotiate(header http.Header) (int, *apiError) {
+func (s *Server) negotiate(header http.Header) (int, *api.Error) {
 	wanted := header.Get(versionHeader)
 	if wanted == "" && !s.legacy() {
 		if service, version, found := strings.Cut(header.Get("OpenStack-API-Version"), " "); found && service == "baremetal" {
@@ -283,7 +253,7 @@ func (s *Server) negotiate(header http.Header) (int, *apiError) {
 	}
 	major, minor, err := parseVersion(wanted)
 	if err != nil {
-		return 0, routerFault(http.StatusNotAcceptable, "Invalid value for %s header", versionHeader)
+		return 0, api.RouterFault(http.StatusNotAcceptable, "Invalid value for %s header", versionHeader)
 	}
 	if major != 1 || minor < 1 || minor > s.maxMinor() {
 		complaint := "Version %s was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.%d]."
@@ -291,9 +261,9 @@ func (s *Server) negotiate(header http.Header) (int, *apiError) {
 			complaint = "Mutually exclusive versions requested. Version %s requested but not supported by this service. " +
 				"The supported version range is: [1.1, 1.%d]."
 		}
-		refused := routerFault(http.StatusNotAcceptable, complaint, wanted, s.maxMinor())
-		refused.header = http.Header{}
-		s.addVersionHeaders(refused.header, 0)
+		refused := api.RouterFault(http.StatusNotAcceptable, complaint, wanted, s.maxMinor())
+		refused.Header = http.Header{}
+		s.addVersionHeaders(refused.Header, 0)
 		return 0, refused
 	}
 	return minor, nil
@@ -322,10 +292,10 @@ func (s *Server) addVersionHeaders(header http.Header, minor int) {
 }
 
 // versionDocument describes API v1.
-func (s *Server) versionDocument(c *call) ordered {
-	return ordered{
+func (s *Server) versionDocument(c *api.Call) api.Ordered {
+	return api.Ordered{
 		{"id", "v1"},
-		{"links", []any{ordered{{"href", c.base + "/v1/"}, {"rel", "self"}}}},
+		{"links", []any{api.Ordered{{"href", c.Base + "/v1/"}, {"rel", "self"}}}},
 		{"status", "CURRENT"},
 		{"min_version", "1.1"},
 		{"version", fmt.Sprintf("1.%d", s.maxMinor())},
@@ -333,8 +303,8 @@ func (s *Server) versionDocument(c *call) ordered {
 }
 
 // root answers GET /.
-func (s *Server) root(c *call) reply {
-	return ok(http.StatusOK, ordered{
+func (s *Server) root(c *api.Call) api.Reply {
+	return api.OK(http.StatusOK, api.Ordered{
 		{"name", "OpenStack Ironic API"},
 		{"description", "Ironic is an OpenStack project which enables the provision and management of baremetal machines."},
 		{"default_version", s.versionDocument(c)},
@@ -343,11 +313,11 @@ func (s *Server) root(c *call) reply {
 }
 
 // v1 answers GET /v1 with the resources that the API version has.
-func (s *Server) v1(c *call) reply {
-	document := ordered{
+func (s *Server) v1(c *api.Call) api.Reply {
+	document := api.Ordered{
 		{"id", "v1"},
-		{"links", []any{ordered{{"href", c.base + "/v1/"}, {"rel", "self"}}}},
-		{"media_types", ordered{{"base", "application/json"}, {"type", "application/vnd.openstack.ironic.v1+json"}}},
+		{"links", []any{api.Ordered{{"href", c.Base + "/v1/"}, {"rel", "self"}}}},
+		{"media_types", api.Ordered{{"base", "application/json"}, {"type", "application/vnd.openstack.ironic.v1+json"}}},
 	}
 	for _, resource := range []struct {
 		name  string
@@ -361,12 +331,12 @@ func (s *Server) v1(c *call) reply {
 		{"conductors", 49},
 		{"allocations", 52},
 		{"deploy_templates", 55},
-		{"runbooks", runbookMinor},
-		{"inspection_rules", ruleMinor},
+		{"runbooks", procedure.RunbookMinor},
+		{"inspection_rules", procedure.RuleMinor},
 	} {
-		if c.minor >= resource.since {
-			document = append(document, member{resource.name, c.links(resource.name + "/")})
+		if c.Minor >= resource.since {
+			document = append(document, api.Member{resource.name, c.Links(resource.name + "/")})
 		}
 	}
-	return ok(http.StatusOK, append(document, member{"version", s.versionDocument(c)}))
+	return api.OK(http.StatusOK, append(document, api.Member{"version", s.versionDocument(c)}))
 }

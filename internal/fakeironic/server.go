@@ -4,20 +4,25 @@
 // It follows Ironic's documentation and the observed answers of Ironic 21.4 (API 1.82) and 39 (API 1.115). It knows nothing
 // about its clients.
 //
-// routes.go finds the function that answers a request. call.go, document.go and values.go read requests and write answers as
-// Ironic does. operation.go has the work of the conductor, which goes on between requests, and machine.go the hardware behind a
-// node. The other files have a kind of object, or one of its parts, each.
+// routes.go finds the function that answers a request, and control.go has what tests see and change besides the API. Package api reads
+// requests and writes answers as Ironic does, and policy knows who may do what. Package conductor has the nodes and the work that goes on
+// between requests, and machine the hardware behind a node.
 package fakeironic
 
 import (
 	"bytes"
-	"container/heap"
+	"context"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/policy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/procedure"
 )
 
 // Server is one Ironic with one conductor. Its zero value is an empty Ironic that supports API versions up to 1.115.
@@ -95,27 +100,66 @@ type Server struct {
 	// body of the request and need not restore it. Reject may call methods of the Server.
 	Reject func(r *http.Request) *Rejection
 
-	mu       sync.Mutex
-	now      time.Time // time of the event or request that the server handles
-	events   eventQueue
-	sequence int
-	happened int // events that have run
+	mu        sync.Mutex
+	conductor conductor.Conductor
 
-	nodes       []*node // in order of creation
-	nodeByUUID  map[string]*node
-	nodeByName  map[string]*node
-	ports       []*port
-	portByMAC   map[string]*port
-	portgroups  []*portgroup
-	allocations []*allocation
-	chassis     []*chassis
-	templates   procedureList
-	runbooks    procedureList
-	rules       ruleList
+	portgroups []*portgroup
+	chassis    []*chassis
+	templates  procedure.List
+	runbooks   procedure.List
+	rules      procedure.Rules
 
 	requests []Request
-	visits   []visit
-	holds    []*hold
+}
+
+const (
+	newestMinor = 115 // Ironic 39
+
+	versionHeader = "X-OpenStack-Ironic-API-Version"
+	minHeader     = "X-OpenStack-Ironic-API-Minimum-Version"
+	maxHeader     = "X-OpenStack-Ironic-API-Maximum-Version"
+)
+
+// maxMinor is the minor part of the highest supported API version.
+func (s *Server) maxMinor() int {
+	minor, err := strconv.Atoi(strings.TrimPrefix(s.MaxMicroversion, "1."))
+	if err != nil {
+		return newestMinor
+	}
+	return minor
+}
+
+// legacy reports whether the server behaves as Ironic 21.4.
+func (s *Server) legacy() bool { return s.maxMinor() <= api.LegacyMinor }
+
+// lock locks the mutex, runs all events that are due and returns the function that unlocks.
+func (s *Server) lock() func() {
+	s.mu.Lock()
+	s.conductor.Settings = s.settings()
+	s.conductor.CatchUp(time.Now())
+	return s.mu.Unlock
+}
+
+// settings returns the fields that concern the conductor.
+func (s *Server) settings() conductor.Settings {
+	return conductor.Settings{
+		MaxMinor:            s.maxMinor(),
+		StepTime:            s.StepTime,
+		UnlockDelay:         s.UnlockDelay,
+		ParentNodeDefect:    s.ParentNodeDefect,
+		MaxConcurrentDeploy: s.MaxConcurrentDeploy,
+		MaxConcurrentClean:  s.MaxConcurrentClean,
+		DiscoveryKeepsPower: s.DiscoveryKeepsPower,
+		FastTrack:           s.FastTrack,
+		Skips:               s.Skips,
+		ImageFault:          s.ImageFault,
+		Fail: func(n *conductor.Node, verb string) string {
+			if s.Fail == nil {
+				return ""
+			}
+			return s.Fail(public(n), verb)
+		},
+	}
 }
 
 // Request is one logged request.
@@ -142,28 +186,8 @@ func (s *Server) ResetRequests() {
 	s.requests = nil
 }
 
-// reply is a complete answer.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-	drop   bool
-}
-
-// write sends the answer to a client.
-func (r reply) write(w http.ResponseWriter) {
-	if r.drop {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range r.header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // fails only if the client has gone
-}
-
 // exchange applies Reject, lets handle answer the request and logs it.
-func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) reply) reply {
+func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) api.Reply) api.Reply {
 	var body []byte
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
@@ -177,7 +201,7 @@ func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) re
 		rejection = s.Reject(shown)
 	}
 
-	var answer reply
+	var answer api.Reply
 	if rejection == nil || rejection.After {
 		answer = handle(r, body)
 	}
@@ -189,132 +213,121 @@ func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, Request{
-		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.status, Body: string(body),
+		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
 	})
 	return answer
 }
 
-// lock locks the mutex, runs all events that are due and returns the function that unlocks.
-func (s *Server) lock() func() {
-	s.mu.Lock()
-	if s.nodeByUUID == nil {
-		s.nodeByUUID = map[string]*node{}
-		s.nodeByName = map[string]*node{}
-		s.portByMAC = map[string]*port{}
+// Rejection replaces the answer to a request: the client sees Status with Header and Body, or a broken connection if Status is zero.
+// Unless After, Late or Fails is set, the request has no effect. They work for every kind of request.
+type Rejection struct {
+	Status int
+	Header http.Header
+	Body   string
+
+	// Drop breaks the connection instead of answering.
+	Drop bool
+
+	// After lets the request take effect and replaces only its answer: it was executed, and its answer is lost.
+	After bool
+
+	// Late lets the request take effect that much later, as behind a proxy that has answered 504
+	// meanwhile. What the server would answer then is lost.
+	Late time.Duration
+
+	// Fails lets the server accept a request for a change of a node, answer as for a success, and then do nothing but write this text to
+	// last_error, after one StepTime. The node is locked until then, and neither its states nor their times change. Status is the answer;
+	// zero means 202.
+	Fails string
+}
+
+// afterRejection schedules what becomes of a request after its answer.
+func (s *Server) afterRejection(with *Rejection, r *http.Request, body []byte) {
+	if with.Late == 0 && with.Fails == "" {
+		return
 	}
-	s.catchUp(time.Now())
-	return s.mu.Unlock
-}
-
-// event is an action of the conductor at a point in time.
-type event struct {
-	at    time.Time
-	order int // breaks ties: first scheduled, first run
-	run   func()
-}
-
-// eventQueue is a heap of events, the earliest first.
-type eventQueue []event
-
-func (q eventQueue) Len() int { return len(q) }
-
-func (q eventQueue) Less(i, j int) bool {
-	if q[i].at.Equal(q[j].at) {
-		return q[i].order < q[j].order
-	}
-	return q[i].at.Before(q[j].at)
-}
-
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *eventQueue) Push(x any) {
-	if e, ok := x.(event); ok {
-		*q = append(*q, e)
-	}
-}
-
-// Pop implements heap.Interface.
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
-}
-
-// after schedules run for d after s.now.
-func (s *Server) after(d time.Duration, run func()) {
-	s.sequence++
-	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, run: run})
-}
-
-// catchUp runs all events that are due, each at its own time.
-func (s *Server) catchUp(now time.Time) {
-	for len(s.events) > 0 && !s.events[0].at.After(now) {
-		e, ok := heap.Pop(&s.events).(event)
-		if !ok {
-			return
-		}
-		s.now = e.at
-		s.happened++
-		e.run()
-	}
-	s.now = now
-}
-
-// Events returns how many events have run: what the conductor did by itself, and not for a request at once.
-func (s *Server) Events() int {
 	defer s.lock()()
-	return s.happened
-}
-
-// timestamp formats a time as Ironic does.
-func timestamp(t time.Time) string {
-	return t.UTC().Format("2006-01-02T15:04:05.000000-07:00")
-}
-
-// coarse cuts a timestamp to whole seconds, as Ironic does in the answer to a POST.
-func coarse(stamp any) any {
-	text, ok := stamp.(string)
-	if !ok {
-		return stamp
+	if with.Late > 0 {
+		later := r.Clone(context.WithoutCancel(r.Context()))
+		s.conductor.After(with.Late, func() { s.serve(later, body) })
+		return
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return stamp
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) < 3 || parts[1] != "nodes" {
+		return
 	}
-	return t.UTC().Format("2006-01-02T15:04:05-07:00")
+	if n := s.conductor.Find(parts[2]); n != nil {
+		s.conductor.ChangeLater(n, func() string { return with.Fails })
+	}
 }
 
-// coarseTimes cuts created_at and updated_at to whole seconds, as Ironic does in answers to POST and PATCH.
-func coarseTimes(shown ordered) ordered {
-	for i := range shown {
-		if shown[i].key == "created_at" || shown[i].key == "updated_at" {
-			shown[i].value = coarse(shown[i].value)
-		}
+// reply turns the rejection into the answer that the client sees.
+func (r *Rejection) reply() api.Reply {
+	status := r.Status
+	if status == 0 && r.Fails != "" {
+		status = http.StatusAccepted
 	}
-	return shown
+	if r.Drop || status == 0 {
+		return api.Reply{Drop: true}
+	}
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	return api.Reply{Status: status, Header: header, Body: []byte(r.Body)}
 }
 
-// legacyMinor is the highest API version of Ironic 21.4.
-const legacyMinor = 82
-
-const (
-	newestMinor = 115 // Ironic 39
-
-	versionHeader = "X-OpenStack-Ironic-API-Version"
-	minHeader     = "X-OpenStack-Ironic-API-Minimum-Version"
-	maxHeader     = "X-OpenStack-Ironic-API-Maximum-Version"
-)
-
-// maxMinor is the minor part of the highest supported API version.
-func (s *Server) maxMinor() int {
-	minor, err := strconv.Atoi(strings.TrimPrefix(s.MaxMicroversion, "1."))
-	if err != nil {
-		return newestMinor
-	}
-	return minor
+// Node is a copy of a node in the database.
+type Node struct {
+	UUID, Name, ResourceClass    string
+	ProvisionState               string
+	PowerState, TargetPowerState string
+	InstanceUUID, AllocationUUID string
+	LastError, MaintenanceReason string
+	Reservation                  string
+	Maintenance                  bool
+	Traits                       []string
+	Raw                          map[string]any // all attributes of the API by name, unmasked
 }
 
-// legacy reports whether the server behaves as Ironic 21.4.
-func (s *Server) legacy() bool { return s.maxMinor() <= legacyMinor }
+// public copies the node.
+func public(n *conductor.Node) Node {
+	return Node{
+		UUID: n.Str("uuid"), Name: n.Str("name"), ResourceClass: n.Str("resource_class"),
+		ProvisionState: n.Str("provision_state"),
+		PowerState:     n.Str("power_state"), TargetPowerState: n.Str("target_power_state"),
+		InstanceUUID: n.Str("instance_uuid"), AllocationUUID: n.Str("allocation_uuid"),
+		LastError: n.Str("last_error"), MaintenanceReason: n.Str("maintenance_reason"),
+		Reservation: n.Str("reservation"),
+		Maintenance: n.Flag("maintenance"),
+		Traits:      n.Traits(),
+		Raw:         api.Object(api.Clone(n.Fields)),
+	}
+}
+
+// targetOf returns the projects to which a node belongs.
+func targetOf(n *conductor.Node) policy.Target {
+	if n == nil {
+		return policy.Target{}
+	}
+	return policy.Target{Owner: n.Str("owner"), Lessee: n.Str("lessee")}
+}
+
+// sees reports whether a node exists for the user of a request.
+func (s *Server) sees(c *api.Call, n *conductor.Node) bool {
+	return s.Policy.Grants(c, "node:get", targetOf(n))
+}
+
+// seen is Find for the nodes that exist for the user of a request.
+func (s *Server) seen(c *api.Call, ref string) *conductor.Node {
+	if n := s.conductor.Find(ref); n != nil && s.sees(c, n) {
+		return n
+	}
+	return nil
+}
+
+// lists reports whether a list of nodes, or of their parts, has a node for the user of a request.
+func (s *Server) lists(c *api.Call, kind string, n *conductor.Node) bool {
+	t := targetOf(n)
+	return s.Policy.Grants(c, kind+":list_all", policy.Target{}) || c.Caller.Project == t.Owner || c.Caller.Project == t.Lessee
+}

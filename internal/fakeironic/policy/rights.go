@@ -1,4 +1,4 @@
-package fakeironic
+package policy
 
 // right is a rule of Ironic's policy (ironic/common/policy.py): the least role that it grants something, by scope.
 type right struct {
@@ -154,8 +154,8 @@ var rights = map[string]right{
 	"inspection_rule:delete":        recentSystemAdmin,
 }
 
-// requestRules are the rules of requests, by method and path. A node stands for its path, and its parts follow.
-var requestRules = map[string]string{
+// RequestRules are the rules of requests, by method and path. A node stands for its path, and its parts follow.
+var RequestRules = map[string]string{
 	"GET nodes": "node:list", "POST nodes": "node:create",
 	"GET node": "node:get", "DELETE node": "node:delete",
 	"GET node/states": "node:get_states", "PUT node/states/provision": "node:set_provision_state", "PUT node/states/power": "node:set_power_state",

@@ -1,14 +1,16 @@
-package fakeironic
+package procedure
 
 import (
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 )
 
-// ruleMinor is the first minor version with inspection rules.
-const ruleMinor = 96
+// RuleMinor is the first minor version with inspection rules.
+const RuleMinor = 96
 
 // inspectionRule is a rule for machines that were inspected.
 type inspectionRule struct {
@@ -21,9 +23,9 @@ type inspectionRule struct {
 	createdAt, updatedAt string
 }
 
-var ruleMembers = map[string]kind{
-	"uuid": textKind, "description": {types: textKind.types, maxLength: 255}, "priority": {types: []string{"number"}}, "phase": textKind,
-	"sensitive": {types: []string{"boolean", "null"}}, "conditions": {types: []string{"array"}}, "actions": {types: []string{"array"}},
+var ruleMembers = map[string]api.Kind{
+	"uuid": api.TextKind, "description": {Types: api.TextKind.Types, MaxLength: 255}, "priority": {Types: []string{"number"}}, "phase": api.TextKind,
+	"sensitive": {Types: []string{"boolean", "null"}}, "conditions": {Types: []string{"array"}}, "actions": {Types: []string{"array"}},
 }
 
 // ruleArguments are the required and the optional arguments of conditions and actions, in Ironic's order.
@@ -65,52 +67,52 @@ var ruleActions = []ruleArguments{
 	{"api-call", []string{"url"}, []string{"headers", "proxies", "timeout", "retries", "backoff_factor"}},
 }
 
-// ruleList are the inspection rules, in the order of their creation.
-type ruleList struct{ all []*inspectionRule }
+// Rules are the inspection rules, in the order of their creation.
+type Rules struct{ all []*inspectionRule }
 
-// route answers /v1/inspection_rules.
-func (l *ruleList) route(c *call) (reply, error) {
-	if c.newest < ruleMinor {
-		return reply{}, routerFault(http.StatusNotFound, "")
+// Route answers /v1/inspection_rules.
+func (l *Rules) Route(c *api.Call) (api.Reply, error) {
+	if c.Newest < RuleMinor {
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 	}
-	if c.minor < ruleMinor {
+	if c.Minor < RuleMinor {
 		status := http.StatusMethodNotAllowed
-		if c.method == http.MethodGet {
+		if c.Method == http.MethodGet {
 			status = http.StatusNotFound
 		}
-		return reply{}, fault(status, "The API version does not allow inspection rules")
+		return api.Reply{}, api.Fault(status, "The API version does not allow inspection rules")
 	}
-	if len(c.path) == 1 {
-		switch c.method {
+	if len(c.Path) == 1 {
+		switch c.Method {
 		case http.MethodGet:
 			return l.show(c)
 		case http.MethodPost:
 			return l.create(c)
 		}
-		return reply{}, methodNotAllowed("DELETE, GET, PATCH, POST")
+		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")
 	}
-	ref := c.path[1]
-	if !isUUID(ref) {
-		return reply{}, fault(http.StatusBadRequest, "Schema error: %s is not a 'uuid'", pyRepr(ref))
+	ref := c.Path[1]
+	if !api.IsUUID(ref) {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error: %s is not a 'uuid'", api.PyRepr(ref))
 	}
 	r := l.find(ref)
 	if r == nil {
-		return reply{}, fault(http.StatusNotFound, "Rule %s could not be found.", ref)
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Rule %s could not be found.", ref)
 	}
-	switch c.method {
+	switch c.Method {
 	case http.MethodGet:
-		return ok(http.StatusOK, r.show(c, true)), nil
+		return api.OK(http.StatusOK, r.show(c, true)), nil
 	case http.MethodPatch:
 		return l.patch(c, r)
 	case http.MethodDelete:
 		l.all = slices.DeleteFunc(l.all, func(other *inspectionRule) bool { return other == r })
-		return done(http.StatusNoContent), nil
+		return api.Done(http.StatusNoContent), nil
 	}
-	return reply{}, methodNotAllowed("DELETE, GET, PATCH")
+	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
 }
 
 // find returns the rule with that UUID, or nil.
-func (l *ruleList) find(uuid string) *inspectionRule {
+func (l *Rules) find(uuid string) *inspectionRule {
 	for _, r := range l.all {
 		if r.uuid == uuid {
 			return r
@@ -120,19 +122,19 @@ func (l *ruleList) find(uuid string) *inspectionRule {
 }
 
 // show returns the fields of a rule; without detail those of a list. The links name a path that does not exist, as in Ironic.
-func (r *inspectionRule) show(c *call, detail bool) ordered {
-	links := member{"links", c.links("inspection/" + r.uuid)}
+func (r *inspectionRule) show(c *api.Call, detail bool) api.Ordered {
+	links := api.Member{"links", c.Links("inspection/" + r.uuid)}
 	if !detail {
-		return ordered{{"uuid", r.uuid}, {"description", r.description}, {"priority", r.priority}, {"phase", r.phase}, links}
+		return api.Ordered{{"uuid", r.uuid}, {"description", r.description}, {"priority", r.priority}, {"phase", r.phase}, links}
 	}
 	var conditions, actions any
 	if !r.sensitive {
 		conditions, actions = shownOperations(r.conditions, true), shownOperations(r.actions, false)
 	}
-	return ordered{
+	return api.Ordered{
 		{"uuid", r.uuid},
-		{"created_at", coarse(r.createdAt)},
-		{"updated_at", coarse(orNull(r.updatedAt))},
+		{"created_at", api.Coarse(r.createdAt)},
+		{"updated_at", api.Coarse(api.OrNull(r.updatedAt))},
 		{"description", r.description},
 		{"priority", r.priority},
 		{"sensitive", r.sensitive},
@@ -147,16 +149,16 @@ func (r *inspectionRule) show(c *call, detail bool) ordered {
 func shownOperations(all []any, conditions bool) []any {
 	out := make([]any, 0, len(all))
 	for _, item := range all {
-		o := object(item)
-		shown := ordered{{"op", o["op"]}, {"args", o["args"]}}
+		o := api.Object(item)
+		shown := api.Ordered{{"op", o["op"]}, {"args", o["args"]}}
 		if loop := o["loop"]; loop != nil {
-			shown = append(shown, member{"loop", loop})
+			shown = append(shown, api.Member{"loop", loop})
 			multiple := o["multiple"]
 			if multiple == nil {
 				multiple = "any"
 			}
 			if conditions {
-				shown = append(shown, member{"multiple", multiple})
+				shown = append(shown, api.Member{"multiple", multiple})
 			}
 		}
 		out = append(out, shown)
@@ -164,48 +166,48 @@ func shownOperations(all []any, conditions bool) []any {
 	return out
 }
 
-func (l *ruleList) show(c *call) (reply, error) {
-	if err := c.accept("detail", "fields", "limit", "marker", "sort_key", "sort_dir", "phase"); err != nil {
-		return reply{}, err
+func (l *Rules) show(c *api.Call) (api.Reply, error) {
+	if err := c.Accept("detail", "fields", "limit", "marker", "sort_key", "sort_dir", "phase"); err != nil {
+		return api.Reply{}, err
 	}
-	detail, _ := parseBool(c.query.Get("detail"))
-	page, err := paged(c, nil, l.all, func(r *inspectionRule) string { return r.uuid }, func(marker string) error {
+	detail, _ := api.ParseBool(c.Query.Get("detail"))
+	page, err := api.Paged(c, nil, l.all, func(r *inspectionRule) string { return r.uuid }, func(marker string) error {
 		if l.find(marker) == nil {
-			return fault(http.StatusNotFound, "Rule %s could not be found.", marker)
+			return api.Fault(http.StatusNotFound, "Rule %s could not be found.", marker)
 		}
 		return nil
 	})
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	items := make([]json.RawMessage, len(page.items))
-	for i, r := range page.items {
-		items[i] = encode(r.show(c, detail))
+	items := make([]json.RawMessage, len(page.Items))
+	for i, r := range page.Items {
+		items[i] = api.Encode(r.show(c, detail))
 	}
-	return page.reply("inspection_rules", items), nil
+	return page.Reply("inspection_rules", items), nil
 }
 
-func (l *ruleList) create(c *call) (reply, error) {
-	body, err := c.object("")
+func (l *Rules) create(c *api.Call) (api.Reply, error) {
+	body, err := c.Object("")
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	if err := checkRule("", body); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	r := &inspectionRule{uuid: text(body["uuid"]), createdAt: timestamp(c.now)}
+	r := &inspectionRule{uuid: api.Text(body["uuid"]), createdAt: api.Timestamp(c.Now)}
 	if r.uuid == "" {
-		r.uuid = newUUID()
+		r.uuid = api.NewUUID()
 	}
 	if l.find(r.uuid) != nil {
-		return reply{}, fault(http.StatusConflict, "A rule with UUID %s already exists.", r.uuid)
+		return api.Reply{}, api.Fault(http.StatusConflict, "A rule with UUID %s already exists.", r.uuid)
 	}
 	r.set(body)
 	l.all = append(l.all, r)
 	if body["conditions"] == nil { // Ironic stores the rule, and fails when it answers
-		return reply{}, fault(http.StatusInternalServerError, "'NoneType' object is not iterable")
+		return api.Reply{}, api.Fault(http.StatusInternalServerError, "'NoneType' object is not iterable")
 	}
-	return c.created("inspection_rules/"+r.uuid, r.show(c, true)), nil
+	return c.Created("inspection_rules/"+r.uuid, r.show(c, true)), nil
 }
 
 // set copies the members of a checked document.
@@ -218,20 +220,20 @@ func (r *inspectionRule) set(body map[string]any) {
 		r.phase = "main"
 	}
 	r.sensitive, _ = body["sensitive"].(bool)
-	r.conditions, _ = clone(body["conditions"]).([]any)
-	r.actions, _ = clone(body["actions"]).([]any)
+	r.conditions, _ = api.Clone(body["conditions"]).([]any)
+	r.actions, _ = api.Clone(body["actions"]).([]any)
 }
 
 // checkRule refuses a rule in Ironic's order. It adds to actions on plugin data the argument that Ironic adds.
 func checkRule(name string, body map[string]any) error {
-	rules := schema{name: name, members: ruleMembers, required: []string{"actions"}}
-	if err := rules.check(body); err != nil {
+	rules := api.Schema{Name: name, Members: ruleMembers, Required: []string{"actions"}}
+	if err := rules.Check(body); err != nil {
 		return err
 	}
 	conditions, _ := body["conditions"].([]any)
 	actions, _ := body["actions"].([]any)
 	if len(actions) == 0 {
-		return rules.fault("[] should be non-empty")
+		return rules.Fault("[] should be non-empty")
 	}
 	if err := checkOps(rules, actions, ruleActions, false); err != nil {
 		return err
@@ -241,7 +243,7 @@ func checkRule(name string, body map[string]any) error {
 	}
 	var complaints []string
 	if phase, given := body["phase"]; given && phase != "main" {
-		complaints = append(complaints, "Invalid phase: "+pyText(phase)+". Valid phases are: main")
+		complaints = append(complaints, "Invalid phase: "+api.PyText(phase)+". Valid phases are: main")
 	}
 	if priority, _ := body["priority"].(float64); priority > 9999 {
 		complaints = append(complaints, "Priority must be between 0 and 9999 for user-defined rules.")
@@ -251,7 +253,7 @@ func checkRule(name string, body map[string]any) error {
 		known []ruleArguments
 	}{{conditions, ruleConditions}, {actions, ruleActions}} {
 		for _, item := range check.list {
-			if err := checkRuleArguments(object(item), check.known); err != nil {
+			if err := checkRuleArguments(api.Object(item), check.known); err != nil {
 				return err
 			}
 		}
@@ -260,12 +262,12 @@ func checkRule(name string, body map[string]any) error {
 	case 0:
 		return nil
 	case 1:
-		return fault(http.StatusBadRequest, "%s", complaints[0])
+		return api.Fault(http.StatusBadRequest, "%s", complaints[0])
 	}
-	return fault(http.StatusBadRequest, "Multiple validation errors occurred: %s", strings.Join(complaints, "; "))
+	return api.Fault(http.StatusBadRequest, "Multiple validation errors occurred: %s", strings.Join(complaints, "; "))
 }
 
-func checkOps(rules schema, list []any, known []ruleArguments, negatable bool) error {
+func checkOps(rules api.Schema, list []any, known []ruleArguments, negatable bool) error {
 	var names []any
 	for _, a := range known {
 		names = append(names, a.op)
@@ -276,14 +278,14 @@ func checkOps(rules schema, list []any, known []ruleArguments, negatable bool) e
 		}
 	}
 	for _, item := range list {
-		o := object(item)
+		o := api.Object(item)
 		for _, key := range []string{"op", "args"} {
 			if _, given := o[key]; !given {
-				return rules.fault("%s is a required property", pyRepr(key))
+				return rules.Fault("%s is a required property", api.PyRepr(key))
 			}
 		}
 		if !slices.Contains(names, o["op"]) {
-			return rules.fault("%s is not one of %s", pyRepr(o["op"]), pyRepr(names))
+			return rules.Fault("%s is not one of %s", api.PyRepr(o["op"]), api.PyRepr(names))
 		}
 	}
 	return nil
@@ -295,7 +297,7 @@ func checkRuleArguments(o map[string]any, known []ruleArguments) error {
 	if !isObject {
 		return nil
 	}
-	op := strings.TrimPrefix(text(o["op"]), "!")
+	op := strings.TrimPrefix(api.Text(o["op"]), "!")
 	at := slices.IndexFunc(known, func(a ruleArguments) bool { return a.op == op })
 	if strings.HasSuffix(op, "-plugin-data") {
 		args["plugin_data"] = map[string]any{}
@@ -306,7 +308,7 @@ func checkRuleArguments(o map[string]any, known []ruleArguments) error {
 			missing = append(missing, key)
 		}
 	}
-	for _, key := range sortedKeys(args) {
+	for _, key := range api.SortedKeys(args) {
 		if !slices.Contains(known[at].required, key) && !slices.Contains(known[at].optional, key) && key != "plugin_data" {
 			unexpected = append(unexpected, key)
 		}
@@ -318,35 +320,35 @@ func checkRuleArguments(o map[string]any, known []ruleArguments) error {
 		complaints = append(complaints, "unexpected argument(s): "+strings.Join(unexpected, ", "))
 	}
 	if len(complaints) > 0 {
-		return fault(http.StatusInternalServerError, "%s", strings.Join(complaints, "; "))
+		return api.Fault(http.StatusInternalServerError, "%s", strings.Join(complaints, "; "))
 	}
 	return nil
 }
 
-func (l *ruleList) patch(c *call, r *inspectionRule) (reply, error) {
-	ops, err := c.patch()
+func (l *Rules) patch(c *api.Call, r *inspectionRule) (api.Reply, error) {
+	ops, err := c.Patch()
 	if err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
-	for _, value := range patchValues(ops, "/sensitive") {
+	for _, value := range api.PatchValues(ops, "/sensitive") {
 		if set, _ := value.(bool); !set && r.sensitive {
 			all := make([]string, len(ops))
 			for i, op := range ops {
 				all[i] = op.String()
 			}
-			return reply{}, fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: Inspection rules cannot have the sensitive flag unset.", strings.Join(all, ", "))
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: Inspection rules cannot have the sensitive flag unset.", strings.Join(all, ", "))
 		}
 	}
 	document := map[string]any{
-		"description": r.description, "priority": r.priority, "phase": r.phase, "sensitive": r.sensitive, "conditions": clone(r.conditions), "actions": clone(r.actions),
+		"description": r.description, "priority": r.priority, "phase": r.phase, "sensitive": r.sensitive, "conditions": api.Clone(r.conditions), "actions": api.Clone(r.actions),
 	}
-	if err := applyPatch(document, ops); err != nil {
-		return reply{}, err
+	if err := api.ApplyPatch(document, ops); err != nil {
+		return api.Reply{}, err
 	}
 	if err := checkRule("patch", document); err != nil {
-		return reply{}, err
+		return api.Reply{}, err
 	}
 	r.set(document)
-	r.updatedAt = timestamp(c.now)
-	return ok(http.StatusOK, r.show(c, true)), nil
+	r.updatedAt = api.Timestamp(c.Now)
+	return api.OK(http.StatusOK, r.show(c, true)), nil
 }

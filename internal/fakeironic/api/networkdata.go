@@ -1,4 +1,4 @@
-package fakeironic
+package api
 
 import (
 	"net/http"
@@ -11,20 +11,20 @@ var linkMembers = map[string][]string{
 	"vlan": {"vlan_mac_address", "id", "vlan_link", "vlan_id"},
 }
 
-// checkNetworkData checks the required members of network_data, and the links. The server does not check the networks.
-func checkNetworkData(data map[string]any, legacy bool) error {
+// CheckNetworkData checks the required members of network_data, and the links. The server does not check the networks.
+func CheckNetworkData(data map[string]any, legacy bool) error {
 	for _, key := range []string{"links", "networks", "services"} {
 		if _, given := data[key]; !given {
-			return fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", pyRepr(key))
+			return Fault(http.StatusBadRequest, "Invalid network_data: %s is a required property ", PyRepr(key))
 		}
 	}
 	links, isList := data["links"].([]any)
 	if !isList {
-		return fault(http.StatusBadRequest, "Invalid network_data: %s is not of type 'array' ", pyRepr(data["links"]))
+		return Fault(http.StatusBadRequest, "Invalid network_data: %s is not of type 'array' ", PyRepr(data["links"]))
 	}
 	for _, link := range links {
-		if !validLink(object(link), legacy) {
-			return fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ", pyRepr(link))
+		if !validLink(Object(link), legacy) {
+			return Fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ", PyRepr(link))
 		}
 	}
 	return nil
@@ -36,7 +36,7 @@ func validLink(link map[string]any, legacy bool) bool {
 		modes[0] = "802.1ad"
 	}
 	types := []string{"bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif", "phy", "bond", "vlan"}
-	required := linkMembers[text(link["type"])]
+	required := linkMembers[Text(link["type"])]
 	if required == nil {
 		required = []string{"ethernet_mac_address", "id"}
 	}
@@ -45,5 +45,5 @@ func validLink(link map[string]any, legacy bool) bool {
 			return false
 		}
 	}
-	return slices.Contains(types, text(link["type"])) && (link["type"] != "bond" || slices.Contains(modes, text(link["bond_mode"])))
+	return slices.Contains(types, Text(link["type"])) && (link["type"] != "bond" || slices.Contains(modes, Text(link["bond_mode"])))
 }

@@ -1,0 +1,139 @@
+package conductor
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+)
+
+// clean starts a manual cleaning.
+func (c *Conductor) clean(n *Node, request Request) error {
+	if n.Flag("maintenance") {
+		return InMaintenance("cleaning", n)
+	}
+	if err := c.cleanLimit("cleaning"); err != nil {
+		return err
+	}
+	how := n.Uses("deploy")
+	o := operation{
+		verb: string(VerbClean), phases: c.cleaningPhases(how),
+		fail: func(n *Node, text string) { c.rest(n, CleanFail, Manageable, text) },
+		done: func(n *Node) {
+			c.cleaned(n, how)
+			c.rest(n, Manageable, "", "")
+		},
+	}
+	if request.NoRamdisk {
+		o.phases = c.stay(Cleaning)
+	}
+	run, defect, executing := c.runSteps(n, request.CleanSteps, false)
+	end := o.done
+	o.done = func(n *Node) {
+		run(n)
+		end(n)
+	}
+	if o.defect = defect; defect != "" {
+		o.fail = func(n *Node, text string) {
+			run(n)
+			if executing {
+				n.breakDown("clean failure", text)
+			}
+			c.rest(n, CleanFail, Manageable, text)
+		}
+	}
+	c.begin(n, o, Manageable)
+	return nil
+}
+
+// service changes an active node in place.
+func (c *Conductor) service(n *Node, request Request) error {
+	if n.Flag("maintenance") {
+		return InMaintenance("service", n)
+	}
+	o := operation{
+		verb: string(VerbService), phases: c.stay(Servicing),
+		fail: func(n *Node, text string) { c.rest(n, ServiceFail, Active, text) },
+		done: func(n *Node) { c.rest(n, Active, "", "") },
+	}
+	n.Put("service_step", map[string]any{})
+	steps := slices.DeleteFunc(slices.Clone(request.ServiceSteps), func(item any) bool {
+		kind, name := api.StepName(api.Object(item))
+		waits := kind == "vendor" && name == "trigger_servicewait"
+		if waits {
+			o.done = func(n *Node) {
+				n.Put("service_step", map[string]any{"interface": kind, "step": name, "priority": 0, "abortable": false})
+				c.rest(n, ServiceWait, Active, "")
+			}
+		}
+		return waits
+	})
+	run, defect, _ := c.runSteps(n, steps, true)
+	end := o.done
+	o.done = func(n *Node) {
+		run(n)
+		end(n)
+	}
+	if o.defect = defect; defect != "" {
+		o.fail = func(n *Node, text string) {
+			run(n)
+			n.breakDown("service failure", text)
+			c.rest(n, ServiceFail, Active, text)
+		}
+	}
+	c.begin(n, o, Active)
+	return nil
+}
+
+// provide cleans a node, unless automated_clean is false, and makes it available.
+func (c *Conductor) provide(n *Node) error {
+	if n.Flag("retired") {
+		return api.Fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.Str("uuid"))
+	}
+	if n.Fields["automated_clean"] == false {
+		n.Put("last_error", nil)
+		c.rest(n, Available, "", "")
+		return nil
+	}
+	c.begin(n, c.automatedCleaning(n, n.Uses("deploy"), VerbProvide, Available), Available)
+	return nil
+}
+
+// automatedCleaning returns the cleaning of a node before target with the deploy interface how. If automated_clean is false it
+// cleans nothing.
+func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State) operation {
+	o := operation{
+		verb: string(v), phases: c.cleaningPhases(how),
+		fail: func(n *Node, text string) { c.rest(n, CleanFail, target, text) },
+		done: func(n *Node) {
+			c.cleaned(n, how)
+			c.rest(n, target, "", "")
+		},
+	}
+	if n.Fields["automated_clean"] == false {
+		o.phases = []phase{{in: Cleaning}}
+		o.done = func(n *Node) { c.rest(n, target, "", "") }
+	}
+	if reason := c.PowerFault(n); n.byAgent() && reason != "" {
+		o.defect = "Failed to validate power driver interface for node cleaning. Node " + n.Str("uuid") + ". Error: " + reason
+	}
+	return o
+}
+
+// cleaned ends a successful cleaning.
+func (c *Conductor) cleaned(n *Node, how string) {
+	if how != "fake" {
+		c.switchPower(n, PowerOff)
+	}
+	n.Note("clean_steps", nil)
+}
+
+// cleaningPhases returns the phases of a cleaning, which boots a ramdisk unless the deploy interface is fake.
+func (c *Conductor) cleaningPhases(how string) []phase {
+	if how == "fake" {
+		return c.stay(Cleaning)
+	}
+	phases := c.stay(Cleaning, CleanWait, Cleaning)
+	phases[0].then = c.restart
+	return phases
+}

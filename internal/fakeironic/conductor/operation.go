@@ -1,0 +1,188 @@
+package conductor
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+)
+
+// operation is a sequence of transient states that the conductor takes a node through.
+type operation struct {
+	verb   string // the requested provision verb or power target
+	phases []phase
+	fail   func(n *Node, text string) // ends a failed operation
+	done   func(n *Node)              // ends a successful operation
+	defect string                     // last_error; if it is not empty, the last phase fails
+}
+
+// phase is a stay in one transient state.
+type phase struct {
+	in     State
+	length time.Duration
+	then   func(n *Node) // runs before the next phase; not after the last one
+}
+
+// stay returns a phase of one StepTime for each state.
+func (c *Conductor) stay(states ...State) []phase {
+	phases := make([]phase, len(states))
+	for i, in := range states {
+		phases[i] = phase{in: in, length: c.StepTime}
+	}
+	return phases
+}
+
+// begin starts an operation that leads to the target state.
+func (c *Conductor) begin(n *Node, o operation, target State) {
+	n.work = &o
+	n.Put("target_provision_state", string(target))
+	n.Put("last_error", nil)
+	n.Put("deploy_step", map[string]any{})
+	c.enterPhase(n, n.work)
+}
+
+// enterPhase starts the first remaining phase. It locks the node, except while the node waits for its ramdisk.
+func (c *Conductor) enterPhase(n *Node, o *operation) {
+	current := o.phases[0]
+	if n.State() != current.in {
+		c.enter(n, current.in)
+	}
+	n.Put("reservation", Host)
+	if current.in.waiting() {
+		n.Put("reservation", nil)
+	}
+	var end func()
+	end = func() {
+		if n.work == o && !c.keeps(string(current.in), end) {
+			c.endPhase(n, o)
+		}
+	}
+	c.After(current.length, end)
+}
+
+// endPhase starts the next phase or ends the operation.
+func (c *Conductor) endPhase(n *Node, o *operation) {
+	if len(o.phases) > 1 {
+		if then := o.phases[0].then; then != nil {
+			then(n)
+		}
+		o.phases = o.phases[1:]
+		c.enterPhase(n, o)
+		return
+	}
+	n.work = nil
+	n.Put("reservation", nil)
+	text := c.verdict(n, o)
+	if text == "" {
+		o.done(n)
+	} else {
+		n.History = append(n.History, api.Ordered{
+			{"uuid", api.NewUUID()},
+			{"created_at", api.Timestamp(c.Now)},
+			{"severity", "ERROR"},
+			{"event_type", n.Str("provision_state")},
+			{"event", text},
+			{"conductor", Host},
+			{"user", nil},
+			{"project", nil},
+			{"links", []any{}},
+		})
+		o.fail(n, text)
+	}
+	if c.UnlockDelay > 0 && n.work == nil {
+		if text != "" {
+			text = n.Str("last_error")
+		}
+		c.unlockLater(n, o, text)
+	}
+}
+
+// unlockLater keeps the node locked and delays its last_error for the UnlockDelay.
+func (c *Conductor) unlockLater(n *Node, o *operation, lastError string) {
+	n.work = o
+	n.Put("reservation", Host)
+	if lastError != "" {
+		n.Put("last_error", nil)
+	}
+	c.After(c.UnlockDelay, func() {
+		if n.work != o {
+			return
+		}
+		n.work = nil
+		n.Put("reservation", nil)
+		if lastError != "" {
+			n.Put("last_error", lastError)
+		}
+	})
+}
+
+// verdict returns the last_error of an operation, "" if it succeeds.
+func (c *Conductor) verdict(n *Node, o *operation) string {
+	if o.defect != "" {
+		return o.defect
+	}
+	if defect := c.ownChild(n); defect != "" && (n.State() == Deploying || n.State() == Deleting) {
+		return defect
+	}
+	if c.Fail == nil {
+		return ""
+	}
+	return c.Fail(n, o.verb)
+}
+
+// ownChild returns the error of operations on a node that is its own parent (ParentNodeDefect), "" for other nodes.
+func (c *Conductor) ownChild(n *Node) string {
+	uuid := n.Str("uuid")
+	if !c.ParentNodeDefect || n.Str("parent_node") != uuid {
+		return ""
+	}
+	return "Node " + uuid + " child_node " + uuid + " is presently locked, and can not be powered on at this time."
+}
+
+// rest ends an operation in a stable state. After a failure the node keeps its target.
+func (c *Conductor) rest(n *Node, in, target State, lastError string) {
+	c.enter(n, in)
+	n.Put("deploy_step", map[string]any{})
+	n.Put("target_provision_state", api.OrNull(string(target)))
+	if lastError != "" {
+		n.Put("last_error", lastError)
+	}
+}
+
+// concurrency counts the nodes in the given states against a limit of the conductor.
+func (c *Conductor) concurrency(limit int, action string, states ...State) error {
+	if limit == 0 {
+		return nil
+	}
+	busy := 0
+	for _, n := range c.Nodes {
+		for _, counted := range states {
+			if n.State() == counted {
+				busy++
+			}
+		}
+	}
+	if busy < limit {
+		return nil
+	}
+	status := http.StatusServiceUnavailable
+	if c.legacy() {
+		status = http.StatusInternalServerError
+	}
+	return api.Fault(status, "Unable to process request at this time. The concurrent action limit for %s has been reached. "+
+		"Please contact your administrator and try again later.", action)
+}
+
+func (c *Conductor) deployLimit() error {
+	return c.concurrency(c.MaxConcurrentDeploy, "provisioning", Deploying, DeployWait)
+}
+
+func (c *Conductor) cleanLimit(action string) error {
+	return c.concurrency(c.MaxConcurrentClean, action, Deleting, Cleaning, CleanWait)
+}
+
+// deployed ends a successful deployment.
+func (c *Conductor) deployed(n *Node) {
+	n.Note("deploy_steps", nil)
+	c.rest(n, Active, "", "")
+}
