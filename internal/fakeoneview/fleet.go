@@ -2,7 +2,6 @@ package fakeoneview
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Fleet is a group of servers of one kind and a template for them.
@@ -44,16 +43,4 @@ func (s *Server) AddRackServers(n int) Fleet {
 		f.Hardware = append(f.Hardware, s.addHardware(Hardware{TypeURI: f.TypeURI, Model: "ProLiant DL380 Gen9"}).URI)
 	}
 	return f
-}
-
-// addNamed finds or creates a resource by name and returns its URI.
-func (s *Server) addNamed(all *[]named, category, name string) string {
-	for _, n := range *all {
-		if n.name == name {
-			return n.uri
-		}
-	}
-	made := named{uri: "/rest/" + category + "/" + strings.ToUpper(newUUID()), name: name}
-	*all = append(*all, made)
-	return made.uri
 }

@@ -2,7 +2,6 @@ package fakeoneview
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -96,13 +95,6 @@ func (s *Server) addHardware(h Hardware) *hardware {
 	return added
 }
 
-// fill sets an empty string to a default.
-func fill[T ~string](value *T, otherwise T) {
-	if *value == "" {
-		*value = otherwise
-	}
-}
-
 // hardwareUUID makes a UUID from product number and serial number. The bytes of its first three groups are swapped.
 func hardwareUUID(product, serial string) string {
 	raw := []byte(fmt.Sprintf("%-6.6s%-10.10s", product, serial))
@@ -171,34 +163,6 @@ func (s *Server) touch(h *hardware) {
 
 // link returns the JSON that names a server in messages.
 func (h *hardware) link() string { return fmt.Sprintf(`{"name":%q, "uri":%q}`, h.Name, h.URI) }
-
-func (s *Server) routeHardware(c *call) (Reply, error) {
-	if c.at(2) == "" {
-		if c.method != http.MethodGet {
-			return Reply{}, methodNotAllowed(c.method)
-		}
-		documents := []map[string]any{}
-		for _, h := range s.hardware {
-			documents = append(documents, s.hardwareDocument(c, h))
-		}
-		return s.list(c, pathHardware, documents)
-	}
-	h := s.findHardware("/rest/" + pathHardware + "/" + c.at(2))
-	if h == nil {
-		return Reply{}, notFound(c.uri)
-	}
-	switch {
-	case c.at(3) == "powerState" && c.method == http.MethodPut:
-		return s.putPower(c, h)
-	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
-		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" + strings.ToLower(h.SerialNumber)}), nil
-	case c.at(3) == "" && c.method == http.MethodGet:
-		return s.entity(c, s.hardwareDocument(c, h)), nil
-	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":
-		return Reply{}, methodNotAllowed(c.method)
-	}
-	return Reply{}, notFound(c.uri)
-}
 
 // hardwareDocument returns the JSON of a server.
 func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {

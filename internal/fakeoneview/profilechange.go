@@ -7,6 +7,23 @@ import (
 	"strings"
 )
 
+// chosen returns the profiles that match the filters of a call.
+func (s *Server) chosen(c *call) ([]*profile, error) {
+	documents := []map[string]any{}
+	for _, p := range s.profiles {
+		documents = append(documents, s.profileDocument(c, p))
+	}
+	found, err := filtered(c, pathProfiles, documents)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*profile
+	for _, document := range found {
+		chosen = append(chosen, s.mustProfile(text(document, "uri")))
+	}
+	return chosen, nil
+}
+
 // checkETag refuses a request with an old eTag, in If-Match or in the body, and one without an eTag if required is set.
 func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) error {
 	known := strings.Trim(c.header.Get("If-Match"), `"`)

@@ -74,55 +74,6 @@ func (s *Server) mustProfile(uri string) *profile {
 	return p
 }
 
-func (s *Server) routeProfiles(c *call) (Reply, error) {
-	switch {
-	case c.at(2) == "":
-		return s.profileCollection(c)
-	case c.at(2) == "available-targets" && c.method == http.MethodGet:
-		return s.availableTargets(c)
-	}
-	p := s.findProfile("/rest/" + pathProfiles + "/" + c.at(2))
-	switch {
-	case p == nil:
-		return Reply{}, profileNotFound()
-	case c.at(3) == "compliance-preview" && c.method == http.MethodGet:
-		return s.compliancePreview(p)
-	case c.at(3) != "":
-		return Reply{}, notFound(c.uri)
-	case c.method == http.MethodGet:
-		return s.entity(c, s.profileDocument(c, p)), nil
-	}
-	return s.changeProfile(c, p)
-}
-
-func (s *Server) profileCollection(c *call) (Reply, error) {
-	switch c.method {
-	case http.MethodGet:
-		documents := []map[string]any{}
-		for _, p := range s.profiles {
-			documents = append(documents, s.profileDocument(c, p))
-		}
-		return s.list(c, pathProfiles, documents)
-	case http.MethodPost:
-		return s.postProfile(c)
-	case http.MethodDelete:
-		return s.deleteProfiles(c)
-	}
-	return Reply{}, methodNotAllowed(c.method)
-}
-
-func (s *Server) changeProfile(c *call, p *profile) (Reply, error) {
-	switch c.method {
-	case http.MethodPut:
-		return s.putProfile(c, p)
-	case http.MethodPatch:
-		return s.patchProfile(c, p)
-	case http.MethodDelete:
-		return s.deleteProfile(c, p)
-	}
-	return Reply{}, methodNotAllowed(c.method)
-}
-
 func (p *profile) eTag() string { return fmt.Sprintf("%s/%d", milliseconds(p.modified), p.revision) }
 
 // profileDocument returns the JSON of a profile in the form of the API version.

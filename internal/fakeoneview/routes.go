@@ -1,10 +1,16 @@
 package fakeoneview
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
+	"time"
 )
 
 // The paths of the API below /rest.
@@ -17,6 +23,122 @@ const (
 	pathTasks     = "tasks"
 	pathLogin     = "login-sessions"
 )
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := s.exchange(r)
+	if answer.Drop {
+		panic(http.ErrAbortHandler)
+	}
+	for key, values := range answer.Header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // fails only if the client has gone
+}
+
+// RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	answer := s.exchange(r)
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	if answer.Drop {
+		return nil, syscall.ECONNRESET
+	}
+	return &http.Response{
+		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
+		StatusCode:    answer.Status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        answer.Header,
+		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
+		ContentLength: int64(len(answer.Body)),
+		Request:       r,
+	}, nil
+}
+
+// exchange applies the faults, answers the request and logs it.
+func (s *Server) exchange(r *http.Request) Reply {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
+	}
+	effects := s.strike(r)
+	for _, effect := range effects {
+		if effect.Before != nil {
+			effect.Before()
+		}
+	}
+	arrived, answer := s.answer(r, body, effects)
+	for _, effect := range effects {
+		if effect.Change != nil {
+			effect.Change(&answer)
+		}
+		if effect.After != nil {
+			effect.After()
+		}
+	}
+	logged := Request{
+		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
+	}
+	if answer.Drop {
+		logged.Status = 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, logged)
+	return answer
+}
+
+// answer handles one request. If one of the effects is a refusal, the request has no effect.
+func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Time, Reply) {
+	defer s.lock()()
+	s.countDown()
+	c := newCall(r, body, effects)
+	victims := s.victims(c)
+	answer := s.refusal(effects)
+	if late := lateness(effects); answer != nil && late > 0 {
+		s.after(late, nil, func() { s.remember(c, s.victims(c), s.handle(c).Status) })
+	}
+	if answer == nil {
+		handled := s.handle(c)
+		answer = &handled
+	}
+	s.remember(c, victims, answer.Status)
+	return s.now, *answer
+}
+
+// refusal returns the first refusal among the effects, nil if there is none.
+func (s *Server) refusal(effects []Effect) *Reply {
+	for _, effect := range effects {
+		if effect.Refuse != nil {
+			copied := effect.Refuse.clone()
+			return &copied
+		}
+	}
+	return nil
+}
+
+// lateness returns how much later a refused request takes effect; zero: never.
+func lateness(effects []Effect) (late time.Duration) {
+	for _, effect := range effects {
+		late = max(late, effect.Late)
+	}
+	return late
+}
+
+func (r *Reply) clone() Reply {
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	return Reply{Status: r.Status, Header: header, Body: bytes.Clone(r.Body), Drop: r.Drop}
+}
 
 // handle answers a call. The order of the checks is: path, API version, session, resource.
 func (s *Server) handle(c *call) Reply {
@@ -73,6 +195,83 @@ func (s *Server) route(c *call) (Reply, error) {
 	return Reply{}, notFound(c.uri)
 }
 
+func (s *Server) routeHardware(c *call) (Reply, error) {
+	if c.at(2) == "" {
+		if c.method != http.MethodGet {
+			return Reply{}, methodNotAllowed(c.method)
+		}
+		documents := []map[string]any{}
+		for _, h := range s.hardware {
+			documents = append(documents, s.hardwareDocument(c, h))
+		}
+		return s.list(c, pathHardware, documents)
+	}
+	h := s.findHardware("/rest/" + pathHardware + "/" + c.at(2))
+	if h == nil {
+		return Reply{}, notFound(c.uri)
+	}
+	switch {
+	case c.at(3) == "powerState" && c.method == http.MethodPut:
+		return s.putPower(c, h)
+	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
+		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" + strings.ToLower(h.SerialNumber)}), nil
+	case c.at(3) == "" && c.method == http.MethodGet:
+		return s.entity(c, s.hardwareDocument(c, h)), nil
+	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":
+		return Reply{}, methodNotAllowed(c.method)
+	}
+	return Reply{}, notFound(c.uri)
+}
+
+func (s *Server) routeProfiles(c *call) (Reply, error) {
+	switch {
+	case c.at(2) == "":
+		return s.profileCollection(c)
+	case c.at(2) == "available-targets" && c.method == http.MethodGet:
+		return s.availableTargets(c)
+	}
+	p := s.findProfile("/rest/" + pathProfiles + "/" + c.at(2))
+	switch {
+	case p == nil:
+		return Reply{}, profileNotFound()
+	case c.at(3) == "compliance-preview" && c.method == http.MethodGet:
+		return s.compliancePreview(p)
+	case c.at(3) != "":
+		return Reply{}, notFound(c.uri)
+	case c.method == http.MethodGet:
+		return s.entity(c, s.profileDocument(c, p)), nil
+	}
+	return s.changeProfile(c, p)
+}
+
+func (s *Server) profileCollection(c *call) (Reply, error) {
+	switch c.method {
+	case http.MethodGet:
+		documents := []map[string]any{}
+		for _, p := range s.profiles {
+			documents = append(documents, s.profileDocument(c, p))
+		}
+		return s.list(c, pathProfiles, documents)
+	case http.MethodPost:
+		return s.postProfile(c)
+	case http.MethodDelete:
+		return s.deleteProfiles(c)
+	}
+	return Reply{}, methodNotAllowed(c.method)
+}
+
+func (s *Server) changeProfile(c *call, p *profile) (Reply, error) {
+	switch c.method {
+	case http.MethodPut:
+		return s.putProfile(c, p)
+	case http.MethodPatch:
+		return s.patchProfile(c, p)
+	case http.MethodDelete:
+		return s.deleteProfile(c, p)
+	}
+	return Reply{}, methodNotAllowed(c.method)
+}
+
 // checkVersion reads X-API-Version. A missing one means version 1, which has none of the paths.
 func (s *Server) checkVersion(c *call) error {
 	header := c.header.Get("X-API-Version")
@@ -100,35 +299,6 @@ func (s *Server) minimum() int {
 	}
 	return s.MinimumVersion
 }
-
-// resourceTypes has the values of type from an API version on.
-type resourceTypes struct {
-	from              int
-	profile, template string
-}
-
-// typesAt returns the values of type in an API version.
-func typesAt(version int) resourceTypes {
-	found := resourceTypes{}
-	for _, t := range []resourceTypes{
-		{200, "ServerProfileV5", "ServerProfileTemplateV1"},
-		{300, "ServerProfileV6", "ServerProfileTemplateV2"},
-		{500, "ServerProfileV7", "ServerProfileTemplateV3"},
-		{600, "ServerProfileV8", "ServerProfileTemplateV4"},
-		{800, "ServerProfileV9", "ServerProfileTemplateV5"},
-		{1000, "ServerProfileV10", "ServerProfileTemplateV6"},
-		{1200, "ServerProfileV11", "ServerProfileTemplateV7"},
-		{1600, "ServerProfileV12", "ServerProfileTemplateV8"},
-	} {
-		if version >= t.from {
-			found = t
-		}
-	}
-	return found
-}
-
-// named is a resource with a name only.
-type named struct{ uri, name string }
 
 func (s *Server) routeNamed(c *call, all []named, category string) (Reply, error) {
 	if c.method != http.MethodGet {

@@ -10,13 +10,12 @@
 package fakeoneview
 
 import (
-	"bytes"
-	"fmt"
-	"io"
+	"container/heap"
 	"net/http"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -108,122 +107,6 @@ type Reply struct {
 	Drop bool
 }
 
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.exchange(r)
-	if answer.Drop {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range answer.Header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // fails only if the client has gone
-}
-
-// RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
-func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	answer := s.exchange(r)
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
-	if answer.Drop {
-		return nil, syscall.ECONNRESET
-	}
-	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
-		StatusCode:    answer.Status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        answer.Header,
-		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
-		ContentLength: int64(len(answer.Body)),
-		Request:       r,
-	}, nil
-}
-
-// exchange applies the faults, answers the request and logs it.
-func (s *Server) exchange(r *http.Request) Reply {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
-	}
-	effects := s.strike(r)
-	for _, effect := range effects {
-		if effect.Before != nil {
-			effect.Before()
-		}
-	}
-	arrived, answer := s.answer(r, body, effects)
-	for _, effect := range effects {
-		if effect.Change != nil {
-			effect.Change(&answer)
-		}
-		if effect.After != nil {
-			effect.After()
-		}
-	}
-	logged := Request{
-		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
-	}
-	if answer.Drop {
-		logged.Status = 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, logged)
-	return answer
-}
-
-// answer handles one request. If one of the effects is a refusal, the request has no effect.
-func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Time, Reply) {
-	defer s.lock()()
-	s.countDown()
-	c := newCall(r, body, effects)
-	victims := s.victims(c)
-	answer := s.refusal(effects)
-	if late := lateness(effects); answer != nil && late > 0 {
-		s.after(late, nil, func() { s.remember(c, s.victims(c), s.handle(c).Status) })
-	}
-	if answer == nil {
-		handled := s.handle(c)
-		answer = &handled
-	}
-	s.remember(c, victims, answer.Status)
-	return s.now, *answer
-}
-
-// refusal returns the first refusal among the effects, nil if there is none.
-func (s *Server) refusal(effects []Effect) *Reply {
-	for _, effect := range effects {
-		if effect.Refuse != nil {
-			copied := effect.Refuse.clone()
-			return &copied
-		}
-	}
-	return nil
-}
-
-// lateness returns how much later a refused request takes effect; zero: never.
-func lateness(effects []Effect) (late time.Duration) {
-	for _, effect := range effects {
-		late = max(late, effect.Late)
-	}
-	return late
-}
-
-func (r *Reply) clone() Reply {
-	header := r.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	return Reply{Status: r.Status, Header: header, Body: bytes.Clone(r.Body), Drop: r.Drop}
-}
-
 // Requests returns the log of all requests since the start or the last ResetRequests.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -259,4 +142,100 @@ func (s *Server) lock() func() {
 	}
 	s.catchUp(time.Now())
 	return s.mu.Unlock
+}
+
+// event is an action of the appliance at a point in time.
+type event struct {
+	at     time.Time
+	order  int    // breaks ties: first scheduled, first run
+	before func() // hook of a test; runs without the lock, so that it can call the Server
+	run    func()
+}
+
+// eventQueue is a heap of events, the earliest first.
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+
+func (q eventQueue) Less(i, j int) bool {
+	if q[i].at.Equal(q[j].at) {
+		return q[i].order < q[j].order
+	}
+	return q[i].at.Before(q[j].at)
+}
+
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *eventQueue) Push(x any) {
+	if e, ok := x.(event); ok {
+		*q = append(*q, e)
+	}
+}
+
+// Pop implements heap.Interface.
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}
+
+// after schedules the hook before and then run for d after s.now.
+func (s *Server) after(d time.Duration, before, run func()) {
+	s.sequence++
+	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, before: before, run: run})
+}
+
+// catchUp runs all events that are due, each at its own time.
+func (s *Server) catchUp(now time.Time) {
+	for len(s.events) > 0 && !s.events[0].at.After(now) {
+		e, ok := heap.Pop(&s.events).(event)
+		if !ok {
+			return
+		}
+		if e.before != nil {
+			s.mu.Unlock()
+			e.before()
+			s.mu.Lock()
+		}
+		s.now = e.at
+		e.run()
+	}
+	if now.After(s.now) {
+		s.now = now
+	}
+}
+
+// timestamp formats a time as OneView does.
+func timestamp(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// milliseconds formats a time as OneView does in eTags.
+func milliseconds(t time.Time) string {
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// named is a resource with a name only.
+type named struct{ uri, name string }
+
+// addNamed finds or creates a resource by name and returns its URI.
+func (s *Server) addNamed(all *[]named, category, name string) string {
+	for _, n := range *all {
+		if n.name == name {
+			return n.uri
+		}
+	}
+	made := named{uri: "/rest/" + category + "/" + strings.ToUpper(newUUID()), name: name}
+	*all = append(*all, made)
+	return made.uri
+}
+
+// later returns now, or one millisecond after last if now is not later.
+func later(now, last time.Time) time.Time {
+	if now.UnixMilli() > last.UnixMilli() {
+		return now
+	}
+	return last.Add(time.Millisecond)
 }

@@ -1,8 +1,6 @@
 package fakeoneview
 
 import (
-	"crypto/rand"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -266,12 +264,4 @@ func (s *Server) taskDocument(c *call, t *task) map[string]any {
 		},
 		"created": timestamp(t.created), "modified": timestamp(t.modified), "eTag": strconv.Itoa(t.revision),
 	}
-}
-
-// newUUID returns a random UUID in lower case.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -74,14 +74,6 @@ func (s *Server) EditTemplate(uri string, edit func(document map[string]any)) {
 	t.modified = later(s.now, t.modified)
 }
 
-// later returns now, or one millisecond after last if now is not later.
-func later(now, last time.Time) time.Time {
-	if now.UnixMilli() > last.UnixMilli() {
-		return now
-	}
-	return last.Add(time.Millisecond)
-}
-
 func (s *Server) findTemplate(uri string) *template {
 	for _, t := range s.templates {
 		if sameURI(t.uri, uri) {
